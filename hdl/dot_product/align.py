@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES
 from hdl.stream.pipeline import Cut
@@ -41,9 +40,8 @@ class AlignSelects(DotProductStage):
     """
 
     delays = (1.6,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "operation coarse quarter", "selects")
+    input_fields = "operation coarse quarter"
+    output_fields = "selects"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -123,13 +121,8 @@ class Align(DotProductStage):
     """
 
     delays = (0.9, 1.6)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "operation selects foreign sign c_sign count product c_value c_beyond c_distance",
-            "term carry c_term",
-        )
+    input_fields = "operation selects foreign sign c_sign count product c_value c_beyond c_distance"
+    output_fields = "term carry c_term"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.adders import sums
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import WIDE
@@ -76,13 +75,8 @@ class Decode(DotProductStage):
     """
 
     delays = (3.5, 3.4, 3.9)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "a b operation",
-            "significand_a significand_b byte_a byte_b product_exponent sign nan infinite",
-        )
+    input_fields = "a b operation"
+    output_fields = "significand_a significand_b byte_a byte_b product_exponent sign nan infinite"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.operands import Result
 from hdl.dot_product.widths import HALF, INTEGER, WIDE
@@ -37,9 +36,8 @@ class DecodeC(DotProductStage):
     """
 
     delays = (2.6, 2.6, 2.7, 2.7, 1.2)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "c operation", "c_sign c_value c_exponent c_special")
+    input_fields = "c operation"
+    output_fields = "c_sign c_value c_exponent c_special"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

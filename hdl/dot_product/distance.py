@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.adders import differences
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import WIDE
@@ -45,13 +44,8 @@ class Distance(DotProductStage):
     """
 
     delays = (4.2,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "operation maximum reference product_exponent c_exponent",
-            "fine coarse quarter foreign c_distance limit",
-        )
+    input_fields = "operation maximum reference product_exponent c_exponent"
+    output_fields = "fine coarse quarter foreign c_distance limit"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Module, Mux
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.integers import IntegerMode, integer_factors
 from hdl.dot_product.widths import FLOATING
@@ -40,13 +39,8 @@ class Factors(DotProductStage):
     """
 
     delays = (2.0,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "operation significand_a significand_b byte_a byte_b",
-            "float_a float_b low_a top_a low_b top_b",
-        )
+    input_fields = "operation significand_a significand_b byte_a byte_b"
+    output_fields = "float_a float_b low_a top_a low_b top_b"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

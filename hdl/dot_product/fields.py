@@ -8,7 +8,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FP8_EXPONENT_BITS, FP8_SIGNIFICAND_BITS, LANES, Widths
 from hdl.dot_product.words import WORDS
-from hdl.stream.pipeline import Stage
+from hdl.stream.pipeline import FieldStage
 
 __all__ = ["DotProductStage", "Selects", "Special", "fields"]
 
@@ -118,14 +118,12 @@ def _of_fp8(widths: Widths) -> dict[str, Member]:
     }
 
 
-class DotProductStage(Stage):
-    """A stage of the dot-product unit.
+class DotProductStage(FieldStage):
+    """A stage of the dot-product unit, whose fields are `fields`.
 
     Parameters
     ----------
     config : DotProductConfig
-    consumes, produces : str
-        Names of `fields`, between spaces. What the configuration lacks is left out.
 
     Attributes
     ----------
@@ -133,11 +131,7 @@ class DotProductStage(Stage):
     widths : Widths
     """
 
-    def __init__(self, config: DotProductConfig, consumes: str, produces: str) -> None:
+    def __init__(self, config: DotProductConfig) -> None:
         self.config = config
         self.widths = Widths(config)
-        found = fields(config)
-        consumed, produced = (
-            {name: found[name] for name in names.split() if name in found} for names in (consumes, produces)
-        )
-        super().__init__(consumed, produced)
+        super().__init__(fields(config))

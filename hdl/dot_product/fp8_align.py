@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
 
@@ -48,13 +47,8 @@ class Fp8Align(DotProductStage):
     """
 
     delays = (0.8, 1.5)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "operation product fp8_quarter fp8_near fp8_far fp8_shifted fp8_sign",
-            "fp8_term fp8_carry",
-        )
+    input_fields = "operation product fp8_quarter fp8_near fp8_far fp8_shifted fp8_sign"
+    output_fields = "fp8_term fp8_carry"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.adders import sums
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FP8_SIGNIFICAND_BITS
@@ -75,13 +74,8 @@ class Fp8Decode(DotProductStage):
     """
 
     delays = (3.5, 3.0)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "a b operation c",
-            "fp8_significand_a fp8_significand_b fp8_exponent fp8_sign fp8_zero fp8_infinite fp8_nan",
-        )
+    input_fields = "a b operation c"
+    output_fields = "fp8_significand_a fp8_significand_b fp8_exponent fp8_sign fp8_zero fp8_infinite fp8_nan"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.adders import differences
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FP8_EXPONENT_BITS
@@ -43,13 +42,8 @@ class Fp8Distance(DotProductStage):
     """
 
     delays = (4.2,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "operation maximum fp8_exponent fp8_significand_a fp8_significand_b",
-            "fp8_fine fp8_quarter fp8_near fp8_far fp8_shifted fp8_a fp8_b",
-        )
+    input_fields = "operation maximum fp8_exponent fp8_significand_a fp8_significand_b"
+    output_fields = "fp8_fine fp8_quarter fp8_near fp8_far fp8_shifted fp8_a fp8_b"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

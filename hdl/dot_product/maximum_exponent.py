@@ -27,9 +27,8 @@ class ProductMaximum(DotProductStage):
     """
 
     delays = (2.7,) * (LANES - 1).bit_length()
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "product_exponent", "product_maximum")
+    input_fields = "product_exponent"
+    output_fields = "product_maximum"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -56,9 +55,12 @@ class Fp8Maximum(DotProductStage):
         On f16's scale; 0 if all products are zero.
     """
 
+    input_fields = "fp8_exponent"
+    output_fields = "fp8_maximum"
+
     def __init__(self, config: DotProductConfig) -> None:
         self.delays = (2.6,) * (Widths(config).fp8_lanes - 1).bit_length()
-        super().__init__(config, "fp8_exponent", "fp8_maximum")
+        super().__init__(config)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -87,9 +89,8 @@ class Fp8OrC(DotProductStage):
     """
 
     delays = (2.7,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "fp8_maximum c_exponent", "c_or_fp8_exponent")
+    input_fields = "fp8_maximum c_exponent"
+    output_fields = "c_or_fp8_exponent"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -127,12 +128,14 @@ class MaximumExponent(DotProductStage):
     """
 
     delays = (3.2,)
+    output_fields = "maximum reference"
 
     def __init__(self, config: DotProductConfig) -> None:
         widths = Widths(config)
         self._products = "product_maximum" if widths.lanes else "fp8_maximum"
         self._c = "c_or_fp8_exponent" if widths.fp8 and widths.lanes else "c_exponent"
-        super().__init__(config, f"operation {self._products} {self._c}", "maximum reference")
+        self.input_fields = f"operation {self._products} {self._c}"
+        super().__init__(config)
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

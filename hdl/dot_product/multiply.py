@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
 from hdl.dot_product.words import place
@@ -61,13 +60,8 @@ class Multiply(DotProductStage):
     """
 
     delays = (3.8, 0.1, 4.9)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(
-            config,
-            "fine float_a float_b low_a top_a low_b top_b fp8_fine fp8_a fp8_b",
-            "product",
-        )
+    input_fields = "fine float_a float_b low_a top_a low_b top_b fp8_fine fp8_a fp8_b"
+    output_fields = "product"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import INTEGER, WIDE
 from hdl.stream.pipeline import behind
@@ -44,9 +43,8 @@ class Normalize(DotProductStage):
     """
 
     delays = (3.4, 3.9, 3.6, 3.1, 3.8)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "operation sum limit", "negative value exponent right")
+    input_fields = "operation sum limit"
+    output_fields = "negative value exponent right"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

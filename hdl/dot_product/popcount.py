@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 
 __all__ = ["Popcount"]
@@ -47,9 +46,8 @@ class Popcount(DotProductStage):
     """
 
     delays = (0.5, 2.0, *(2.5,) * ((len(_schedule()) + 1) // 2), 3.0)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "a b operation", "count")
+    input_fields = "a b operation"
+    output_fields = "count"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

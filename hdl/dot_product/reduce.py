@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.adders import signed_sums
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
@@ -44,9 +43,8 @@ class Reduce(DotProductStage):
     """
 
     delays = (2.9, 2.4, 2.4, 2.6, 3.4)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "term carry fp8_term fp8_carry c_term", "sum")
+    input_fields = "term carry fp8_term fp8_carry c_term"
+    output_fields = "sum"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

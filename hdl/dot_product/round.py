@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.adders import incremented
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.operands import Result
@@ -41,9 +40,8 @@ class Round(DotProductStage):
     """
 
     delays = (4.2, 3.7, 3.2, 3.6)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "operation c_sign negative value exponent right special", "d")
+    input_fields = "operation c_sign negative value exponent right special"
+    output_fields = "d"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

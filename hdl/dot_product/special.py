@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FLOATING
 from hdl.dot_product.words import PLACE, common
@@ -27,9 +26,8 @@ class ProductSpecial(DotProductStage):
     """
 
     delays = (2.5,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "nan infinite sign", "product_special")
+    input_fields = "nan infinite sign"
+    output_fields = "product_special"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -65,9 +63,8 @@ class Fp8Special(DotProductStage):
     """
 
     delays = (2.5,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "fp8_zero fp8_infinite fp8_nan fp8_sign c_sign", "fp8_special")
+    input_fields = "fp8_zero fp8_infinite fp8_nan fp8_sign c_sign"
+    output_fields = "fp8_special"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -105,9 +102,8 @@ class SpecialValues(DotProductStage):
     """
 
     delays = (2.5,)
-
-    def __init__(self, config: DotProductConfig) -> None:
-        super().__init__(config, "operation product_special fp8_special c_special", "special")
+    input_fields = "operation product_special fp8_special c_special"
+    output_fields = "special"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

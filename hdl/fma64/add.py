@@ -1,15 +1,15 @@
 """Add: the product takes its place in the window and meets the addend."""
 
 from amaranth.hdl import Cat, Const, Module, Mux
-from amaranth.lib.wiring import Out
 
-from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, PRODUCT, WINDOW
-from hdl.stream.pipeline import Stage, behind
+from hdl.fma64.fields import Fma64Stage
+from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, WINDOW
+from hdl.stream.pipeline import behind
 
 __all__ = ["Add", "PlaceProduct"]
 
 
-class PlaceProduct(Stage):
+class PlaceProduct(Fma64Stage):
     """Bring the product to its place in the window.
 
     Where the addend leads, the product's low bits lie below the window. Added to the ones of the complement
@@ -33,12 +33,8 @@ class PlaceProduct(Stage):
     """
 
     delays = (1.5, 2.5)
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"product": Out(PRODUCT), "product_leads": Out(1), "subtract": Out(1)},
-            {"placed": Out(WINDOW), "carry": Out(1), "low": Out(1)},
-        )
+    input_fields = "product product_leads subtract"
+    output_fields = "placed carry low"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -56,7 +52,7 @@ class PlaceProduct(Stage):
         return m
 
 
-class Add(Stage):
+class Add(Fma64Stage):
     """Product plus addend, the addend in one's complement if it is to be subtracted.
 
     A one's complement goes on for ever below the window, so a subtraction lacks one unit infinitely far
@@ -86,20 +82,8 @@ class Add(Stage):
     """
 
     delays = (6.0,)
-
-    def __init__(self) -> None:
-        bit = Out(1)
-        super().__init__(
-            {
-                "placed": Out(WINDOW),
-                "carry": bit,
-                "low": bit,
-                "term": Out(WINDOW),
-                "lost": bit,
-                "subtract": bit,
-            },
-            {"sum": Out(WINDOW), "negative": bit, "inexact": bit},
-        )
+    input_fields = "placed carry low term lost subtract"
+    output_fields = "sum negative inexact"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,19 +1,10 @@
 """Align: how far the addend has to be shifted, and the shift."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
-from amaranth.lib.wiring import Out
+from amaranth.hdl import Cat, Const, Module, Mux, Value
 
-from hdl.fma64.widths import (
-    DISTANCE_BITS,
-    EXPONENT_BITS,
-    SHIFT_BITS,
-    SIGNIFICAND,
-    SPLIT,
-    WINDOW,
-    WINDOW_EXPONENT_BITS,
-    WINDOW_STEP,
-)
-from hdl.stream.pipeline import Stage, behind
+from hdl.fma64.fields import Fma64Stage
+from hdl.fma64.widths import SHIFT_BITS, SPLIT, WINDOW, WINDOW_EXPONENT_BITS, WINDOW_STEP
+from hdl.stream.pipeline import behind
 
 __all__ = ["Align", "Place"]
 
@@ -21,7 +12,7 @@ BEYOND = 0b1011_0000
 """From this distance on, 176, the addend lies below the window and the distance makes no difference."""
 
 
-class Place(Stage):
+class Place(Fma64Stage):
     """Decide who leads, and with that the addend's shift and the window's exponent.
 
     Expected critical path: a 13-bit subtraction.
@@ -42,21 +33,8 @@ class Place(Stage):
     """
 
     delays = (2.5, 3.0)
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "distance": Out(signed(DISTANCE_BITS)),
-                "product_exponent": Out(signed(DISTANCE_BITS)),
-                "no_product": Out(1),
-                "addend_exponent": Out(EXPONENT_BITS),
-            },
-            {
-                "product_leads": Out(1),
-                "shift": Out(SHIFT_BITS),
-                "exponent": Out(WINDOW_EXPONENT_BITS),
-            },
-        )
+    input_fields = "distance product_exponent no_product addend_exponent"
+    output_fields = "product_leads shift exponent"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""
@@ -79,7 +57,7 @@ class Place(Stage):
         return m
 
 
-class Align(Stage):
+class Align(Fma64Stage):
     """Shift the addend right from the top of the window, and invert it if it is to be subtracted.
 
     The small shifts come first, while the number is short; a shift by 64, the last, has only two sources a
@@ -104,12 +82,8 @@ class Align(Stage):
 
     delays = (3.0, 3.0, 3.0, 3.0)
     steps = ((1, 2), (4, 8), (16, 32))
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"addend": Out(SIGNIFICAND), "shift": Out(SHIFT_BITS), "subtract": Out(1)},
-            {"term": Out(WINDOW), "lost": Out(1)},
-        )
+    input_fields = "addend shift subtract"
+    output_fields = "term lost"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,23 +1,14 @@
 """Decode: raw operands to factors, addend, distance and sign; special values become an addend."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
-from amaranth.lib.wiring import Out
 
-from hdl.fma64.widths import (
-    DISTANCE_BITS,
-    EXPONENT_BITS,
-    FRACTION,
-    NAN_PRODUCT_EXPONENT,
-    PRODUCT_OFFSET,
-    SIGNIFICAND,
-    SPECIAL_EXPONENT,
-)
-from hdl.stream.pipeline import Stage
+from hdl.fma64.fields import Fma64Stage
+from hdl.fma64.widths import DISTANCE_BITS, FRACTION, NAN_PRODUCT_EXPONENT, PRODUCT_OFFSET, SPECIAL_EXPONENT
 
 __all__ = ["Decode"]
 
 
-class Decode(Stage):
+class Decode(Fma64Stage):
     """Take the operands apart (IEEE 754-2019, 3.4), and settle invalid operations and NaN (6 and 7.2).
 
     Special values take the same way as numbers, so that nothing after this stage has to select one. An
@@ -53,23 +44,11 @@ class Decode(Stage):
     """
 
     delays = (0.5, 3.0, 4.0, 3.5)
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"a": Out(64), "b": Out(64), "c": Out(64)},
-            {
-                "factor_a": Out(SIGNIFICAND),
-                "factor_b": Out(SIGNIFICAND),
-                "addend": Out(SIGNIFICAND),
-                "addend_exponent": Out(EXPONENT_BITS),
-                "product_exponent": Out(signed(DISTANCE_BITS)),
-                "distance": Out(signed(DISTANCE_BITS)),
-                "no_product": Out(1),
-                "product_sign": Out(1),
-                "subtract": Out(1),
-                "special": Out(1),
-            },
-        )
+    input_fields = "a b c"
+    output_fields = (
+        "factor_a factor_b addend addend_exponent product_exponent distance no_product product_sign "
+        "subtract special"
+    )
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,10 +1,10 @@
 """Multiply: the exact product of two significands."""
 
 from amaranth.hdl import Cat, Module
-from amaranth.lib.wiring import Out
 
+from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import PRODUCT, SIGNIFICAND
-from hdl.stream.pipeline import Stage, behind
+from hdl.stream.pipeline import behind
 
 __all__ = ["Multiply"]
 
@@ -12,7 +12,7 @@ LIMB = 18
 """Bits of one multiplier's operands."""
 
 
-class Multiply(Stage):
+class Multiply(Fma64Stage):
     """Multiply in nine 18 x 18-bit multipliers, three limbs by three, and add what overlaps.
 
     The products of limbs i and j stand at bit 18 (i + j). Those with i = j do not overlap and make one
@@ -30,11 +30,8 @@ class Multiply(Stage):
     """
 
     delays = (5.0, 4.5, 4.5, 5.5)
-
-    def __init__(self) -> None:
-        super().__init__(
-            {"factor_a": Out(SIGNIFICAND), "factor_b": Out(SIGNIFICAND)}, {"product": Out(PRODUCT)}
-        )
+    input_fields = "factor_a factor_b"
+    output_fields = "product"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,10 +1,10 @@
 """Normalize: the sum's leading one comes to the top, unless the exponent ends first."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
-from amaranth.lib.wiring import Out
 
+from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import Stage, behind
+from hdl.stream.pipeline import behind
 
 __all__ = ["Normalize"]
 
@@ -15,7 +15,7 @@ GROUP = 16
 GROUPS = 7
 
 
-class Normalize(Stage):
+class Normalize(Fma64Stage):
     """Shift the sum left by its leading zeros, but never so far that the exponent falls below 1.
 
     The shift is found in three digits, of 16, of 4 and of 1 places, each the lesser of the leading zeros
@@ -48,24 +48,8 @@ class Normalize(Stage):
     """
 
     delays = (3.0, 2.5, 2.5, 3.0, 2.5, 2.5, 2.5, 3.0, 2.5, 3.0)
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "sum": Out(WINDOW),
-                "negative": Out(1),
-                "inexact": Out(1),
-                "subtract": Out(1),
-                "exponent": Out(WINDOW_EXPONENT_BITS),
-            },
-            {
-                "significand": Out(SIGNIFICAND),
-                "guard": Out(1),
-                "rest": Out(1),
-                "biased": Out(WINDOW_EXPONENT_BITS),
-                "cancelled": Out(1),
-            },
-        )
+    input_fields = "sum negative inexact subtract exponent"
+    output_fields = "significand guard rest biased cancelled"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -1,16 +1,16 @@
 """Round: the result's bits, in the mode of the operation."""
 
 from amaranth.hdl import Cat, Module, Mux
-from amaranth.lib.wiring import Out
 
+from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
-from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SIGNIFICAND, SPECIAL_EXPONENT, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import Stage, behind
+from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SPECIAL_EXPONENT
+from hdl.stream.pipeline import behind
 
 __all__ = ["Round"]
 
 
-class Round(Stage):
+class Round(Fma64Stage):
     """Round the normalised magnitude and pack it (IEEE 754-2019, 4.3 and 7.4).
 
     A positive difference lacks one unit infinitely far below. If everything below the guard bit continues
@@ -38,23 +38,8 @@ class Round(Stage):
     """
 
     delays = (3.5, 2.0, 5.0, 2.5)
-
-    def __init__(self) -> None:
-        super().__init__(
-            {
-                "significand": Out(SIGNIFICAND),
-                "guard": Out(1),
-                "rest": Out(1),
-                "biased": Out(WINDOW_EXPONENT_BITS),
-                "cancelled": Out(1),
-                "negative": Out(1),
-                "product_sign": Out(1),
-                "subtract": Out(1),
-                "special": Out(1),
-                "rounding": Out(2),
-            },
-            {"d": Out(64)},
-        )
+    input_fields = "significand guard rest biased cancelled negative product_sign subtract special rounding"
+    output_fields = "d"
 
     def elaborate(self, platform: object) -> Module:
         """Return the module."""

@@ -8,6 +8,7 @@ from hdl.config import CoreConfig
 from hdl.fma64.add import Add, PlaceProduct
 from hdl.fma64.align import Align, Place
 from hdl.fma64.decode import Decode
+from hdl.fma64.fields import FIELDS
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
 from hdl.fma64.multiply import Multiply
 from hdl.fma64.normalize import Normalize
@@ -46,8 +47,8 @@ class Arithmetic(Pipeline):
 
     def __init__(self, registers: int | None = None) -> None:
         super().__init__(
-            {"a": Out(64), "b": Out(64), "c": Out(64), "rounding": Out(2)},
-            {"d": Out(64)},
+            {name: FIELDS[name] for name in ("a", "b", "c", "rounding")},
+            {"d": FIELDS["d"]},
             [Decode(), Multiply(), Place(), Align(), PlaceProduct(), Add(), Normalize(), Round()],
             registers=registers,
         )
