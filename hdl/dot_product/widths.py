@@ -5,7 +5,7 @@ from itertools import product
 
 from amaranth.hdl import Const, Value
 
-from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.formats import float_format
 from golden.tables.profiles import Profile
 from hdl.config import MULTIPLIERS, DotProductConfig
 from hdl.dot_product.operands import Multiplicand
@@ -19,7 +19,6 @@ __all__ = [
     "LANES",
     "WIDE",
     "Widths",
-    "float_format",
 ]
 
 LANES = MULTIPLIERS
@@ -42,13 +41,6 @@ WIDE = frozenset({"bf16", "tf32"})
 
 INTEGER = frozenset({"i8", "i4", "b1"})
 """Multiplicand formats with an s32 result."""
-
-
-def float_format(name: str) -> FloatFormat:
-    """The floating-point format called `name`."""
-    found = FORMATS[name]
-    assert isinstance(found, FloatFormat)
-    return found
 
 
 @dataclass(frozen=True)

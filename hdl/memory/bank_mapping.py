@@ -15,7 +15,7 @@ plane nor, in any one bank, the quads of a group.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
@@ -30,7 +30,7 @@ from hdl.memory.fragment_geometry import (
     matrix_geometry,
 )
 from hdl.registers.register_ports import LANE_BITS
-from hdl.stream.pipeline import register
+from hdl.stream.pipeline import delay, register
 
 __all__ = [
     "ADDRESS_BITS",
@@ -180,13 +180,40 @@ class BankMapping:
         self._choose(m, pattern, [(skew, lambda row: _bits(row.segment, sources))])
         return skew, _bits(_SEGMENT_ADDRESS, sources)
 
-    def quad_places(self, m: Module, pattern: Value, order: Value, first: Value) -> list["WordPlace"]:
-        """As `word_place`, of `beat_quads` quad words from `first` on, a multiple of as many."""
+    def address_segments(
+        self, m: Module, port: Any, pattern: Value, part: Any, buffer: Value, turned: Callable[..., Value]
+    ) -> list[Signal]:
+        """Address the segments of a part by a fill or drain of `hdl.memory.banks`; returns their skews.
+
+        `turned` is `skewed_from` or `skewed_to`: where beats are of one quad, the banks rotate segments.
+        """
+        skews, selects = [], []
+        for quad in range(self.planes):
+            skew, address = self.segment_place(m, pattern, part.lines[quad], part.segments[quad])
+            skews.append(skew)
+            selects.append(turned(skew, part.offset) if self.planes == 1 else skewed(skew))
+            place = delay(m, self.located(address, buffer), 2, "part_address")
+            m.d.comb += [port.addresses[quad * self.banks + bank].eq(place) for bank in range(self.banks)]
+        m.d.comb += port.select.eq(register(m, Cat(selects), "part_select"))
+        return skews
+
+    def address_quads(
+        self, m: Module, port: Any, pattern: Value, order: Value, first: Value, buffer: Value
+    ) -> list[Signal]:
+        """Address `beat_quads` quad words, from `first` on, a multiple of as many, by a fill or drain.
+
+        `buffer` is known two cycles later. Returns `WordPlace.swap` of each.
+        """
         bits = log2_exact(self.planes)
-        return [
+        places = [
             self.word_place(m, pattern, order, Cat(Const(number, bits), first[bits:]))
             for number in range(self.planes)
         ]
+        addresses = [address for place in places for address in place.addresses]
+        m.d.comb += port.select.eq(Cat(skewed(place.skew) for place in places))
+        for at, address in zip(port.addresses, addresses, strict=True):
+            m.d.comb += at.eq(self.located(address, buffer))
+        return [place.swap for place in places]
 
     def word_place(self, m: Module, pattern: Value, order: Value, word: Value) -> WordPlace:
         """Two pipeline stages from the number of a quad word to its place.

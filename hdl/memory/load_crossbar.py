@@ -1,6 +1,5 @@
 """The fragment crossbar for loads: from the beats of a memory to words of the register file."""
 
-from itertools import chain
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
@@ -16,7 +15,6 @@ from hdl.memory.bank_mapping import (
     BUFFERS,
     BankMapping,
     rotated,
-    skewed,
     skewed_from,
     swap_lanes,
 )
@@ -153,22 +151,16 @@ class LoadCrossbar(wiring.Component):
                 rotated(m, beat.data, part.offset, LANE_BITS),
                 rotated(m, part.lanes, part.offset, 1),
             )
-        banked_words, selects, places = [], [], []
-        for quad in range(quads):
-            line, segment = part.lines[quad], part.segments[quad]
-            skew, address = self._mapping.segment_place(m, geometry.pattern, line, segment)
-            banked_words += [words.word_select(quad, 4).bit_select(skew[2:] ^ bank, 1) for bank in range(4)]
-            selects.append(skewed_from(skew, part.offset) if quads == 1 else skewed(skew))
-            places.append(self._mapping.located(address, buffer))
+        skews = self._mapping.address_segments(m, fill, geometry.pattern, part, buffer, skewed_from)
+        banked_words = Cat(
+            words.word_select(quad, 4).bit_select(skew[2:] ^ bank, 1)
+            for quad, skew in enumerate(skews)
+            for bank in range(4)
+        )
         m.d.comb += [
             fill.data.eq(register(m, data, "part_data")),
-            fill.words.eq(register(m, Cat(banked_words), "part_words")),
-            fill.select.eq(register(m, Cat(selects), "part_select")),
+            fill.words.eq(register(m, banked_words, "part_words")),
         ]
-        for quad, place in enumerate(places):
-            late = delay(m, place, 2, "part_address")
-            for bank in range(self._mapping.banks):
-                m.d.comb += fill.addresses[quad * self._mapping.banks + bank].eq(late)
 
         # Segments are as many as different quads.
         size_log2 = geometry.lines_log2 + geometry.line_log2
@@ -215,17 +207,10 @@ class LoadCrossbar(wiring.Component):
             ]
 
         read_buffer = delay(m, buffer, 2, "word_buffer")
-        places = self._mapping.quad_places(m, fragment.pattern, fragment.order, quad)
-        m.d.comb += [
-            banks.drain.select.eq(Cat(skewed(place.skew) for place in places)),
-            *(
-                at.eq(self._mapping.located(address, read_buffer))
-                for at, address in zip(
-                    banks.drain.addresses, chain(*(place.addresses for place in places)), strict=True
-                )
-            ),
-        ]
-        swap = delay(m, places[0].swap, DRAIN_LATENCY - 1, "read_swap")
+        swaps = self._mapping.address_quads(
+            m, banks.drain, fragment.pattern, fragment.order, quad, read_buffer
+        )
+        swap = delay(m, swaps[0], DRAIN_LATENCY - 1, "read_swap")
         drained = Cat(swap_lanes(banks.data.word_select(each, QUAD_BITS), swap) for each in range(quads))
         write = issue if parts == 1 else Mux(issue, 1 << in_word, 0)
         m.d.comb += [

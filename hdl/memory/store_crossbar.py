@@ -1,6 +1,5 @@
 """The fragment crossbar for stores: from quads of registers to the beats of a memory."""
 
-from itertools import chain
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
@@ -15,7 +14,6 @@ from hdl.memory.bank_mapping import (
     BUFFERS,
     BankMapping,
     rotated,
-    skewed,
     skewed_to,
     swap_lanes,
 )
@@ -24,7 +22,7 @@ from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import BlockOrder, Pattern
 from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
-from hdl.stream.pipeline import delay, register
+from hdl.stream.pipeline import delay
 
 __all__ = ["StoreCrossbar", "StoredQuad", "stored_layout"]
 
@@ -123,23 +121,12 @@ class StoreCrossbar(wiring.Component):
         buffer = Signal(BUFFER_BITS)
         m.d.sync += buffer.eq(buffer + (quad.valid & quad.last))
         write_buffer = delay(m, buffer, 2, "quad_buffer")
-        places = self._mapping.quad_places(m, quad.pattern, quad.order, quad.word)
+        swaps = self._mapping.address_quads(m, fill, quad.pattern, quad.order, quad.word, write_buffer)
+        quads = (self.data.word_select(each, QUAD_BITS) for each in range(len(swaps)))
         m.d.comb += [
             fill.valid.eq(quad.valid),
             fill.words.eq(~0),
-            fill.data.eq(
-                Cat(
-                    swap_lanes(self.data.word_select(each, QUAD_BITS), place.swap)
-                    for each, place in enumerate(places)
-                )
-            ),
-            fill.select.eq(Cat(skewed(place.skew) for place in places)),
-            *(
-                at.eq(self._mapping.located(address, write_buffer))
-                for at, address in zip(
-                    fill.addresses, chain(*(place.addresses for place in places)), strict=True
-                )
-            ),
+            fill.data.eq(Cat(map(swap_lanes, quads, swaps))),
         ]
 
     def _drain(self, m: Module, banks: Any) -> None:
@@ -168,15 +155,8 @@ class StoreCrossbar(wiring.Component):
             self.freed.eq(final),
         ]
 
-        selects = []
-        for quad in range(quads):
-            line, segment = part.lines[quad], part.segments[quad]
-            skew, address = self._mapping.segment_place(m, access.geometry.pattern, line, segment)
-            selects.append(skewed_to(skew, part.offset) if quads == 1 else skewed(skew))
-            place = delay(m, self._mapping.located(address, buffer), 2, "part_address")
-            for bank in range(self._mapping.banks):
-                m.d.comb += banks.drain.addresses[quad * self._mapping.banks + bank].eq(place)
-        m.d.comb += banks.drain.select.eq(register(m, Cat(selects), "part_select"))
+        pattern = access.geometry.pattern
+        self._mapping.address_segments(m, banks.drain, pattern, part, buffer, skewed_to)
         beat = banks.data
         if quads > 1:
             back = delay(m, (-part.offset)[: len(part.offset)], DRAIN_LATENCY, "part_back")

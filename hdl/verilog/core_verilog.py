@@ -1,5 +1,6 @@
 """From a configuration to one Verilog file, and a description of it for other tools."""
 
+from dataclasses import fields
 from typing import Any, Final
 
 from hdl.command import COMMAND_WORDS
@@ -99,20 +100,9 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
 
 
 def _parameters(config: CoreConfig) -> dict[str, Any]:
-    return {
-        "formats": sorted(config.formats),
-        "profile": config.dot_product.profile.name,
-        "dot_product_units": config.dot_product_units,
-        "f64_units": config.f64_units,
-        "registers": config.registers,
-        "warps": config.warps,
-        "queue_depth": config.queue_depth,
-        "address_bits": config.address_bits,
-        "data_bits": config.data_bits,
-        "outstanding_reads": config.outstanding_reads,
-        "shared_bytes": config.shared_bytes,
-        "shared_base": config.shared_base,
-    }
+    sizes = {item.name: getattr(config, item.name) for item in fields(config)}
+    del sizes["dot_product"], sizes["f64_depth"]
+    return {"formats": sorted(config.formats), "profile": config.dot_product.profile.name, **sizes}
 
 
 def _preset(config: CoreConfig) -> str | None:

@@ -185,28 +185,25 @@ class RowMemories(wiring.Component):
                 read_address=Cat(read.c, read.buffer),
             )
         if has_chains(self._config):
-            m.submodules.carry_memory = memory = collision_free_memory(len(self.carry), 1 << steps.bits)
-            write_port, read_port = memory.write_port(), memory.read_port()
-            m.d.comb += [
-                write_port.en.eq(self.carry_enable),
-                write_port.addr.eq(self.carry_step),
-                write_port.data.eq(self.carry_data),
-                read_port.en.eq(self.read_enable),
-                read_port.addr.eq(read.step),
-                self.carry.eq(read_port.data),
-            ]
+            self._results(m, "carry", self.read_enable, read.step)
         if has_conversion(self._config):
-            m.submodules.addend_memory = memory = collision_free_memory(len(self.addend), 1 << steps.bits)
-            write_port, read_port = memory.write_port(), memory.read_port()
-            m.d.comb += [
-                write_port.en.eq(self.addend_enable),
-                write_port.addr.eq(self.addend_step),
-                write_port.data.eq(self.addend_data),
-                read_port.en.eq(1),
-                read_port.addr.eq(self.addend_read_step),
-                self.addend.eq(read_port.data),
-            ]
+            self._results(m, "addend", Const(1), self.addend_read_step)
         return m
+
+    def _results(self, m: Module, name: str, read_enable: Value, read_step: Value) -> None:
+        """A memory of a word for each unit and step."""
+        read_data = getattr(self, name)
+        memory = collision_free_memory(len(read_data), 1 << Steps(self._config).bits)
+        m.submodules[f"{name}_memory"] = memory
+        write_port, read_port = memory.write_port(), memory.read_port()
+        m.d.comb += [
+            write_port.en.eq(getattr(self, f"{name}_enable")),
+            write_port.addr.eq(getattr(self, f"{name}_step")),
+            write_port.data.eq(getattr(self, f"{name}_data")),
+            read_port.en.eq(read_enable),
+            read_port.addr.eq(read_step),
+            read_data.eq(read_port.data),
+        ]
 
     def _rows(self, m: Module, name: str, parts_log2: int, words: int) -> None:
         """The memories of the low and the high half of rows, of a word at a time."""
