@@ -233,7 +233,7 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
                 "address": command.address,
                 "stride": command.stride or 0,
             }
-        case Mma(instruction, d, a, b, c):
+        case Mma(instruction):
             return MmaCommand, {
                 "opcode": Opcode.MMA.value,
                 "tile_shape": shape_code(instruction.shape),
@@ -242,10 +242,7 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
                 "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
                 "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
                 "is_wgmma": _is_wgmma(instruction),
-                "d": d,
-                "a": a,
-                "b": b,
-                "c": c,
+                **{use: getattr(command, use) for use in USES},
             }
         case LoadMatrix() | StoreMatrix():
             move = MatrixMove.LOAD if isinstance(command, LoadMatrix) else MatrixMove.STORE

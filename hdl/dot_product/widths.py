@@ -131,11 +131,6 @@ class Widths:
         return self.integer_bit + self.profile.fraction_bits - 27
 
     @property
-    def floating(self) -> bool:
-        """Whether any floating-point format is computed."""
-        return bool(self.config.formats & FLOATING)
-
-    @property
     def wide(self) -> bool:
         """Whether a format with f32's exponent range is among the multiplicands."""
         return bool(self.config.formats & WIDE)

@@ -41,11 +41,7 @@ def with_initial_loops(text: str) -> str:
         Verilog in which every word begins with the same value. The same text gives the same text.
     """
     numbers = count()
-
-    def blocks(match: re.Match[str]) -> str:
-        return "".join(_blocks(match[1], numbers))
-
-    return _INITIAL.sub(blocks, text)
+    return _INITIAL.sub(lambda match: "".join(_blocks(match[1], numbers)), text)
 
 
 def with_wide_writes(text: str) -> str:
