@@ -9,15 +9,7 @@ from typing import Any, ClassVar, Final
 from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.profiles import HOPPER, Profile
 
-__all__ = [
-    "MULTIPLIERS",
-    "PAGE_BYTES",
-    "PRESETS",
-    "QUADS",
-    "REGISTER_BITS",
-    "CoreConfig",
-    "DotProductConfig",
-]
+__all__ = ["MULTIPLIERS", "PAGE_BYTES", "PRESETS", "QUADS", "REGISTER_BITS", "CoreConfig", "DotProductConfig"]
 
 MULTIPLIERS: Final = 16
 """Multipliers of one dot-product unit."""

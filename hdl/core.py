@@ -92,17 +92,18 @@ class Core(wiring.Component):
         m.submodules.mover = mover = RegisterMover(config)
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
-            unit = SharedModule(
+            dot_product = SharedModule(
                 DOT_PRODUCT_MODULE, DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
             )
-            m.submodules[f"dot_product_{index}"] = unit
-            connect(m, tile.operands[index], unit.operands)
-            connect(m, unit.result, tile.result[index])
+            m.submodules[f"dot_product_{index}"] = dot_product
+            connect(m, tile.operands[index], dot_product.operands)
+            connect(m, dot_product.result, tile.result[index])
         multipliers: list[Any] = [tile]
+        units: dict[Unit, Any] = {}
         if config.f64_units:
             m.submodules.f64 = f64 = F64Multiplier(config)
-            connect(m, warps.f64, f64.request)
             multipliers.append(f64)
+            units[Unit.F64] = f64
             for index in range(config.f64_units):
                 fma = SharedModule(
                     FMA64_MODULE, FMA64_SIGNATURE, lambda: FusedMultiplyAdd64(config.f64_depth)
@@ -110,11 +111,14 @@ class Core(wiring.Component):
                 m.submodules[f"fma_{index}"] = fma
                 connect(m, f64.operands[index], fma.operands)
                 connect(m, fma.result, f64.result[index])
-            m.d.comb += [
-                warps.fetched[Unit.F64.value].eq(f64.fetched),
-                warps.done[Unit.F64.value].eq(f64.done),
-            ]
 
+        units |= {Unit.LOAD: load, Unit.STORE: store, Unit.TILE: tile, Unit.MOVE: mover}
+        for place, unit in units.items():
+            connect(m, getattr(warps, place.name.lower()), unit.request)
+            m.d.comb += warps.done[place.value].eq(unit.done)
+            if place is not Unit.LOAD:
+                fetched = mover.done if place is Unit.MOVE else unit.fetched
+                m.d.comb += warps.fetched[place.value].eq(fetched)
         connect(m, flipped(self.host), host.axi)
         for queued, taken in zip(host.commands, warps.commands, strict=True):
             connect(m, queued, taken)
@@ -126,10 +130,6 @@ class Core(wiring.Component):
             connect(m, read, port)
         for unit, port in zip((tile,), own_writes, strict=False):
             connect(m, unit.write, port)
-        connect(m, warps.load, load.request)
-        connect(m, warps.store, store.request)
-        connect(m, warps.tile, tile.request)
-        connect(m, warps.move, mover.request)
         rows = self._rows(m, warps, load, store)
         connect(m, load.bursts, memory.read_bursts)
         connect(m, memory.read_beats, load.beats)
@@ -154,19 +154,6 @@ class Core(wiring.Component):
             warps.store_cause.eq(store.cause),
             warps.store_progress.eq(store.progress),
         ]
-        for place, done in (
-            (Unit.LOAD, load.done),
-            (Unit.STORE, store.done),
-            (Unit.TILE, tile.done),
-            (Unit.MOVE, mover.done),
-        ):
-            m.d.comb += warps.done[place.value].eq(done)
-        for place, fetched in (
-            (Unit.STORE, store.fetched),
-            (Unit.TILE, tile.fetched),
-            (Unit.MOVE, mover.done),
-        ):
-            m.d.comb += warps.fetched[place.value].eq(fetched)
         return m
 
     def _rows(self, m: Module, warps: Warps, load: LoadEngine, store: StoreEngine) -> list[RowAddresses]:

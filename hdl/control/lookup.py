@@ -7,14 +7,7 @@ from golden.tables.formats import FORMATS, IntegerFormat
 from golden.tables.instruction_set import SPACES, USES, multiplicand_formats
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
-from hdl.command import (
-    MemoryCommand,
-    MmaCommand,
-    Opcode,
-    RegisterCommand,
-    fragment_key,
-    multiply_key,
-)
+from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand, fragment_key, multiply_key
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import (
@@ -109,7 +102,8 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
                     found.fragment_more.eq(fragment(use, name, shape).registers - 1),
                     found.accessible.eq((is_store if use == "d" else ~is_store) & in_space),
                 ]
-    instructions = _different(config)
+    # `wmma` and `mma` share a few shapes and types.
+    instructions = list({multiply_key(item): item for item in legal_multiplies(config)}.values())
     has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
     with m.Switch(Cat(multiply.multiply, multiply.is_wgmma & has_wgmma)):
         for instruction in instructions:
@@ -164,11 +158,6 @@ _TILE_SHAPES = {
     (1, 1): TileShape.SQUARE_8,
 }
 """By the blocks of eight rows of X and Y."""
-
-
-def _different(config: CoreConfig) -> list[MmaInstruction]:
-    """The multiplies with different keys: `wmma` and `mma` share a few shapes and types."""
-    return list({multiply_key(item): item for item in legal_multiplies(config)}.values())
 
 
 def _multiplicand(name: str) -> Multiplicand:

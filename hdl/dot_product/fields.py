@@ -8,7 +8,7 @@ from hdl.config import DotProductConfig
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FP8_EXPONENT_BITS, FP8_SIGNIFICAND_BITS, LANES, Widths
 from hdl.dot_product.words import WORDS
-from hdl.stream.pipeline import FieldStage
+from hdl.stream.pipeline import Stage
 
 __all__ = ["DotProductStage", "Selects", "Special", "fields"]
 
@@ -118,8 +118,8 @@ def _of_fp8(widths: Widths) -> dict[str, Member]:
     }
 
 
-class DotProductStage(FieldStage):
-    """A stage of the dot-product unit, whose fields are `fields`.
+class DotProductStage(Stage):
+    """A stage of the dot-product unit, which names its `fields`; what the configuration lacks is left out.
 
     Parameters
     ----------
@@ -127,11 +127,21 @@ class DotProductStage(FieldStage):
 
     Attributes
     ----------
+    input_fields, output_fields : str
+        Names, between spaces.
     config : DotProductConfig
     widths : Widths
     """
 
+    input_fields: str
+    output_fields: str
+
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
         self.widths = Widths(config)
-        super().__init__(fields(config))
+        found = fields(config)
+        consumes, produces = (
+            {name: found[name] for name in names.split() if name in found}
+            for names in (self.input_fields, self.output_fields)
+        )
+        super().__init__(consumes, produces)

@@ -61,7 +61,8 @@ class Reduce(DotProductStage):
         total, carry = sums[0]
         if widths.fp8:
             total, c_term = _two_of_three(total, *sums[1], c_term, widths.fp8_padding)
-        m.d.comb += self.output.sum.eq(last(_add(total, c_term, carry)[: widths.total].as_signed(), "sum"))
+        # One adder with a carry input.
+        m.d.comb += self.output.sum.eq(last((total + c_term + carry)[: widths.total].as_signed(), "sum"))
         return m
 
 
@@ -90,9 +91,3 @@ def _two_of_three(x: Value, y: Value, carry: Value, z: Value, first: int) -> tup
 def _extended(value: Value, bits: int) -> Value:
     """A signed number in so many bits."""
     return Cat(value, value[-1].replicate(max(bits - len(value), 0)))[:bits]
-
-
-def _add(x: Value, y: Value, carry: Value) -> Value:
-    """Return x + y + carry, one adder with a carry input, with a bit more than the longer one has."""
-    bits = max(len(x), len(y)) + 1
-    return (x + y + carry)[:bits].as_signed()

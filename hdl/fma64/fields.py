@@ -16,7 +16,7 @@ from hdl.fma64.widths import (
     WINDOW,
     WINDOW_EXPONENT_BITS,
 )
-from hdl.stream.pipeline import FieldStage
+from hdl.stream.pipeline import Stage
 
 __all__ = ["FIELDS", "Fma64Stage"]
 
@@ -40,8 +40,21 @@ FIELDS: Final[Mapping[str, Member]] = MappingProxyType(
 """The fields by name; the stages say what each one means."""
 
 
-class Fma64Stage(FieldStage):
-    """A stage of the f64 unit, whose fields are `FIELDS`."""
+class Fma64Stage(Stage):
+    """A stage of the f64 unit, which names its `FIELDS`.
+
+    Attributes
+    ----------
+    input_fields, output_fields : str
+        Names, between spaces.
+    """
+
+    input_fields: str
+    output_fields: str
 
     def __init__(self) -> None:
-        super().__init__(FIELDS)
+        consumes, produces = (
+            {name: FIELDS[name] for name in names.split()}
+            for names in (self.input_fields, self.output_fields)
+        )
+        super().__init__(consumes, produces)

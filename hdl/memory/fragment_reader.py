@@ -1,7 +1,7 @@
 """From the registers to the crossbar: reads one fragment after the other, quads of a beat at a time."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
@@ -64,6 +64,7 @@ class FragmentReader(wiring.Component):
         """Return the unit's module."""
         m = Module()
         access = self.access.payload
+        registers = access.geometry.registers
         quad_bits = log2_exact(self._quads)
         free = Signal(range(BUFFERS + 1), init=BUFFERS)
         active = Signal()
@@ -96,12 +97,7 @@ class FragmentReader(wiring.Component):
                 fragment.pattern.eq(access.geometry.pattern),
                 fragment.order.eq(access.geometry.order),
                 fragment.word.eq(0),
-                last_quad.eq(_last_quad(access.geometry)),
+                last_quad.eq(Mux(registers[3], ~0, (registers << 3) - 1)),
                 self.read.address.eq(access.register * QUADS),
             ]
         return m
-
-
-def _last_quad(geometry: data.View) -> Value:
-    """The number of a fragment's last quad word."""
-    return Mux(geometry.registers[3], ~0, (geometry.registers << 3) - 1)[:ADDRESS_BITS]

@@ -30,14 +30,9 @@ __all__ = ["LoadCrossbar", "loaded_layout"]
 
 
 class LoadedTag(data.Struct):
-    """What is known of words of the register file.
+    """What is known of words of the register file: whether they are the last of their fragment.
 
-    Members
-    -------
-    last : unsigned(1)
-        Of the fragment.
-    cause : unsigned(4)
-        If not zero, the load has failed: this is all there is of the fragment, and no data.
+    If the cause is not zero, the load has failed: this is all there is of the fragment, and no data.
     """
 
     last: unsigned(1)

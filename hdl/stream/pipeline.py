@@ -11,7 +11,6 @@ from amaranth.lib.wiring import In, Member, Out
 
 __all__ = [
     "Cut",
-    "FieldStage",
     "Pipeline",
     "Stage",
     "balanced",
@@ -209,31 +208,6 @@ class Stage(wiring.Component):
     def produces(self) -> tuple[str, ...]:
         """Names of the fields of `output`."""
         return tuple(self.signature.members["output"].signature.members)
-
-
-class FieldStage(Stage):
-    """A stage that names its fields.
-
-    Parameters
-    ----------
-    fields : mapping of str to Member
-        All that stages have; what is not among them is left out.
-
-    Attributes
-    ----------
-    input_fields, output_fields : str
-        Names, between spaces.
-    """
-
-    input_fields: str
-    output_fields: str
-
-    def __init__(self, fields: Mapping[str, Member]) -> None:
-        consumes, produces = (
-            {name: fields[name] for name in names.split() if name in fields}
-            for names in (self.input_fields, self.output_fields)
-        )
-        super().__init__(consumes, produces)
 
 
 class Pipeline(Stage):

@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from amaranth.hdl import ClockDomain, Elaboratable, Module, Signal
+from amaranth.hdl import ClockDomain, Const, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 
 from hdl.config import CoreConfig
-from hdl.memory.axi import HOST_ADDRESS_BITS, beat_bytes
+from hdl.memory.axi import beat_bytes
 from hdl.verilog.modules import Conversion, convert, to_rtlil
 
 __all__ = ["Port", "Top"]
@@ -22,7 +22,7 @@ class Port:
     direction: Literal["input", "output"]
 
 
-_BURST_INCR: Final = 1
+_BURST_INCR: Final = Const(1, 2)
 
 
 class Top(Elaboratable):
@@ -52,34 +52,29 @@ class Top(Elaboratable):
 
     def memory(self, axi: Any, config: CoreConfig) -> None:
         """Give the AXI4 master port `axi` its names."""
+        size = Const(beat_bytes(config).bit_length() - 1, 3)
         for name, channel in (("ar", axi.ar), ("aw", axi.aw)):
-            fields = {
-                "addr": (channel.payload.address, config.address_bits),
-                "len": (channel.payload.length, 8),
-                "size": (beat_bytes(config).bit_length() - 1, 3),
-                "burst": (_BURST_INCR, 2),
-            }
+            burst = channel.payload
+            fields = {"addr": burst.address, "len": burst.length, "size": size, "burst": _BURST_INCR}
             self._drive(f"m_axi_{name}", channel, fields)
         read, write = axi.r.payload, axi.w.payload
-        width = config.data_bits
-        fields = {"data": (read.data, width), "resp": (read.resp, 2), "last": (read.last, 1)}
-        self._receive("m_axi_r", axi.r, fields)
-        fields = {"data": (write.data, width), "strb": (write.strb, width // 8), "last": (write.last, 1)}
-        self._drive("m_axi_w", axi.w, fields)
-        self._receive("m_axi_b", axi.b, {"resp": (axi.b.payload, 2)})
+        self._receive("m_axi_r", axi.r, {"data": read.data, "resp": read.resp, "last": read.last})
+        self._drive("m_axi_w", axi.w, {"data": write.data, "strb": write.strb, "last": write.last})
+        self._receive("m_axi_b", axi.b, {"resp": axi.b.payload})
 
     def host(self, axi: Any) -> None:
         """Give the AXI4-Lite slave port `axi` its names."""
         write, read = axi.w.payload, axi.r.payload
-        self._receive("s_axil_aw", axi.aw, {"addr": (axi.aw.payload, HOST_ADDRESS_BITS)})
-        self._receive("s_axil_w", axi.w, {"data": (write.data, 32), "strb": (write.strb, 4)})
-        self._drive("s_axil_b", axi.b, {"resp": (axi.b.payload, 2)})
-        self._receive("s_axil_ar", axi.ar, {"addr": (axi.ar.payload, HOST_ADDRESS_BITS)})
-        self._drive("s_axil_r", axi.r, {"data": (read.data, 32), "resp": (read.resp, 2)})
+        self._receive("s_axil_aw", axi.aw, {"addr": axi.aw.payload})
+        self._receive("s_axil_w", axi.w, {"data": write.data, "strb": write.strb})
+        self._drive("s_axil_b", axi.b, {"resp": axi.b.payload})
+        self._receive("s_axil_ar", axi.ar, {"addr": axi.ar.payload})
+        self._drive("s_axil_r", axi.r, {"data": read.data, "resp": read.resp})
 
     def output(self, name: str, value: Any) -> None:
         """Make a port of something that the component drives."""
-        self._statements.append(self._output(name, len(value)).eq(value))
+        self.ports[name] = Port(signal := Signal(len(value), name=name), "output")
+        self._statements.append(signal.eq(value))
 
     def input(self, name: str, value: Any) -> None:
         """Make a port of something that the component reads."""
@@ -89,21 +84,15 @@ class Top(Elaboratable):
         self.ports[name] = Port(signal := Signal(width, name=name), "input")
         return signal
 
-    def _output(self, name: str, width: int) -> Signal:
-        self.ports[name] = Port(signal := Signal(width, name=name), "output")
-        return signal
+    def _drive(self, prefix: str, channel: Any, fields: dict[str, Any]) -> None:
+        for name, value in (fields | {"valid": channel.valid}).items():
+            self.output(prefix + name, value)
+        self.input(f"{prefix}ready", channel.ready)
 
-    def _drive(self, prefix: str, channel: Any, fields: dict[str, tuple[Any, int]]) -> None:
-        for name, (value, width) in fields.items():
-            self._statements.append(self._output(prefix + name, width).eq(value))
-        self._statements.append(self._output(f"{prefix}valid", 1).eq(channel.valid))
-        self._statements.append(channel.ready.eq(self._input(f"{prefix}ready", 1)))
-
-    def _receive(self, prefix: str, channel: Any, fields: dict[str, tuple[Any, int]]) -> None:
-        for name, (value, width) in fields.items():
-            self._statements.append(value.eq(self._input(prefix + name, width)))
-        self._statements.append(channel.valid.eq(self._input(f"{prefix}valid", 1)))
-        self._statements.append(self._output(f"{prefix}ready", 1).eq(channel.ready))
+    def _receive(self, prefix: str, channel: Any, fields: dict[str, Any]) -> None:
+        for name, value in (fields | {"valid": channel.valid}).items():
+            self.input(prefix + name, value)
+        self.output(f"{prefix}ready", channel.ready)
 
     def convert(self, name: str, conversion: Conversion = convert) -> str:
         """Convert to Verilog, as a module called `name` whose ports stand in the order they were made.

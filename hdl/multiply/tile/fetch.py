@@ -187,11 +187,8 @@ class TileFetch(wiring.Component):
         tile = Signal(FetchedTile)
         operation = request.operation
         m.d.comb += [
-            tile.operation.eq(operation),
-            tile.tile_shape.eq(request.tile_shape),
+            *(tile[name].eq(request[name]) for name in ("operation", "tile_shape", "passes", "converted")),
             tile.whole_rows.eq(request.halves & ((request.passes == 0) | request.converted)),
-            tile.passes.eq(request.passes),
-            tile.converted.eq(request.converted),
             tile.buffer.eq(buffer),
         ]
         with m.If(request.x_is_b):
