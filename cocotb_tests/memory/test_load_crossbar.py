@@ -86,7 +86,7 @@ class Bench:
             QUAD_BITS * self.config.word_quads * (2 if word >> QUAD_BITS * 8 else 1) for word, *_ in expected
         ]
         tags = [
-            (0 if word.tag.cause else word.data & (1 << width) - 1, word.tag.last, word.tag.cause)
+            (0 if word.tag.failed else word.data & (1 << width) - 1, word.tag.last, word.tag.cause)
             for word, width in zip(found, bits, strict=True)
         ]
         assert tags == expected

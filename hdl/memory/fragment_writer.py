@@ -86,7 +86,6 @@ class FragmentWriter(wiring.Component):
         if config.word_registers > 1:
             lanes = Mux(target.is_single, (1 << 4 * config.word_quads) - 1, lanes)
         copy = Signal(2)
-        failed = Signal()
         leaves = Signal()
         m.d.comb += [
             different_log2.eq(geometry.lines_log2 + geometry.line_log2 - _REGISTER_BYTES_LOG2),
@@ -96,14 +95,13 @@ class FragmentWriter(wiring.Component):
             targets.input.payload.is_single.eq(geometry.registers == 1),
             targets.input.valid.eq(self.access.valid),
             self.access.ready.eq(targets.input.ready),
-            failed.eq(tag.cause != 0),
-            self.write.enable.eq(self.words.valid & ~failed),
+            self.write.enable.eq(self.words.valid & ~tag.failed),
             self.write.address.eq(
                 word_address(config, target.register + (index | (copy << target.different_log2)), number)
             ),
             self.write.data.eq(self.words.payload.data),
             self.write.lanes.eq(lanes),
-            leaves.eq(self.words.valid & (failed | (self.write.ready & (copy == target.last_copy)))),
+            leaves.eq(self.words.valid & (tag.failed | (self.write.ready & (copy == target.last_copy)))),
             self.words.ready.eq(leaves),
             targets.output.ready.eq(leaves & tag.last),
         ]

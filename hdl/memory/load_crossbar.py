@@ -32,10 +32,11 @@ __all__ = ["LoadCrossbar", "loaded_layout"]
 class LoadedTag(data.Struct):
     """What is known of words of the register file: whether they are the last of their fragment.
 
-    If the cause is not zero, the load has failed: this is all there is of the fragment, and no data.
+    If the load has failed, this is all there is of the fragment, and no data; the cause is zero if not.
     """
 
     last: unsigned(1)
+    failed: unsigned(1)
     cause: unsigned(CAUSE_BITS)
 
 
@@ -213,6 +214,7 @@ class LoadCrossbar(wiring.Component):
             queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "word_push", reset_less=False)),
             queue.data.eq(drained.replicate(parts)),
             queue.tag.last.eq(delay(m, last, DRAIN_LATENCY, "word_last")),
+            queue.tag.failed.eq(delay(m, fragment.cause.any(), DRAIN_LATENCY, "word_failed")),
             queue.tag.cause.eq(delay(m, fragment.cause, DRAIN_LATENCY, "word_cause")),
         ]
         connect(m, queue.output, flipped(self.words))
