@@ -103,7 +103,7 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
 
 
 def host(hdl: ModuleType = interface) -> Claim:
-    """`HostInterface`: `formal.axi_rules.lite_slave`, and an access to a memory stays until it is served.
+    """`HostInterface`: `formal.axi_rules.lite_slave`; an access to the on-chip memory stays until served.
 
     Assumes of the core behind it alone that it does not begin to work while an access to a window waits:
     commands come from the host. Proven by induction; the invariants say where each access is.
@@ -129,13 +129,9 @@ def host(hdl: ModuleType = interface) -> Claim:
     claim.always("no_more_places", (reserved >= 0) & (reserved <= interface._ANSWERS) & (waiting >= 0))
     claim.always("in_places", newest == (oldest + waiting)[: len(newest)])
     claim.always("places", reserved == waiting + arriving)
-    for name in ("write", "read", "shared"):
-        port = getattr(unit, name)
-        before = claim.past(port.enable & ~port.ready, name=f"{name}_waited")
-        claim.assume(
-            f"{name}_finds_no_work", implies(claim.started & before, inside.signal("registers_idle"))
-        )
-        claim.always(f"{name}_stays", implies(claim.started & before, port.enable))
+    before = claim.past(unit.shared.enable & ~unit.shared.ready, name="shared_waited")
+    claim.assume("shared_finds_no_work", implies(claim.started & before, inside.signal("registers_idle")))
+    claim.always("shared_stays", implies(claim.started & before, unit.shared.enable))
     return claim
 
 

@@ -332,7 +332,7 @@ async def window(dut: Any) -> None:
     host, rng = await host_of(dut, 0.1)
     config = configuration()
     count = config.registers
-    registers = RegisterPorts(dut, config, pauses(rng, 0.5), pauses(rng, 0.5))
+    registers = RegisterPorts(dut, config)
     registers.values[:] = np.random.default_rng(cocotb.RANDOM_SEED).integers(
         0, 1 << 32, (count, LANES), dtype=np.uint32
     )
@@ -566,7 +566,7 @@ async def reset_at_work(dut: Any) -> None:
     """A reset in the middle of an access and with commands queued leaves the interface as new."""
     host, rng = await host_of(dut)
     config = configuration()
-    registers = RegisterPorts(dut, config, pauses(rng, 0.9), pauses(rng, 0.9))
+    registers = RegisterPorts(dut, config)
     for _ in range(10):
         await host.set("MODE", 1)
         await host.set("INTERRUPT_ENABLE", 3)

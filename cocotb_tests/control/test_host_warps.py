@@ -168,7 +168,7 @@ async def idle_when_all_are(dut: Any) -> None:
 async def window_of_the_selected_warp(dut: Any) -> None:
     """The window shows the registers of the selected warp, and no others."""
     host, rng = await host_of(dut)
-    registers = RegisterPorts(dut, CONFIG, pauses(rng, 0.5), pauses(rng, 0.5))
+    registers = RegisterPorts(dut, CONFIG)
     expected = registers.values.copy()
     for _ in range(30):
         warp = rng.randrange(WARPS)

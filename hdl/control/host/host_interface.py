@@ -72,7 +72,7 @@ class HostInterface(wiring.Component):
     end of the on-chip memory.
 
     Throughput: an access per cycle. Latency: a write is answered two cycles after both its address and data
-    came, a read five cycles after its address; longer while another has the port of a window. The ready of
+    came, a read five cycles after its address; longer while the on-chip memory is not ready. The ready of
     every channel comes from registers and the valid of the others. Critical path expected: the choice of the
     lane from a quad of the register file.
 
@@ -87,6 +87,7 @@ class HostInterface(wiring.Component):
     axi : In(Axi4LiteSignature())
     write : Out(register_write_signature(config))
     read : Out(quad_read_signature(config))
+        Must be ready: while the core is idle, these ports have no other user.
     shared : Out(shared_word_signature())
         Not used without on-chip memory.
     ...
@@ -171,9 +172,8 @@ class HostInterface(wiring.Component):
             written.input.valid.eq(served & access.is_write),
             written.input.payload.eq(response),
         ]
-        for port in (self.write, self.read, self.shared):
-            with m.If(port.enable & ~port.ready):
-                m.d.comb += served.eq(0)
+        with m.If(self.shared.enable & ~self.shared.ready):
+            m.d.comb += served.eq(0)
         self._address_lanes(m, access.address, access.value, registers.warp)
 
         found = Signal(_Found)
