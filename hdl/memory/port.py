@@ -119,11 +119,10 @@ class MemoryPort(wiring.Component):
         m.d.comb += [
             reads.answered.eq(arrived.input.valid & arrived.input.ready & arrived.input.payload.last),
             writes.answered.eq(self.write_responses.valid & self.write_responses.ready),
-            shared.write_beats.payload.eq(beats.payload),
-            shared.write_beats.valid.eq(beats.valid & writes.is_shared),
-            bus_writes.beats.payload.eq(beats.payload),
-            bus_writes.beats.valid.eq(beats.valid & ~writes.is_shared),
-            beats.ready.eq(Mux(writes.is_shared, shared.write_beats.ready, bus_writes.beats.ready)),
+            # A memory takes beats of its bursts alone, and only one of the two has bursts in flight.
+            *(target.payload.eq(beats.payload) for target in (shared.write_beats, bus_writes.beats)),
+            *(target.valid.eq(beats.valid) for target in (shared.write_beats, bus_writes.beats)),
+            beats.ready.eq(shared.write_beats.ready | bus_writes.beats.ready),
         ]
 
 
