@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from amaranth.hdl import Const, Mux, Value
+from amaranth.hdl import Const, Mux, Value, unsigned
 from amaranth.lib import data
 
 from formal.axi_rules import assume_burst, burst_in_page, lite_slave, read_master, write_master
@@ -16,6 +16,7 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import host_interface as interface
 from hdl.memory import axi_reads, axi_writes
 from hdl.memory.axi import beat_bytes, burst_layout
+from hdl.memory.beats import write_beat_layout
 from hdl.registers.register_ports import READ_LATENCY
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
@@ -41,11 +42,18 @@ def queue_in_order(claim: Claim, inside: Opened, name: str, depth: int) -> Value
     return level
 
 
+def second_in_queue(
+    claim: Claim, inside: Opened, name: str, layout: data.StructLayout
+) -> tuple[Value, data.View]:
+    """Of a queue of two, whether there is another payload behind the one on offer, and that payload."""
+    is_full = queue_in_order(claim, inside, name, 2) == 2
+    oldest = inside.signal(f"{name}.fifo.consume")
+    return is_full, data.View(layout, claim.word(inside, f"{name}.fifo.storage", ~oldest))
+
+
 def waiting_addresses(claim: Claim, inside: Opened, config: CoreConfig, channel: Any) -> Value:
     """How many bursts wait to be taken by the bus; they stay in their page."""
-    has_second = queue_in_order(claim, inside, "asking", 2) == 2
-    oldest = inside.signal("asking.fifo.consume")
-    second = data.View(burst_layout(config), claim.word(inside, "asking.fifo.storage", ~oldest))
+    has_second, second = second_in_queue(claim, inside, "asking", burst_layout(config))
     claim.always("waiting_in_page", implies(has_second, burst_in_page(second, beat_bytes(config))))
     return channel.valid + has_second
 
@@ -83,7 +91,6 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     inside = claim.include(unit)
     assume_burst(claim, "bursts", unit.bursts)
     bus = write_master(claim, config, axi_writes.OUTSTANDING_WRITES, unit.aw, unit.w, unit.b)
-    offer_stays(claim, "beats", unit.beats, assumed=True)
     offer_stays(claim, "responses", unit.responses)
 
     waiting = waiting_addresses(claim, inside, config, unit.aw)
@@ -96,9 +103,19 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     claim.always("unanswered", unanswered == bus["addresses"] + waiting)
     claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)
     claim.always("seen", implies(seen, unit.aw.valid))
+    fields: dict[str, Any] = {"beat": write_beat_layout(config), "last": 1}
+    if bits > 128:
+        fields["lane"] = unsigned((bits // 128).bit_length() - 1)
+    layout = data.StructLayout(fields)
+    first = data.View(layout, inside.signal("giving.output__payload"))
+    second_valid, second = second_in_queue(claim, inside, "giving", layout)
+    first_valid = unit.w.valid
     buffer_in_order(claim, inside, "answers", unit.responses.valid)
+    ending = (first_valid & first.last) + (second_valid & second.last)
     offered = bus["addresses"] + (unit.aw.valid & seen)
-    claim.always("bursts_in_parts", offered == bus["written"] + unwritten)
+    claim.always("bursts_in_parts", offered == bus["written"] + ending + unwritten)
+    unfinished = (second_valid & ~second.last) | (first_valid & ~second_valid & ~first.last)
+    claim.always("unfinished_is_active", implies(unfinished, active))
     return claim
 
 
@@ -166,7 +183,7 @@ def test_faulty_reads(text: str, fault: str) -> None:
     [
         ("active.eq(expected.output.valid)", "active.eq(1)"),
         ("seen.eq(self.aw.valid & ~self.aw.ready)", "seen.eq(0)"),
-        ("taken.eq(passes & upper)", "taken.eq(upper)"),
+        ("source.ready.eq(self.w.ready & upper)", "source.ready.eq(upper)"),
     ],
 )
 def test_faulty_writes(text: str, fault: str) -> None:

@@ -29,8 +29,8 @@ class AxiWrites(wiring.Component):
 
     On a bus of 8 bytes each beat goes in two halves, on a wider one on the byte lanes of its address.
 
-    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, none from a beat,
-    1 for the response. Expected critical path: whether a beat passes, and so the next burst.
+    Throughput: a burst and a bus beat per cycle. Latency: 1 cycle to the bus, 1 for the response. Expected
+    critical path: whether a beat is taken, and so the next burst.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class AxiWrites(wiring.Component):
     bursts : In(stream.Signature(burst_layout(config)))
         Of beats of `beat_quads` quads; a multiple of their size as address, at most 128 beats.
     beats : In(stream.Signature(write_beat_layout(config)))
-        Given to the bus once their burst has been offered.
+        Taken once their burst has been offered to the bus.
     responses : Out(stream.Signature(2))
         A `hdl.memory.axi.Response` for each burst.
     aw, w, b
@@ -105,16 +105,18 @@ class AxiWrites(wiring.Component):
         beat_bits = len(self.beats.payload.data)
         lanes = max(config.data_bits // beat_bits, 1)
         lane_bits = log2_exact(lanes)
-        fields: dict[str, Any] = {"length": unsigned(8)}
+        burst_fields: dict[str, Any] = {"length": unsigned(8)}
+        beat_fields: dict[str, Any] = {"beat": write_beat_layout(config), "last": 1}
         if lanes > 1:
-            fields["lane"] = unsigned(lane_bits)
+            burst_fields["lane"] = beat_fields["lane"] = unsigned(lane_bits)
         # Whether there is a burst is the sign of a counter: in a `Queue` it would be the longest path.
-        m.submodules.expected = expected = CreditQueue(data.StructLayout(fields), depth=OUTSTANDING_WRITES)
+        m.submodules.expected = expected = CreditQueue(
+            data.StructLayout(burst_fields), depth=OUTSTANDING_WRITES
+        )
+        m.submodules.giving = giving = Queue(data.StructLayout(beat_fields), 2)
 
         burst: Any = expected.output.payload
-        beat: Any = self.beats.payload
         active = Signal()
-        passes = Signal()
         begins = Signal()
         taken = Signal()
         is_last = is_last_beat(m, burst.length, begin=begins, step=taken)
@@ -124,33 +126,44 @@ class AxiWrites(wiring.Component):
             expected.push.eq(offered),
             begins.eq(~active | (taken & is_last)),
             expected.output.ready.eq(begins),
-            self.w.valid.eq(self.beats.valid & active),
-            passes.eq(self.w.valid & self.w.ready),
-            taken.eq(passes),
-            self.beats.ready.eq(taken),
-            self.w.payload.last.eq(is_last),
+            giving.input.payload.beat.eq(self.beats.payload),
+            giving.input.payload.last.eq(is_last),
+            giving.input.valid.eq(self.beats.valid & active),
+            self.beats.ready.eq(giving.input.ready & active),
+            taken.eq(self.beats.valid & self.beats.ready),
         ]
         with m.If(begins):
             m.d.sync += active.eq(expected.output.valid)
-        if config.data_bits < beat_bits:
-            upper = Signal()
-            m.d.comb += [
-                self.w.payload.data.eq(beat.data.word_select(upper, config.data_bits)),
-                self.w.payload.strb.eq(beat.strb.word_select(upper, config.data_bits // 8)),
-                self.w.payload.last.eq(is_last & upper),
-                taken.eq(passes & upper),
-            ]
-            with m.If(passes):
-                m.d.sync += upper.eq(~upper)
-            return
-        m.d.comb += [self.w.payload.data.eq(beat.data.replicate(lanes)), self.w.payload.strb.eq(beat.strb)]
         if lanes > 1:
             lane = Signal(lane_bits)
             m.d.comb += [
                 expected.payload.lane.eq(self.aw.payload.address[log2_exact(beat_bits // 8) :]),
-                self.w.payload.strb.eq(beat.strb << (lane << log2_exact(beat_bits // 8))),
+                giving.input.payload.lane.eq(lane),
             ]
             with m.If(taken):
                 m.d.sync += lane.eq(lane + 1)
             with m.If(begins):
                 m.d.sync += lane.eq(burst.lane)
+
+        source: Any = giving.output
+        beat = source.payload.beat
+        m.d.comb += self.w.valid.eq(source.valid)
+        if config.data_bits < beat_bits:
+            upper = Signal()
+            m.d.comb += [
+                self.w.payload.data.eq(beat.data.word_select(upper, config.data_bits)),
+                self.w.payload.strb.eq(beat.strb.word_select(upper, config.data_bits // 8)),
+                self.w.payload.last.eq(source.payload.last & upper),
+                source.ready.eq(self.w.ready & upper),
+            ]
+            with m.If(self.w.valid & self.w.ready):
+                m.d.sync += upper.eq(~upper)
+            return
+        m.d.comb += [
+            self.w.payload.data.eq(beat.data.replicate(lanes)),
+            self.w.payload.strb.eq(
+                beat.strb << (source.payload.lane << log2_exact(beat_bits // 8)) if lanes > 1 else beat.strb
+            ),
+            self.w.payload.last.eq(source.payload.last),
+            source.ready.eq(self.w.ready),
+        ]
