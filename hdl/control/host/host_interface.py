@@ -149,7 +149,9 @@ class HostInterface(wiring.Component):
         # Registers and memory are open to the host while no command is executed.
         in_map = access.in_map
         in_lanes, in_shared = access.in_lanes & registers_idle, access.in_shared & registers_idle
-        refused = ~(in_lanes | in_shared | in_map) | registers.refused | (access.is_write & ~access.whole)
+        # Independent of whether the access takes place in this cycle.
+        possible = Mux(access.is_write, registers.writable, registers.readable)
+        refused = ~(in_lanes | in_shared | (in_map & possible)) | (access.is_write & ~access.whole)
         m.d.comb += [
             access.eq(requests.output.payload),
             has_access.eq(requests.output.valid),

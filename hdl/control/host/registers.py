@@ -76,8 +76,8 @@ class HostRegisters(wiring.Component):
         To be written.
     answer : Out(32)
         Of a read, a cycle later.
-    refused : Out(1)
-        In the cycle of a read or write: it is not possible, and changes nothing.
+    readable, writable : Out(1)
+        Whether a read or write of `address` is possible, in any cycle; if not, it changes nothing.
     idle : Out(1)
         No command is in progress, and none about to be; from a register, so one cycle later than it could be.
     warp : Out(range(max(warps, 2)))
@@ -100,7 +100,8 @@ class HostRegisters(wiring.Component):
                 "write": In(1),
                 "value": In(32),
                 "answer": Out(32),
-                "refused": Out(1),
+                "readable": Out(1),
+                "writable": Out(1),
                 "idle": Out(1),
                 "warp": Out(range(max(config.warps, 2))),
                 **core_members(config),
@@ -114,8 +115,6 @@ class HostRegisters(wiring.Component):
         selected = self.warp if len(warps) > 1 else 0
         words = [Signal(32, name=f"word_{index}") for index in range(1, COMMAND_WORDS)]
         enables = Signal(2)
-        writable = Signal()
-        readable = Signal()
         clear = Signal()
         faults = Signal(len(warps))
         free = Signal(range(self._config.queue_depth + 1))
@@ -136,38 +135,40 @@ class HostRegisters(wiring.Component):
             idle_now.eq(~self.busy.any() & (Cat(queue.level == 0 for queue in queues) | faults).all()),
             self.irq.eq((enables[0] & idle_now) | (enables[1] & faults.any())),
             self.clear.eq(clear << selected),
-            self.refused.eq((self.write & ~writable) | (self.read & ~readable)),
         ]
         # Without a command that comes, the core is idle in the next cycle too.
         m.d.sync += self.idle.eq(idle_now & ~push)
         place = self.address[2:]
-        with m.If(self.write & (self.address[:2] == 0)):
+        with m.If(self.address[:2] == 0):
             with m.Switch(place):
                 with m.Case(word_index("CONTROL")):
-                    m.d.comb += [clear.eq(fields_of("CONTROL", self.value).clear), writable.eq(1)]
+                    m.d.comb += self.writable.eq(1)
+                    m.d.comb += clear.eq(self.write & fields_of("CONTROL", self.value).clear)
                 with m.Case(word_index("INTERRUPT_ENABLE")):
                     enabled = fields_of("INTERRUPT_ENABLE", self.value)
-                    m.d.sync += enables.eq(Cat(enabled.idle, enabled.fault))
-                    m.d.comb += writable.eq(1)
+                    m.d.comb += self.writable.eq(1)
+                    with m.If(self.write):
+                        m.d.sync += enables.eq(Cat(enabled.idle, enabled.fault))
                 with m.Case(word_index("MODE")):
-                    m.d.comb += writable.eq(self.idle)
-                    with m.If(self.idle):
+                    m.d.comb += self.writable.eq(self.idle)
+                    with m.If(self.write & self.idle):
                         m.d.sync += self.serial.eq(fields_of("MODE", self.value).serial)
                 with m.Case(word_index("WARP")):
                     warp = fields_of("WARP", self.value).warp
-                    m.d.comb += writable.eq(warp < len(warps))
+                    m.d.comb += self.writable.eq(warp < len(warps))
                     if len(warps) > 1:
-                        with m.If(writable):
+                        with m.If(self.write & self.writable):
                             m.d.sync += self.warp.eq(warp)
                 with m.Case(word_index("COMMAND")):
                     m.d.comb += [
-                        push.eq(1),
-                        writable.eq((owner & Cat(queue.input.ready for queue in queues)).any()),
+                        self.writable.eq((owner & Cat(queue.input.ready for queue in queues)).any()),
+                        push.eq(self.write),
                     ]
                 for index, word in enumerate(words, start=1):
                     with m.Case(word_index("COMMAND", index)):
-                        m.d.sync += word.eq(self.value)
-                        m.d.comb += writable.eq(1)
+                        m.d.comb += self.writable.eq(1)
+                        with m.If(self.write):
+                            m.d.sync += word.eq(self.value)
 
         sources = readable_words(
             self._config,
@@ -185,7 +186,7 @@ class HostRegisters(wiring.Component):
         )
         readable_places = {word_index(name) for name in sources}
         readable_places |= {word_index(name, half) for name in COUNTERS for half in range(2)}
-        m.d.comb += readable.eq((self.address[:2] == 0) & place.matches(*sorted(readable_places)))
+        m.d.comb += self.readable.eq((self.address[:2] == 0) & place.matches(*sorted(readable_places)))
         self._answer(m, place, sources, self.executed[selected])
         return m
 
