@@ -103,6 +103,7 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     claim.always("unanswered", unanswered == bus["addresses"] + waiting)
     claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)
     claim.always("seen", implies(seen, unit.aw.valid))
+    claim.always("closed", inside.signal("closed") == ~active)
     fields: dict[str, Any] = {"beat": write_beat_layout(config), "last": 1}
     if bits > 128:
         fields["lane"] = unsigned((bits // 128).bit_length() - 1)
@@ -181,7 +182,7 @@ def test_faulty_reads(text: str, fault: str) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("active.eq(expected.output.valid)", "active.eq(1)"),
+        ("[active.eq(expected.output.valid)", "[active.eq(1)"),
         ("seen.eq(self.aw.valid & ~self.aw.ready)", "seen.eq(0)"),
         ("source.ready.eq(self.w.ready & upper)", "source.ready.eq(upper)"),
     ],

@@ -116,7 +116,9 @@ class AxiWrites(wiring.Component):
         m.submodules.giving = giving = Queue(data.StructLayout(beat_fields), 2)
 
         burst: Any = expected.output.payload
+        # The same in two registers: one near what counts the beats, one near the queue that takes them.
         active = Signal()
+        closed = Signal(init=1)
         begins = Signal()
         taken = Signal()
         is_last = is_last_beat(m, burst.length, begin=begins, step=taken)
@@ -128,12 +130,12 @@ class AxiWrites(wiring.Component):
             expected.output.ready.eq(begins),
             giving.input.payload.beat.eq(self.beats.payload),
             giving.input.payload.last.eq(is_last),
-            giving.input.valid.eq(self.beats.valid & active),
-            self.beats.ready.eq(giving.input.ready & active),
-            taken.eq(self.beats.valid & self.beats.ready),
+            giving.input.valid.eq(self.beats.valid & ~closed),
+            self.beats.ready.eq(giving.input.ready & ~closed),
+            taken.eq(self.beats.valid & giving.input.ready & active),
         ]
         with m.If(begins):
-            m.d.sync += active.eq(expected.output.valid)
+            m.d.sync += [active.eq(expected.output.valid), closed.eq(~expected.output.valid)]
         if lanes > 1:
             lane = Signal(lane_bits)
             m.d.comb += [
