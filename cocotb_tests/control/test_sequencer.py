@@ -285,7 +285,7 @@ async def stalls_have_one_reason(dut: Any) -> None:
     """A load or store that waits for registers and bytes of another one: each cycle counts for one of them.
 
     The registers first; the bytes while it waits for nothing else, until the older one ends. Before there
-    is a second, the older one alone is under way. A command also waits for a unit that is not ready.
+    is a second, the older one alone is in flight. A command also waits for a unit that is not ready.
     """
     source, *_ = await start_with_ready_units(dut)
     same_registers = Store(A_STORE.instruction, A_LOAD.register, A_LOAD.address)
