@@ -358,6 +358,18 @@ async def limit_of_reads_is_reached(dut: Any) -> None:
 
 
 @cocotb.test
+async def answers_to_nothing_are_not_taken(dut: Any) -> None:
+    """Data and responses that nothing was asked for stay on the bus: their counters never fall below zero."""
+    made = await silent_bus(dut)
+    dut.m_axi_bvalid.value = dut.m_axi_rvalid.value = 1
+    for _ in range(10):
+        await RisingEdge(dut.aclk)
+        assert not dut.m_axi_bready.value
+        assert not dut.m_axi_rready.value
+    made.stop()
+
+
+@cocotb.test
 async def limit_of_writes_is_reached(dut: Any) -> None:
     """With every address taken at once and no answer, exactly the allowed number of writes is asked for.
 

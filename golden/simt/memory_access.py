@@ -61,7 +61,8 @@ class MemoryAccess:
         Parameters
         ----------
         space : {"global", "shared", "local", "param", "generic"}
-            Constants are in global memory; parameters of calls, beside those of the entry, in local memory.
+            Constants are in global memory. Parameters of the entry have a memory of their own, parameters of
+            calls are in local memory.
         access : Access
         size, count : int
         """

@@ -84,9 +84,11 @@ class AxiWrites(wiring.Component):
             asking.input.valid.eq(self.bursts.valid & room),
             self.bursts.ready.eq(asking.input.ready & room),
             asked.eq(self.bursts.valid & self.bursts.ready),
+            answers.input.payload.eq(self.b.payload),
+            answers.input.valid.eq(self.b.valid & (unanswered != 0)),
+            self.b.ready.eq(answers.input.ready & (unanswered != 0)),
             answered.eq(self.b.valid & self.b.ready),
         ]
-        connect(m, flipped(self.b), answers.input)
         with m.If(asked != answered):
             m.d.sync += unanswered.eq(unanswered + Mux(answered, -1, 1))
         for name, value in bus_burst(config, self.bursts.payload).items():

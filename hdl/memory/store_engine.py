@@ -29,8 +29,8 @@ _PROGRESS_BITS = 16
 class StoreEngine(wiring.Component):
     """Reads the registers of its stores one after the other, and sends them to the memories.
 
-    A store asks for the bus only when all its registers have been read. A store whose bursts are in part
-    refused writes the others all the same.
+    A store asks for the bus only when all its registers have been read. If a burst is refused, the other
+    bursts of its store are written all the same.
 
     Throughput: a beat per cycle, from one store to the next without a gap as long as the registers are read
     as fast; they are read while the stores before leave. At most `BURSTS_IN_FLIGHT` bursts are unanswered.
