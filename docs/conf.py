@@ -23,7 +23,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
-napoleon_custom_sections = [("Members", "params_style"), "Testbench"]
+napoleon_custom_sections = [("Members", "params_style")]
 exclude_patterns = [
     "generated/tables/*",  # included by pages
     "generated/*/modules.rst",

@@ -1,12 +1,13 @@
 """The configuration of a core: everything that has a size or can be left out, in one frozen object."""
 
 import operator
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from golden.tables.instruction_set import CORE_FAMILIES, Family
+from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from golden.tables.profiles import HOPPER, Profile
 
 __all__ = ["MULTIPLIERS", "PAGE_BYTES", "PRESETS", "QUADS", "REGISTER_BITS", "CoreConfig", "DotProductConfig"]
@@ -253,6 +254,15 @@ class CoreConfig:
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
         return tuple(family for family in CORE_FAMILIES if family.formats <= self.formats)
+
+    def multiplies(self) -> Iterator[MmaInstruction]:
+        """Every combination of mnemonic, shape and types once; layouts do not matter to a multiply."""
+        for family in self.families:
+            operation = family.operations[0] if family.operations else None
+            yield from dict.fromkeys(
+                replace(instruction, saturate=False, rounding=None, operation=operation)
+                for instruction in multiplies_of(family)
+            )
 
     @property
     def formats(self) -> frozenset[str]:

@@ -3,9 +3,9 @@
 from typing import Any, Final
 
 from amaranth.hdl import Module
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Unit
@@ -35,7 +35,7 @@ FMA64_MODULE: Final = "openwmma_fma64"
 """Names of the modules that stand once in the Verilog, however many units there are."""
 
 
-class Core(wiring.Component):
+class Core(Component):
     """A tensor core.
 
     Commands from the host pass the queue of their warp to its sequencer, which hands them to the load engine,
@@ -43,6 +43,8 @@ class Core(wiring.Component):
     free. The units work side by side, for all warps. Of the register file's ports one, from which words of
     multiplicands are read, is the tile multiplier's; the others are shared: results come before loads, words
     of C before operands of f64, and these before stores.
+
+    Testbench: cocotb_tests/test_core.py, through `core_top`.
 
     Parameters
     ----------
@@ -55,26 +57,19 @@ class Core(wiring.Component):
     host : In(Axi4LiteSignature())
     memory : Out(Axi4Signature(config))
     irq : Out(1)
-
-    Testbench
-    ---------
-    cocotb_tests/test_core.py, through `core_top`.
     """
 
     def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
         self._count_from = count_from
-        super().__init__(
-            {
-                "host": In(Axi4LiteSignature()),
-                "memory": Out(Axi4Signature(config)),
-                "irq": Out(1),
-            }
-        )
+        members = {
+            "host": In(Axi4LiteSignature()),
+            "memory": Out(Axi4Signature(config)),
+            "irq": Out(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.host = host = HostInterface(config, count_from=self._count_from)
         m.submodules.warps = warps = Warps(config, count_from=self._count_from)
@@ -154,7 +149,6 @@ class Core(wiring.Component):
             warps.store_cause.eq(store.cause),
             warps.store_progress.eq(store.progress),
         ]
-        return m
 
     def _rows(self, m: Module, warps: Warps, load: LoadEngine, store: StoreEngine) -> list[RowAddresses]:
         """Wire what reads the addresses of the rows of a matrix; there are none without on-chip memory."""

@@ -15,7 +15,6 @@ from hdl.config import CoreConfig
 from hdl.control.host.register_map import IDENTITY, REGISTER_MAP, REGISTERS, WINDOW
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from hdl.memory.fragment_geometry import legal_fragments
-from hdl.multiply.multiplies import legal_multiplies
 from hdl.verilog.example import EXAMPLE
 from sim.testbench.reference import golden_machine
 
@@ -92,7 +91,7 @@ def _commands(config: CoreConfig) -> list[Command]:
     fragments = set(legal_fragments(config))
     multiply = next(
         item
-        for item in legal_multiplies(config)
+        for item in config.multiplies()
         if {(use, item.types["d"], item.shape, "row") for use in ("c", "d")} <= fragments
     )
     result = multiply.types["d"]

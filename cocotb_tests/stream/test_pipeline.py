@@ -15,7 +15,7 @@ from amaranth.lib.wiring import Out
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
-from hdl.stream.pipeline import Pipeline, Stage, balanced, behind
+from hdl.stream.pipeline import Cut, Pipeline, Stage, balanced, behind
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
@@ -31,11 +31,8 @@ class Increment(Stage):
     def __init__(self) -> None:
         super().__init__({"x": BYTE}, {"one": BYTE})
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        m.d.comb += self.output.one.eq(behind(self.cuts(m), (self.input.x + 1)[:8], "one"))
-        return m
+    def _logic(self, m: Module, *cuts: Cut) -> None:
+        m.d.comb += self.output.one.eq(behind(cuts, (self.input.x + 1)[:8], "one"))
 
 
 class Reverse(Stage):
@@ -46,14 +43,10 @@ class Reverse(Stage):
     def __init__(self) -> None:
         super().__init__({"elements": ARRAY}, {"reversed": ARRAY})
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        cuts = self.cuts(m)
+    def _logic(self, m: Module, *cuts: Cut) -> None:
         for index, element in enumerate(self.input.elements):
             late = behind(cuts, element, f"element{index}")
             m.d.comb += self.output.reversed[LANES - 1 - index].eq(late)
-        return m
 
 
 class Select(Stage):
@@ -66,10 +59,7 @@ class Select(Stage):
             {"one": BYTE, "elements": ARRAY, "reversed": ARRAY}, {"forward": Out(BITS), "backward": Out(BITS)}
         )
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        (cut,) = self.cuts(m)
+    def _logic(self, m: Module, cut: Cut) -> None:
         forward, backward = (
             Value.cast(Array(row)[self.input.one]) for row in (self.input.elements, self.input.reversed)
         )
@@ -77,7 +67,6 @@ class Select(Stage):
             self.output.forward.eq(cut(forward, "forward")),
             self.output.backward.eq(cut(backward, "backward")),
         ]
-        return m
 
 
 class Small(Pipeline):

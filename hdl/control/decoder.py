@@ -4,7 +4,7 @@ from itertools import product
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
@@ -19,6 +19,7 @@ from hdl.command import (
     Opcode,
     RegisterCommand,
 )
+from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.control.lookup import MORE_BITS, Constants, drive_all, look_up
 from hdl.control.scoreboard import Footprint, Unit
@@ -34,29 +35,17 @@ __all__ = ["Decoded", "Decoder"]
 
 
 class Decoded(data.Struct):
-    """A command as the units take it; only the request for its `unit` has a meaning.
-
-    Members
-    -------
-    unit : Unit
-    cause : unsigned(4)
-        Zero, or why the command is refused.
-    footprint : Footprint
-        The registers of its warp that it reads and writes.
-    memory : AccessRequest
-        For loads and stores, still to be checked.
-    rows : RowRequest
-        For loads and stores whose rows are listed, likewise.
-    tile : TileRequest
-    f64 : F64Request
-    move : MoveRequest
-    """
+    """A command as the units take it; only the request for its `unit` has a meaning."""
 
     unit: Unit
     cause: unsigned(CAUSE_BITS)
+    """Zero, or why the command is refused."""
     footprint: Footprint
+    """The registers of its warp that it reads and writes."""
     memory: AccessRequest
+    """For loads and stores, still to be checked."""
     rows: RowRequest
+    """For loads and stores whose rows are listed, likewise."""
     tile: TileRequest
     f64: F64Request
     move: MoveRequest
@@ -77,7 +66,7 @@ class _Operands(data.Struct):
     write: _Operand
 
 
-class Decoder(wiring.Component):
+class Decoder(Component):
     """Tells legal commands from others and looks their constants up.
 
     The tables are made from `golden.tables.instruction_set.CORE_FAMILIES` and the fragment layouts, for the
@@ -113,9 +102,7 @@ class Decoder(wiring.Component):
         self._warp = warp
         super().__init__()
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         command = Signal(COMMAND_BITS, reset_less=True)
         found = Signal(Constants, reset_less=True)
         with m.If(self.take):
@@ -149,7 +136,6 @@ class Decoder(wiring.Component):
             m.d.comb += self.decoded.cause.eq(Cause.ILLEGAL_INSTRUCTION)
         with m.Elif(~in_range):
             m.d.comb += self.decoded.cause.eq(Cause.REGISTER_RANGE)
-        return m
 
     def _cover(self, m: Module, range_: data.View, operand: data.View) -> Value:
         """Let `range_` be the registers of an operand; returns whether there are so many."""

@@ -1,9 +1,11 @@
 """Dispatch: the warps' requests to one unit in turns, and what the unit reports back to the right warp."""
 
 from amaranth.hdl import Module, ShapeLike, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
+
+from hdl.component import Component
 
 __all__ = ["Dispatch", "take_turns"]
 
@@ -40,7 +42,7 @@ def take_turns(m: Module, name: str, wants: Signal) -> Signal:
     return turn
 
 
-class Dispatch(wiring.Component):
+class Dispatch(Component):
     """Gives each warp its turn at a unit, and tells it when its commands have been read and have ended.
 
     A unit works on its requests in order, so the numbers of the warps are kept in that order; two pointers
@@ -49,6 +51,7 @@ class Dispatch(wiring.Component):
     Throughput: a request each 2 cycles. Latency: none for the holder of the turn, 1 cycle for another warp
     while nobody holds it; none from `fetched` and `done` to the warp. A warp's ready depends on a register
     and on its unit. Expected critical path: the unit's ready and the turn; the payload's choice of a warp.
+    Testbench: cocotb_tests/control/test_sequencer.py, through `Warps`.
 
     Parameters
     ----------
@@ -71,34 +74,27 @@ class Dispatch(wiring.Component):
         The unit's oldest request has read its registers; is at its end.
     warp_fetched, warp_done : Out(warps)
         The same to the warp of that request.
-
-    Testbench
-    ---------
-    cocotb_tests/control/test_sequencer.py, through `Warps`.
     """
 
     def __init__(self, shape: ShapeLike, *, warps: int, in_flight: int) -> None:
         self._warps = warps
         self._in_flight = in_flight
-        super().__init__(
-            {
-                "wants": In(warps),
-                "requests": In(stream.Signature(shape)).array(warps),
-                "request": Out(stream.Signature(shape)),
-                "fetched": In(1),
-                "done": In(1),
-                "warp_fetched": Out(warps),
-                "warp_done": Out(warps),
-            }
-        )
+        members = {
+            "wants": In(warps),
+            "requests": In(stream.Signature(shape)).array(warps),
+            "request": Out(stream.Signature(shape)),
+            "fetched": In(1),
+            "done": In(1),
+            "warp_fetched": Out(warps),
+            "warp_done": Out(warps),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         if self._warps == 1:
             connect(m, flipped(self.requests[0]), flipped(self.request))
             m.d.comb += [self.warp_fetched.eq(self.fetched), self.warp_done.eq(self.done)]
-            return m
+            return
         turn = take_turns(m, "turn", self.wants)
         given = self.request.valid
         with m.Switch(turn):
@@ -124,4 +120,3 @@ class Dispatch(wiring.Component):
             read = order.read_port(domain="comb")
             m.d.comb += [read.addr.eq(place), warps.bit_select(read.data, 1).eq(event)]
             m.d.sync += place.eq(place + event)
-        return m

@@ -18,7 +18,6 @@ from hdl.memory.fragment_geometry import (
     log2_exact,
 )
 from hdl.multiply.f64.request import F64Request
-from hdl.multiply.multiplies import legal_multiplies
 from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 
@@ -32,31 +31,22 @@ _MORE_BITS = 4
 
 
 class Constants(data.Struct):
-    """What the tables say of a command, taken as a load or store, as a multiply and as a move of registers.
-
-    Members
-    -------
-    accessible, multiplies : unsigned(1)
-        It is a legal one.
-    geometry : FragmentGeometry
-    fragment_more, more, move_more : unsigned(4), ArrayLayout(4, 4), signed(13)
-        Registers but the first of the fragment in memory, of each fragment in the order of `USES`, and of a
-        move; -1 for none.
-    is_f64 : unsigned(1)
-    tile : TileRequest
-    f64 : F64Request
-        But for their registers.
-    """
+    """What the tables say of a command: as a load or store, as a multiply, and as a move of registers."""
 
     accessible: unsigned(1)
+    """It is a legal load or store."""
     geometry: FragmentGeometry
     multiplies: unsigned(1)
+    """It is a legal multiply."""
     fragment_more: unsigned(_MORE_BITS)
     more: data.ArrayLayout(_MORE_BITS, len(USES))
     move_more: signed(MORE_BITS)
+    """Registers but the first of the fragment in memory, of each fragment in the order of `USES`, and of a
+    move; -1 for none."""
     is_f64: unsigned(1)
     tile: TileRequest
     f64: F64Request
+    """Both without registers."""
 
 
 def drive_all(m: Module, signal: data.View, command: Value) -> None:
@@ -103,7 +93,7 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
                     found.accessible.eq((is_store if use == "d" else ~is_store) & in_space),
                 ]
     # `wmma` and `mma` share a few shapes and types.
-    instructions = list({multiply_key(item): item for item in legal_multiplies(config)}.values())
+    instructions = list({multiply_key(item): item for item in config.multiplies()}.values())
     has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
     with m.Switch(Cat(multiply.multiply, multiply.is_wgmma & has_wgmma)):
         for instruction in instructions:

@@ -5,9 +5,10 @@ from types import MappingProxyType
 from typing import Final
 
 from amaranth.hdl import Array, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, unsigned
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, enum
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 
 __all__ = ["BLOCK_BITS", "Footprint", "Range", "Scoreboard", "Unit", "slots", "span_layout", "tag_bits"]
@@ -60,16 +61,10 @@ class Range(data.Struct):
 
 
 class Footprint(data.Struct):
-    """The registers that a command reads and writes.
-
-    Members
-    -------
-    reads : ArrayLayout(Range, 3)
-        Those of a unit with fewer operands come first.
-    write : Range
-    """
+    """The registers that a command reads and writes."""
 
     reads: data.ArrayLayout(Range, 3)
+    """Those of a unit with fewer operands come first."""
     write: Range
 
 
@@ -98,7 +93,7 @@ class _Slot:
     until_ended: Signal
 
 
-class Scoreboard(wiring.Component):
+class Scoreboard(Component):
     """Keeps the footprint of every command in flight, and what the command allocated last must wait for.
 
     Each unit works on its commands in order, so its slots are a ring: the oldest command whose registers are
@@ -149,28 +144,25 @@ class Scoreboard(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self._units = [unit for unit in Unit if unit is not Unit.F64 or config.f64_units]
-        super().__init__(
-            {
-                "unit": In(Unit),
-                "footprint": In(Footprint),
-                "span": In(span_layout(config)),
-                "tag": In(tag_bits(config)),
-                "second": In(1),
-                "allocate": In(1),
-                "full": Out(1),
-                "conflict": Out(1),
-                "span_conflict": Out(1),
-                "fetched": In(len(Unit)),
-                "done": In(len(Unit)),
-                "clear": In(1),
-                "load_tag": Out(tag_bits(config)),
-                "store_tag": Out(tag_bits(config)),
-            }
-        )
+        members = {
+            "unit": In(Unit),
+            "footprint": In(Footprint),
+            "span": In(span_layout(config)),
+            "tag": In(tag_bits(config)),
+            "second": In(1),
+            "allocate": In(1),
+            "full": Out(1),
+            "conflict": Out(1),
+            "span_conflict": Out(1),
+            "fetched": In(len(Unit)),
+            "done": In(len(Unit)),
+            "clear": In(1),
+            "load_tag": Out(tag_bits(config)),
+            "store_tag": Out(tag_bits(config)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         rings = {unit: self._ring(m, unit) for unit in self._units}
         reads = self.footprint.reads
         read = Signal(Range)
@@ -211,7 +203,6 @@ class Scoreboard(wiring.Component):
                         m.d.sync += slot.until_ended.eq(slot.writing & (self.unit == opposite) & meets)
                     spans.append(slot.until_ended & slot.writing)
         m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
-        return m
 
     def _ring(self, m: Module, unit: Unit) -> list[_Slot]:
         """The slots of a unit, and what happens to them; `writing` also says that a slot is taken."""

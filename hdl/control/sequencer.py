@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.command import COMMAND_BITS
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
 from hdl.control.scoreboard import BLOCK_BITS, Scoreboard, Unit, slots, tag_bits
@@ -79,7 +80,7 @@ class _Handover:
     stopped: Signal
 
 
-class Sequencer(wiring.Component):
+class Sequencer(Component):
     """Starts the commands of one warp in order; they run side by side and may end in any order.
 
     A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
@@ -102,6 +103,7 @@ class Sequencer(wiring.Component):
     Throughput: a command each 2 cycles; a load or store each 8, a move of four matrices each 20. Latency: 6
     cycles from the queue to the unit, 9 of a load or store.
     Expected critical path: the decoder, the scoreboard's comparison.
+    Testbench: cocotb_tests/control/test_sequencer.py, through `Warps`.
 
     Parameters
     ----------
@@ -145,38 +147,31 @@ class Sequencer(wiring.Component):
     stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
         In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
         unit takes nothing; there was no command while others were under way.
-
-    Testbench
-    ---------
-    cocotb_tests/control/test_sequencer.py, through `Warps`.
     """
 
     def __init__(self, config: CoreConfig, warp: int = 0, *, count_from: int = 0) -> None:
         self._config = config
         self._warp = warp
         self._count_from = count_from
-        super().__init__(
-            {
-                "commands": In(stream.Signature(COMMAND_BITS)),
-                **unit_members(config),
-                "wants": Out(len(Unit)),
-                "wants_rows": Out(1),
-                "serial": In(1),
-                "clear": In(1),
-                "busy": Out(1),
-                "cause": Out(CAUSE_BITS),
-                "progress": Out(16),
-                "executed": Out(64, init=count_from),
-                "stall_registers": Out(1),
-                "stall_memory": Out(1),
-                "stall_unit": Out(1),
-                "stall_empty": Out(1),
-            }
-        )
+        members = {
+            "commands": In(stream.Signature(COMMAND_BITS)),
+            **unit_members(config),
+            "wants": Out(len(Unit)),
+            "wants_rows": Out(1),
+            "serial": In(1),
+            "clear": In(1),
+            "busy": Out(1),
+            "cause": Out(CAUSE_BITS),
+            "progress": Out(16),
+            "executed": Out(64, init=count_from),
+            "stall_registers": Out(1),
+            "stall_memory": Out(1),
+            "stall_unit": Out(1),
+            "stall_empty": Out(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.submodules.scoreboard = scoreboard = Scoreboard(self._config)
         m.submodules.check = check = AccessCheck(self._config)
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
@@ -219,7 +214,6 @@ class Sequencer(wiring.Component):
                 self.busy.eq(has_any | ~quiet | pipe.failed),
                 self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
-        return m
 
     def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""

@@ -5,10 +5,11 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.command import COMMAND_BITS
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.dispatch import Dispatch, take_turns
 from hdl.control.scoreboard import Unit, slots
@@ -24,7 +25,7 @@ _REPORTS: Final = MappingProxyType({"cause": CAUSE_BITS, "progress": 16, "execut
 """Bits of what each warp reports."""
 
 
-class Warps(wiring.Component):
+class Warps(Component):
     """Executes the commands of each warp in order, and commands of different warps side by side.
 
     A warp has its own registers, so hazards are only within a warp, and each has a sequencer with a
@@ -61,21 +62,18 @@ class Warps(wiring.Component):
         self._config = config
         warps = config.warps
         self._count_from = count_from
-        super().__init__(
-            {
-                "commands": In(stream.Signature(COMMAND_BITS)).array(warps),
-                **unit_members(config),
-                "serial": In(1),
-                "clear": In(warps),
-                "busy": Out(warps),
-                **{f"stall_{name}": Out(warps) for name in STALLS},
-                **{name: Out(data.ArrayLayout(bits, warps)) for name, bits in _REPORTS.items()},
-            }
-        )
+        members = {
+            "commands": In(stream.Signature(COMMAND_BITS)).array(warps),
+            **unit_members(config),
+            "serial": In(1),
+            "clear": In(warps),
+            "busy": Out(warps),
+            **{f"stall_{name}": Out(warps) for name in STALLS},
+            **{name: Out(data.ArrayLayout(bits, warps)) for name, bits in _REPORTS.items()},
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         sequencers = [
             Sequencer(self._config, warp, count_from=self._count_from) for warp in range(self._config.warps)
         ]
@@ -96,7 +94,6 @@ class Warps(wiring.Component):
             self._dispatch(m, unit, count, sequencers)
         if self._config.shared_bytes:
             self._rows(m, sequencers)
-        return m
 
     def _dispatch(self, m: Module, unit: Unit, slots_of_warp: int, sequencers: Sequence[Sequencer]) -> None:
         name = unit.name.lower()

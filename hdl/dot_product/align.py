@@ -19,34 +19,18 @@ class AlignSelects(DotProductStage):
     """What `Align` does with each product, found while they are multiplied.
 
     Expected critical path: two look-up tables.
-
-    Parameters
-    ----------
-    config : DotProductConfig
+    Testbench: cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
 
     Members
     -------
-    input.operation : Operation
-    input.coarse : 16 x 3
-        Distance from Emax divided by 8; 4 and more leave nothing.
-    input.quarter : 16
-        Another 4 of the distance, of fp8; then `coarse` is that from the reference. Only with fp8 beside
-        other formats.
     output.selects : 16 x Selects
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
     """
 
     delays = (1.6,)
     input_fields = "operation coarse quarter"
     output_fields = "selects"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        (cut,) = self.cuts(m)
+    def _logic(self, m: Module, cut: Cut) -> None:
         multiplicand = self.input.operation.multiplicand
         floating = self.widths.chosen(multiplicand, FLOATING)
         i4 = self.widths.chosen(multiplicand, frozenset({"i4"}))
@@ -66,7 +50,6 @@ class AlignSelects(DotProductStage):
                 self.output.selects[lane][name].eq(cut(select, f"{name}{lane}"))
                 for name, select in selects.items()
             ]
-        return m
 
 
 class Align(DotProductStage):
@@ -85,53 +68,27 @@ class Align(DotProductStage):
     A product is shifted by 0 or 16, then by 0 or 8 in the look-up tables of the sign.
 
     Expected critical path: a look-up table behind each register.
-
-    Parameters
-    ----------
-    config : DotProductConfig
+    Testbench: cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
 
     Members
     -------
-    input.operation : Operation
-    input.selects : 16 x Selects
-        From `AlignSelects`.
-    input.foreign : 16 x 3
-        Of the three bits from `Widths.fp8_upper` on, whether they count as zero. Only with fp8 beside other
-        formats.
-    input.sign : 16, input.c_sign : 1
-    input.c_value : 32
-        Significand with 23 fraction bits, or s32.
     input.c_beyond : 1
         The sign of an s32 is not the sign of `c_value`. Only with integers of more than one bit.
-    input.c_distance : 6
-        32 and more leave nothing.
-    input.count : 8
-        Of single bits; 0 for other formats. Only with those.
-    input.product : 16 x signed(36)
-        From `Multiply`.
     output.term : 16 x signed(window + 1)
     output.carry : 16
         Where only fp8 is computed, there are neither terms nor carries, nor what they are made of.
     output.c_term : signed(total)
         A significand is never negative: signs are relative to the sign of C.
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
     """
 
     delays = (0.9, 1.6)
     input_fields = "operation selects foreign sign c_sign count product c_value c_beyond c_distance"
     output_fields = "term carry c_term"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        first, second = self.cuts(m)
+    def _logic(self, m: Module, first: Cut, second: Cut) -> None:
         if self.widths.lanes:
             self._lanes(m, first, second)
         self._c(m, first, second)
-        return m
 
     def _lanes(self, m: Module, first: Cut, second: Cut) -> None:
         widths, given = self.widths, self.input

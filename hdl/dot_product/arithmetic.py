@@ -36,6 +36,8 @@ class Arithmetic(Pipeline):
 
     One operation per cycle; latency `DotProductConfig.depth`, less the cycle of the queue behind it.
 
+    Testbench: cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
+
     Parameters
     ----------
     config : DotProductConfig
@@ -45,10 +47,6 @@ class Arithmetic(Pipeline):
     input.a, input.b, input.c, input.operation, input.c_beyond
         As in `hdl.dot_product.operands.DotProductOperands`.
     output.d : 32
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
     """
 
     def __init__(self, config: DotProductConfig) -> None:

@@ -54,14 +54,8 @@ class Decode(DotProductStage):
 
     Expected critical path: hidden bit and class of an operand, three look-up tables.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.a, input.b : 256
-    input.operation : Operation
     output.significand_a, output.significand_b : 4 x 64
         Words of four lanes; 11 bits, fixed point with 10 fraction bits.
     output.byte_a, output.byte_b : 2 x 64
@@ -78,14 +72,12 @@ class Decode(DotProductStage):
     input_fields = "a b operation"
     output_fields = "significand_a significand_b byte_a byte_b product_exponent sign nan infinite"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, *cuts: Cut) -> None:
         output = self.output
         multiplicand = self.input.operation.multiplicand
         tf32 = self.widths.chosen(multiplicand, frozenset({"tf32"}))
         fp8 = self.widths.chosen(multiplicand, frozenset({"fp8"}))
-        first, _, third = cuts = self.cuts(m)
+        first, _, third = cuts
         wide = first(self.widths.chosen(multiplicand, WIDE), "wide")
         e5m2_a, e5m2_b = fp8 & self.input.operation.a_e5m2, fp8 & self.input.operation.b_e5m2
         kinds_a = _Kinds(tf32, fp8, e5m2_a, wide, first(fp8 & ~e5m2_a, "a_e4m3"))
@@ -121,7 +113,6 @@ class Decode(DotProductStage):
                     odd = (getattr(self.input, name).word_select(index, 64) >> 8) & every_place(0xFF)
                     late = behind(cuts, odd, f"byte_{name}{index}")
                     m.d.comb += getattr(output, f"byte_{name}")[index].eq(late)
-        return m
 
     def _raw(self, m: Module, cut: Cut, word: Value, lanes: range, kinds: _Kinds, name: str) -> list[Value]:
         """The first cut: 16 bits a lane and a tf32's three lowest fraction bits, zero where unused."""
@@ -147,7 +138,7 @@ class Decode(DotProductStage):
         return [raw, cut(Mux(tf32, up(word, 3) & lowest, 0), f"{name}_extension")]
 
     def _operands(
-        self, m: Module, cuts: list[Cut], word: Value, index: int, kinds: _Kinds, side: str
+        self, m: Module, cuts: tuple[Cut, ...], word: Value, index: int, kinds: _Kinds, side: str
     ) -> _Operands:
         """Four multiplicands, behind the second cut."""
         name = f"{side}{index}"

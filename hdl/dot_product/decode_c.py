@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.operands import Result
 from hdl.dot_product.widths import HALF, INTEGER, WIDE
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["DecodeC"]
 
@@ -18,14 +18,8 @@ class DecodeC(DotProductStage):
 
     Expected critical path: leading-zero count and shift of the 11 bits of an f16.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.c : 32
-    input.operation : Operation
     output.c_sign : 1
         0 for integers.
     output.c_value : 32
@@ -39,10 +33,7 @@ class DecodeC(DotProductStage):
     input_fields = "c operation"
     output_fields = "c_sign c_value c_exponent c_special"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        first, second, third, fourth, fifth = self.cuts(m)
+    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut, fourth: Cut, fifth: Cut) -> None:
         operation = self.input.operation
         integer = self.widths.chosen(operation.multiplicand, INTEGER)
         half = operation.c_is_f16 & ~integer if self.config.formats & HALF else Const(0, 1)
@@ -113,7 +104,6 @@ class DecodeC(DotProductStage):
             output.c_special.positive.eq(behind(last, infinite & ~sign, "positive_4")),
             output.c_special.negative.eq(behind(last, infinite & sign, "negative_4")),
         ]
-        return m
 
     def _offset(self, *, narrow: bool) -> int:
         return self.widths.exponent_zero(narrow=narrow) - 127

@@ -15,17 +15,8 @@ class Distance(DotProductStage):
 
     Expected critical path: the carry chain of four lanes, 36 bits, and the OR of a difference's upper bits.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.operation : Operation
-    input.maximum : 9
-    input.reference : 9
-        From `MaximumExponent`, with fp8 beside other formats.
-    input.product_exponent : 16 x 9, input.c_exponent : 9
     output.fine : 16 x 3
         Distance of each product from Emax modulo 8; for fp8 the distance of the reference modulo 4.
     output.coarse : 16 x 3
@@ -47,12 +38,9 @@ class Distance(DotProductStage):
     input_fields = "operation maximum reference product_exponent c_exponent"
     output_fields = "fine coarse quarter foreign c_distance limit"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, cut: Cut) -> None:
         widths = self.widths
         maximum = self.input.maximum
-        (cut,) = self.cuts(m)
         if widths.lanes:
             self._lanes(m, cut)
         c_distance = cut(_clamped((maximum - self.input.c_exponent)[: len(maximum)]), "c_distance")
@@ -60,7 +48,6 @@ class Distance(DotProductStage):
         offset = Mux(wide, widths.limit_offset(narrow=False), widths.limit_offset(narrow=True))
         limit = cut((maximum + offset)[: widths.exponent_bits], "limit")
         m.d.comb += [self.output.c_distance.eq(c_distance), self.output.limit.eq(limit)]
-        return m
 
     def _lanes(self, m: Module, cut: Cut) -> None:
         has_quarters = "quarter" in self.produces

@@ -15,14 +15,10 @@ class Factors(DotProductStage):
     """Significands, zero in operations on integers, and integers, zero in others.
 
     Expected critical path: a nibble's borrow, three look-up tables, in front of the OR of `Multiply`.
-
-    Parameters
-    ----------
-    config : DotProductConfig
+    Testbench: cocotb_tests/dot_product/test_multiply.py; together with `Multiply`.
 
     Members
     -------
-    input.operation : Operation
     input.significand_a, input.significand_b : 4 x 64
         Words of four lanes; 11 bits with 10 fraction bits. Of lanes 0 to 7 the low bits are also bytes 0, 2,
         ... 14 of integer operands.
@@ -32,21 +28,14 @@ class Factors(DotProductStage):
         Words of 11-bit significands; b of fp8 is shifted left by 1, up to bit 11.
     output.low_a, output.top_a, output.low_b, output.top_b : 4 x 64
         Words of what `hdl.dot_product.integers.Factor` contains. Only with integers of more than one bit.
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_multiply.py; together with `Multiply`.
     """
 
     delays = (2.0,)
     input_fields = "operation significand_a significand_b byte_a byte_b"
     output_fields = "float_a float_b low_a top_a low_b top_b"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, cut: Cut) -> None:
         given, output = self.input, self.output
-        (cut,) = self.cuts(m)
         floating = self.widths.chosen(given.operation.multiplicand, FLOATING)
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         for index in range(WORDS):
@@ -61,7 +50,6 @@ class Factors(DotProductStage):
             ]
         if self.widths.multiplied_integer:
             self._integers(m, cut)
-        return m
 
     def _integers(self, m: Module, cut: Cut) -> None:
         given, output = self.input, self.output

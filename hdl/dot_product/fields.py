@@ -14,37 +14,24 @@ __all__ = ["DotProductStage", "Selects", "Special", "fields"]
 
 
 class Special(data.Struct):
-    """What the special values among the terms make of the result.
-
-    Members
-    -------
-    nan : unsigned(1)
-    positive, negative : unsigned(1)
-        There is an infinity of that sign; with both the result is NaN.
-    """
+    """What the special values among the terms make of the result."""
 
     nan: unsigned(1)
     positive: unsigned(1)
     negative: unsigned(1)
+    """There is an infinity of that sign; with both the result is NaN."""
 
 
 class Selects(data.Struct):
-    """How a product is shifted right: what passes the first step, and whether the second one takes eight.
-
-    Members
-    -------
-    low, middle, high : unsigned(1)
-        Its bits below the upper product of fp8, up to the field of 4-bit pairs, and above, where they are.
-    sixteen, four : unsigned(1)
-        Its bits, that far to the right; four for fp8.
-    eight : unsigned(1)
-    """
+    """How a product is shifted right: what passes the first step, and whether the second one takes eight."""
 
     low: unsigned(1)
     middle: unsigned(1)
     high: unsigned(1)
+    """Its bits below the upper product of fp8, up to the field of 4-bit pairs, and above, where they are."""
     sixteen: unsigned(1)
     four: unsigned(1)
+    """Its bits, that far to the right; four for fp8."""
     eight: unsigned(1)
 
 
@@ -120,6 +107,8 @@ def _of_fp8(widths: Widths) -> dict[str, Member]:
 
 class DotProductStage(Stage):
     """A stage of the dot-product unit, which names its `fields`; what the configuration lacks is left out.
+
+    The stage that produces a field describes it; one that consumes it adds what it makes of it.
 
     Parameters
     ----------

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Value
 
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Fp8Align"]
 
@@ -19,42 +20,25 @@ class Fp8Align(DotProductStage):
     its one's complement.
 
     Expected critical path: one look-up table behind the multiplier's register.
-
-    Parameters
-    ----------
-    config : DotProductConfig
+    Testbench: cocotb_tests/dot_product/test_fp8_align.py.
 
     Members
     -------
-    input.operation : Operation
-    input.product : 16 x signed(36)
-        From `Multiply`.
-    input.fp8_quarter, input.fp8_near, input.fp8_far : `Widths.fp8_lanes`
-        From `Fp8Distance`.
     input.fp8_shifted : `Widths.fp8_lanes`
         From `Fp8Distance`. Without it the highest bit of the product is zero (`Multiply`). Only beside other
         formats.
-    input.fp8_sign : `Widths.fp8_lanes`
-        Relative to the sign of C, so that C is always added.
     output.fp8_term : `Widths.fp8_lanes` x signed(16)
         Zero in other formats.
     output.fp8_carry : `Widths.fp8_lanes`
         One is to be added for each set bit.
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_fp8_align.py.
     """
 
     delays = (0.8, 1.5)
     input_fields = "operation product fp8_quarter fp8_near fp8_far fp8_shifted fp8_sign"
     output_fields = "fp8_term fp8_carry"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut) -> None:
         given = self.input
-        first, second = self.cuts(m)
         lanes, window = self.widths.fp8_lanes, self.widths.fp8_window
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         sign = first(Mux(fp8, given.fp8_sign, 0), "sign")
@@ -74,4 +58,3 @@ class Fp8Align(DotProductStage):
             term = magnitude ^ sign[lane].replicate(window + 1)
             m.d.comb += self.output.fp8_term[lane].eq(second(term[: window + 1], f"term{lane}"))
         m.d.comb += self.output.fp8_carry.eq(second(sign, "carry"))
-        return m

@@ -45,15 +45,10 @@ class Fp8Decode(DotProductStage):
     Zero products get the exponent 0 and so have no say in the maximum.
 
     Expected critical path: hidden bit and class of an operand, three look-up tables behind the port.
-
-    Parameters
-    ----------
-    config : DotProductConfig
+    Testbench: cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.
 
     Members
     -------
-    input.a, input.b : 256
-    input.operation : Operation
     input.c : 32
         For its sign.
     output.fp8_significand_a, output.fp8_significand_b : `Widths.fp8_lanes` x 4
@@ -67,22 +62,15 @@ class Fp8Decode(DotProductStage):
         none is infinite.
     output.fp8_nan : half as many words
         Whether a factor of this lane or the one a word on is NaN. None in other formats.
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.
     """
 
     delays = (3.5, 3.0)
     input_fields = "a b operation c"
     output_fields = "fp8_significand_a fp8_significand_b fp8_exponent fp8_sign fp8_zero fp8_infinite fp8_nan"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut) -> None:
         given, output = self.input, self.output
         operation = given.operation
-        first, second = self.cuts(m)
         fp8 = first(self.widths.chosen(operation.multiplicand, frozenset({"fp8"})), "fp8")
         c_sign = Mux(operation.c_is_f16, given.c[15], given.c[31])
         signs, nans, zeros, zeros_a = [], [], [], []
@@ -130,7 +118,6 @@ class Fp8Decode(DotProductStage):
         for index, pair in enumerate(zip(nans[::2], nans[1::2], strict=True)):
             nan = second(Mux(fp8, pair[0] | pair[1], 0), f"nan{index}")
             m.d.comb += output.fp8_nan[index].eq(nan)
-        return m
 
     def _operands(self, m: Module, cut: Cut, raw: Value, is_e5m2: Value, name: str) -> _Operands:
         e5m2 = spread(is_e5m2)

@@ -5,6 +5,7 @@ from amaranth.hdl import Cat, Module, Mux
 from hdl.dot_product.adders import differences
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FP8_EXPONENT_BITS
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Fp8Distance"]
 
@@ -18,16 +19,8 @@ class Fp8Distance(DotProductStage):
 
     Expected critical path: the carry chain of eight lanes, 56 bits, and the OR of a difference's upper bits.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.operation : Operation
-    input.maximum : 9
-    input.fp8_exponent : `Widths.fp8_lanes` x 6
-    input.fp8_significand_a, input.fp8_significand_b : `Widths.fp8_lanes` x 4
     output.fp8_fine : `Widths.fp8_lanes` x 2
         Distance from Emax modulo 4.
     output.fp8_quarter : `Widths.fp8_lanes`
@@ -45,11 +38,8 @@ class Fp8Distance(DotProductStage):
     input_fields = "operation maximum fp8_exponent fp8_significand_a fp8_significand_b"
     output_fields = "fp8_fine fp8_quarter fp8_near fp8_far fp8_shifted fp8_a fp8_b"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, cut: Cut) -> None:
         given, output = self.input, self.output
-        (cut,) = self.cuts(m)
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         quarters, near, far, shifted = [], [], [], []
         bits = FP8_EXPONENT_BITS + 1
@@ -74,4 +64,3 @@ class Fp8Distance(DotProductStage):
         ]
         if self.widths.lanes:
             m.d.comb += output.fp8_shifted.eq(cut(Cat(*shifted), "shifted"))
-        return m

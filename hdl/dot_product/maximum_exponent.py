@@ -1,5 +1,7 @@
 """Maximum exponent: the reference of the alignment."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Value
 
 from hdl.config import DotProductConfig
@@ -15,10 +17,6 @@ class ProductMaximum(DotProductStage):
 
     Expected critical path: one 9-bit comparison and the choice it makes.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
     input.product_exponent : 16 x 9
@@ -30,12 +28,9 @@ class ProductMaximum(DotProductStage):
     input_fields = "product_exponent"
     output_fields = "product_maximum"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        (maximum,) = _tree(self.cuts(m), list(self.input.product_exponent))
+    def _logic(self, m: Module, *cuts: Cut) -> None:
+        (maximum,) = _tree(cuts, list(self.input.product_exponent))
         m.d.comb += self.output.product_maximum.eq(maximum)
-        return m
 
 
 class Fp8Maximum(DotProductStage):
@@ -62,15 +57,12 @@ class Fp8Maximum(DotProductStage):
         self.delays = (2.6,) * (Widths(config).fp8_lanes - 1).bit_length()
         super().__init__(config)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        *cuts, last = self.cuts(m)
-        two = _tree(cuts, list(self.input.fp8_exponent))
+    def _logic(self, m: Module, *cuts: Cut) -> None:
+        *others, last = cuts
+        two = _tree(others, list(self.input.fp8_exponent))
         some = last(Cat(*two).any(), "some")
         (maximum,) = _tree([last], two)
         m.d.comb += self.output.fp8_maximum.eq(maximum | Mux(some, self.widths.half_offset, 0))
-        return m
 
 
 class Fp8OrC(DotProductStage):
@@ -78,13 +70,8 @@ class Fp8OrC(DotProductStage):
 
     Expected critical path: one 9-bit comparison and the choice it makes.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.fp8_maximum : 9, input.c_exponent : 9
     output.c_or_fp8_exponent : 9
     """
 
@@ -92,13 +79,9 @@ class Fp8OrC(DotProductStage):
     input_fields = "fp8_maximum c_exponent"
     output_fields = "c_or_fp8_exponent"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        (cut,) = self.cuts(m)
+    def _logic(self, m: Module, cut: Cut) -> None:
         larger = _larger(self.input.fp8_maximum, self.input.c_exponent)
         m.d.comb += self.output.c_or_fp8_exponent.eq(cut(larger, "c_or_fp8_exponent"))
-        return m
 
 
 class MaximumExponent(DotProductStage):
@@ -115,7 +98,6 @@ class MaximumExponent(DotProductStage):
 
     Members
     -------
-    input.operation : Operation
     input.product_maximum : 9
         `fp8_maximum` where only fp8 is computed.
     input.c_exponent : 9
@@ -137,10 +119,7 @@ class MaximumExponent(DotProductStage):
         self.input_fields = f"operation {self._products} {self._c}"
         super().__init__(config)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        (cut,) = self.cuts(m)
+    def _logic(self, m: Module, cut: Cut) -> None:
         products, c = getattr(self.input, self._products), getattr(self.input, self._c)
         is_products = _exceeds(products, c)
         m.d.comb += self.output.maximum.eq(cut(Mux(is_products, products, c), "maximum"))
@@ -149,10 +128,9 @@ class MaximumExponent(DotProductStage):
             fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
             candidates = ((exponent + fp8)[: len(exponent)] for exponent in (products, c))
             m.d.comb += self.output.reference.eq(cut(Mux(is_products, *candidates), "reference"))
-        return m
 
 
-def _tree(cuts: list[Cut], level: list[Value]) -> list[Value]:
+def _tree(cuts: Sequence[Cut], level: list[Value]) -> list[Value]:
     """The largest of each 2**n exponents, a comparison before each of n cuts."""
     for cut in cuts:
         pairs = zip(level[: len(level) // 2], level[len(level) // 2 :], strict=True)

@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
 from hdl.dot_product.words import place
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Multiply"]
 
@@ -36,38 +36,24 @@ class Multiply(DotProductStage):
     zero (`Fp8Align`).
 
     Expected critical path: the multiplier.
-
-    Parameters
-    ----------
-    config : DotProductConfig
+    Testbench: cocotb_tests/dot_product/test_multiply.py.
 
     Members
     -------
-    input.fine : 16 x 3
-        Distance from Emax modulo 8; that from the reference modulo 4 for fp8.
     input.float_a, ... : 4 x 64
         As from `Factors`; where only fp8 is computed, there are none of them and no `fine`.
-    input.fp8_fine : `Widths.fp8_lanes` x 2
-        Distance from Emax modulo 4.
     input.fp8_a, input.fp8_b : `Widths.fp8_lanes` x 4
         Significands; zero in other formats.
     output.product : 16 x signed(36)
         Bit `integer_bit` is the lowest bit of the aligned term, at distance 0.
-
-    Testbench
-    ---------
-    cocotb_tests/dot_product/test_multiply.py.
     """
 
     delays = (3.8, 0.1, 4.9)
     input_fields = "fine float_a float_b low_a top_a low_b top_b fp8_fine fp8_a fp8_b"
     output_fields = "product"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut) -> None:
         bits = self.widths.multiplier_bits
-        first, second, third = self.cuts(m)
         for lane in range(LANES):
             a_factor, b_factor = self._lane(lane) if self.widths.lanes else (Const(0, bits), Const(0, bits))
             for index in range(lane, self.widths.fp8_lanes, LANES):
@@ -80,7 +66,6 @@ class Multiply(DotProductStage):
             if self.widths.lanes:
                 product = factors[:bits].as_signed() * factors[bits:].as_signed()
             m.d.comb += self.output.product[lane].eq(third(product, f"product{lane}"))
-        return m
 
     def _lane(self, lane: int) -> tuple[Value, Value]:
         """The factors of a lane of 16 bits: floating point or integers."""

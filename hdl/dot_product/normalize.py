@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import INTEGER, WIDE
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Normalize"]
 
@@ -21,18 +21,10 @@ class Normalize(DotProductStage):
 
     Expected critical path: the test of 16 bits for zero and the choice that it makes in 32.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
     input.operation : Operation
         The sum of integers passes as it is, two's complement.
-    input.sum : signed(total)
-    input.limit : 9
-        The most the sum may be shifted: the biased f32 exponent that its highest magnitude bit would have,
-        less one.
     output.negative : 1
     output.value : total - 1
     output.exponent : 9
@@ -46,11 +38,9 @@ class Normalize(DotProductStage):
     input_fields = "operation sum limit"
     output_fields = "negative value exponent right"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, *cuts: Cut) -> None:
         bits = self.widths.total - 1
-        first, *others = cuts = self.cuts(m)
+        first, *others = cuts
         total, multiplicand = self.input.sum, self.input.operation.multiplicand
         integer = self.widths.chosen(multiplicand, INTEGER)
         limit = self.input.limit
@@ -97,7 +87,6 @@ class Normalize(DotProductStage):
             self.output.value.eq(others[-1](value, "value")),
             self.output.exponent.eq(others[-1](exponent, "exponent")),
         ]
-        return m
 
     def _is_negative(self, limit: Value) -> Value:
         """Whether a limit modulo 2**9 is negative; the greatest is 510 above the least, so all differ."""

@@ -41,56 +41,37 @@ class Result(enum.Enum, shape=2):
 
 
 class Operation(data.Struct):
-    """What to compute; it may differ from one operation to the next without a bubble.
-
-    Members
-    -------
-    multiplicand : Multiplicand
-    result : Result
-        Floating point only.
-    c_is_f16 : unsigned(1)
-        C is an f16 in the low half of `c`; otherwise f32, or s32 for integers.
-    saturate : unsigned(1)
-        satf of floating point, satfinite of integers.
-    a_signed, b_signed : unsigned(1)
-        Integers of more than one bit: whether the operand is signed.
-    bitwise_and : unsigned(1)
-        Single bits: AND instead of XOR.
-    a_e5m2, b_e5m2 : unsigned(1)
-        fp8: whether the elements of the operand are e5m2 instead of e4m3.
-    """
+    """What to compute; it may differ from one operation to the next without a bubble."""
 
     multiplicand: Multiplicand
     result: Result
+    """Floating point only."""
     c_is_f16: unsigned(1)
+    """C is an f16 in the low half of `c`; otherwise f32, or s32 for integers."""
     saturate: unsigned(1)
+    """satf of floating point, satfinite of integers."""
     a_signed: unsigned(1)
     b_signed: unsigned(1)
+    """Integers of more than one bit: whether the operand is signed."""
     bitwise_and: unsigned(1)
+    """Single bits: AND instead of XOR."""
     a_e5m2: unsigned(1)
     b_e5m2: unsigned(1)
+    """fp8: whether the elements of the operand are e5m2 instead of e4m3."""
 
 
 class DotProductOperands(data.Struct):
-    """One row of A, one column of B, one element of C; k ascends from the low bits on.
-
-    Members
-    -------
-    a, b : unsigned(256)
-        Products that an operation lacks of the longest block of the format are of zeros. What lies beyond
-        that has no meaning.
-    c : unsigned(32)
-    operation : Operation
-    c_beyond : unsigned(1)
-        Integers: C is the sum of an s32 and products that has left the range of s32, so its sign is not that
-        of `c`. Saturation then clamps the sum of all products once, however many operations make it.
-    """
+    """One row of A, one column of B, one element of C; k ascends from the low bits on."""
 
     a: unsigned(256)
     b: unsigned(256)
+    """Products that an operation lacks of the longest block of the format are of zeros. What lies beyond
+    that has no meaning."""
     c: unsigned(32)
     operation: Operation
     c_beyond: unsigned(1)
+    """Integers: C is the sum of an s32 and products that has left the range of s32, so its sign is not that
+    of `c`. Saturation then clamps the sum of all products once, however many operations make it."""
 
 
 class DotProductResult(data.Struct):

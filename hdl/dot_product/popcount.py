@@ -3,6 +3,7 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.dot_product.fields import DotProductStage
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Popcount"]
 
@@ -32,15 +33,10 @@ class Popcount(DotProductStage):
 
     Expected critical path: two full adders.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
     input.a, input.b : 256
         The low 128 bits count.
-    input.operation : Operation
     output.count : 8
         0 unless the operation is on single bits.
     """
@@ -49,10 +45,8 @@ class Popcount(DotProductStage):
     input_fields = "a b operation"
     output_fields = "count"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        first, second, *tree, last = self.cuts(m)
+    def _logic(self, m: Module, *cuts: Cut) -> None:
+        first, second, *tree, last = cuts
         a, b = first(self.input.a[:BITS], "a"), first(self.input.b[:BITS], "b")
         operation = first(self.input.operation, "operation")
         combined = Mux(operation.bitwise_and, a & b, a ^ b)
@@ -69,7 +63,6 @@ class Popcount(DotProductStage):
             for row in range(2)
         ]
         m.d.comb += self.output.count.eq(last((rows[0] + rows[1])[:8], "count"))
-        return m
 
 
 def _compress(columns: dict[int, Value]) -> dict[int, Value]:

@@ -27,18 +27,12 @@ class Reduce(DotProductStage):
 
     Expected critical path: a carry chain of `total` bits.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.term : 16 x signed(window + 1)
     input.carry : 16
         One is added for each set bit. Where only fp8 is computed, there are neither terms nor carries.
     input.fp8_term : `Widths.fp8_lanes` x signed(16), input.fp8_carry : `Widths.fp8_lanes`
         Likewise, in units of 2**(Emax - 13).
-    input.c_term : signed(total)
     output.sum : signed(total)
     """
 
@@ -46,11 +40,9 @@ class Reduce(DotProductStage):
     input_fields = "term carry fp8_term fp8_carry c_term"
     output_fields = "sum"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, *cuts: Cut) -> None:
         given, widths = self.input, self.widths
-        *levels, last = self.cuts(m)
+        *levels, last = cuts
         sums = []
         if widths.lanes:
             sums.append(_tree(m, levels, list(given.term), given.carry, "sum"))
@@ -63,7 +55,6 @@ class Reduce(DotProductStage):
             total, c_term = _two_of_three(total, *sums[1], c_term, widths.fp8_padding)
         # One adder with a carry input.
         m.d.comb += self.output.sum.eq(last((total + c_term + carry)[: widths.total].as_signed(), "sum"))
-        return m
 
 
 def _tree(m: Module, cuts: list[Cut], level: list[Value], carries: Value, name: str) -> tuple[Value, Value]:

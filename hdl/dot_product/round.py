@@ -24,18 +24,10 @@ class Round(DotProductStage):
 
     Expected critical path: the 16-bit rounding increment.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
-    input.operation : Operation
     input.c_sign : 1
         What the sign of the sum is relative to.
-    input.negative, input.value, input.exponent, input.right
-        From `Normalize`.
-    input.special : Special
     output.d : 32
     """
 
@@ -43,13 +35,10 @@ class Round(DotProductStage):
     input_fields = "operation c_sign negative value exponent right special"
     output_fields = "d"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut, last: Cut) -> None:
         given = self.input
         operation = given.operation
         has_half = bool(self.config.formats & HALF)
-        first, second, third, last = self.cuts(m)
         three = (first, second, third)
         integer = behind(three, self.widths.chosen(operation.multiplicand, INTEGER), "integer")
         is_half = behind(three, operation.result != Result.F32, "is_half") if has_half else Const(0, 1)
@@ -101,7 +90,6 @@ class Round(DotProductStage):
             m.d.comb += self.output.d.eq(last(Mux(integer, clamped, result), "d"))
         else:
             m.d.comb += self.output.d.eq(last(result, "d"))
-        return m
 
     def _half(
         self, cuts: tuple[Cut, Cut, Cut], significand: Value, single_zero: Value

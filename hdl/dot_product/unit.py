@@ -4,6 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import DotProductConfig
 from hdl.dot_product.arithmetic import Arithmetic
 from hdl.dot_product.operands import DotProductOperands, DotProductResult
@@ -20,7 +21,7 @@ DOT_PRODUCT_SIGNATURE = wiring.Signature(
 """The ports of a dot-product unit of any configuration."""
 
 
-class DotProductUnit(wiring.Component):
+class DotProductUnit(Component):
     """Dot products with flow control: ``d = sum(a[k] * b[k]) + c``.
 
     Latency: `latency` cycles from the acceptance of operands to their result's valid, the depth. Throughput:
@@ -46,8 +47,5 @@ class DotProductUnit(wiring.Component):
         self.latency = config.depth
         super().__init__(DOT_PRODUCT_SIGNATURE)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         with_flow_control(m, Arithmetic(self.config), self.operands, self.result)
-        return m

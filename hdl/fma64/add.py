@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux
 
 from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, WINDOW
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Add", "PlaceProduct"]
 
@@ -16,30 +16,23 @@ class PlaceProduct(Fma64Stage):
     they carry into it unless they are all zero.
 
     Expected critical path: the OR of 51 bits.
+    Testbench: cocotb_tests/fma64/test_fma64_add.py; together with `Add`.
 
     Members
     -------
-    input.product : 106
-    input.product_leads, input.subtract : 1
     output.placed : 110
     output.carry : 1
         Of what lies below the window.
     output.low : 1
         There is something other than zero below the window.
-
-    Testbench
-    ---------
-    cocotb_tests/fma64/test_fma64_add.py; together with `Add`.
     """
 
     delays = (1.5, 2.5)
     input_fields = "product product_leads subtract"
     output_fields = "placed carry low"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        first, second = cuts = self.cuts(m)
+    def _logic(self, m: Module, *cuts: Cut) -> None:
+        first, second = cuts
         product, leads = self.input.product, self.input.product_leads
         place = Mux(leads, Cat(Const(0, BELOW_PRODUCT), product), product[LOW_PRODUCT:])
         low = first(~leads & product[:LOW_PRODUCT].any(), "low_1")
@@ -49,7 +42,6 @@ class PlaceProduct(Fma64Stage):
             self.output.carry.eq(second(low & subtract, "carry_2")),
             self.output.low.eq(second(low, "low_2")),
         ]
-        return m
 
 
 class Add(Fma64Stage):
@@ -62,38 +54,26 @@ class Add(Fma64Stage):
     J.-M. Muller et al., Handbook of Floating-Point Arithmetic, 2nd edition, 2018, chapter 8).
 
     Expected critical path: a carry chain of 111 bits.
+    Testbench: cocotb_tests/fma64/test_fma64_add.py.
 
     Members
     -------
-    input.placed : 110, input.carry, input.low : 1
-        From `PlaceProduct`.
-    input.term : 110, input.lost : 1
-        From `Align`.
-    input.subtract : 1
     output.sum : 110
     output.negative : 1
         The difference is negative: its magnitude is the inverse of `sum`.
     output.inexact : 1
         There is something other than zero (in a difference: other than ones) below the window.
-
-    Testbench
-    ---------
-    cocotb_tests/fma64/test_fma64_add.py.
     """
 
     delays = (6.0,)
     input_fields = "placed carry low term lost subtract"
     output_fields = "sum negative inexact"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, cut: Cut) -> None:
         given, output = self.input, self.output
-        (cut,) = self.cuts(m)
         total = (Cat(Const(1, 1), given.placed) + Cat(given.carry, given.term))[1:]
         m.d.comb += [
             output.sum.eq(cut(total[:WINDOW], "sum")),
             output.negative.eq(cut(given.subtract & ~total[WINDOW], "negative")),
             output.inexact.eq(cut(given.low | given.lost, "inexact")),
         ]
-        return m

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import SHIFT_BITS, SPLIT, WINDOW, WINDOW_EXPONENT_BITS, WINDOW_STEP
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Align", "Place"]
 
@@ -16,31 +16,23 @@ class Place(Fma64Stage):
     """Decide who leads, and with that the addend's shift and the window's exponent.
 
     Expected critical path: a 13-bit subtraction.
+    Testbench: cocotb_tests/fma64/test_fma64_align.py.
 
     Members
     -------
-    input.distance, input.product_exponent, input.no_product, input.addend_exponent
-        From `Decode`.
     output.product_leads : 1
     output.shift : 7
         Of the addend, from the window's top; of an addend that leaves the window, at least 110.
     output.exponent : 12
         Biased, of the window's top bit; never 0.
-
-    Testbench
-    ---------
-    cocotb_tests/fma64/test_fma64_align.py.
     """
 
     delays = (2.5, 3.0)
     input_fields = "distance product_exponent no_product addend_exponent"
     output_fields = "product_leads shift exponent"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut) -> None:
         given, output = self.input, self.output
-        first, second = self.cuts(m)
         above = given.no_product | given.distance[-1]
         distance = given.distance[:-1]
         beyond = distance[8:].any() | (distance[7] & (distance[6] | distance[4:6].all()))
@@ -54,7 +46,6 @@ class Place(Fma64Stage):
             output.shift.eq(second((bounded - step)[:SHIFT_BITS], "shift_2")),
             output.exponent.eq(second((exponent - step)[:WINDOW_EXPONENT_BITS], "exponent_2")),
         ]
-        return m
 
 
 class Align(Fma64Stage):
@@ -64,20 +55,14 @@ class Align(Fma64Stage):
     bit. The inversion takes the fourth input of that last multiplexer's look-up tables.
 
     Expected critical path: two multiplexers of a signal with a hundred loads.
+    Testbench: cocotb_tests/fma64/test_fma64_align.py.
 
     Members
     -------
-    input.addend : 53
-    input.shift : 7
-    input.subtract : 1
     output.term : 110
         One's complement if subtracted.
     output.lost : 1
         The addend has ones below the window.
-
-    Testbench
-    ---------
-    cocotb_tests/fma64/test_fma64_align.py.
     """
 
     delays = (3.0, 3.0, 3.0, 3.0)
@@ -85,10 +70,8 @@ class Align(Fma64Stage):
     input_fields = "addend shift subtract"
     output_fields = "term lost"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        *others, last = self.cuts(m)
+    def _logic(self, m: Module, *cuts: Cut) -> None:
+        *others, last = cuts
         value: Value = self.input.addend
         shift: Value = self.input.shift
         for number, (cut, steps) in enumerate(zip(others, self.steps, strict=True), 1):
@@ -108,4 +91,3 @@ class Align(Fma64Stage):
             self.output.term.eq(last(term, "term_4")),
             self.output.lost.eq(last(low.any() | (far & near_term[:64].any()), "lost_4")),
         ]
-        return m

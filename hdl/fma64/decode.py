@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value, signed
 
 from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import DISTANCE_BITS, FRACTION, NAN_PRODUCT_EXPONENT, PRODUCT_OFFSET, SPECIAL_EXPONENT
+from hdl.stream.pipeline import Cut
 
 __all__ = ["Decode"]
 
@@ -23,7 +24,6 @@ class Decode(Fma64Stage):
 
     Members
     -------
-    input.a, input.b, input.c : 64
     output.factor_a, output.factor_b : 53
         Significands; zero if the product is to vanish.
     output.addend : 53
@@ -50,11 +50,8 @@ class Decode(Fma64Stage):
         "subtract special"
     )
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut, last: Cut) -> None:
         # Take in.
-        first, second, third, last = self.cuts(m)
         raw = {name: first(getattr(self.input, name), f"{name}_1") for name in "abc"}
 
         # The class of each operand.
@@ -127,7 +124,6 @@ class Decode(Fma64Stage):
             output.subtract.eq(last(~special & (sign_product ^ sign_c), "subtract_4")),
             output.special.eq(last(special, "special_4")),
         ]
-        return m
 
 
 def _offset(subnormals: Value) -> Value:

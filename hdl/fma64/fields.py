@@ -41,7 +41,7 @@ FIELDS: Final[Mapping[str, Member]] = MappingProxyType(
 
 
 class Fma64Stage(Stage):
-    """A stage of the f64 unit, which names its `FIELDS`.
+    """A stage of the f64 unit, which names its `FIELDS`; the stage that produces a field describes it.
 
     Attributes
     ----------

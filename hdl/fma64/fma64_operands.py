@@ -20,22 +20,15 @@ PLUS: Final = ROUNDINGS.index("rp")
 
 
 class FusedMultiplyAdd64Operands(data.Struct):
-    """One operation, ``d = a * b + c``.
-
-    Members
-    -------
-    a, b : unsigned(64)
-        The factors.
-    c : unsigned(64)
-        The accumulator.
-    rounding : unsigned(2)
-        Index in `golden.tables.instruction_set.ROUNDINGS`; it may differ from one operation to the next.
-    """
+    """One operation, ``d = a * b + c``."""
 
     a: unsigned(64)
     b: unsigned(64)
+    """The factors."""
     c: unsigned(64)
+    """The accumulator."""
     rounding: unsigned(2)
+    """Index in `golden.tables.instruction_set.ROUNDINGS`; it may differ from one operation to the next."""
 
 
 class FusedMultiplyAdd64Result(data.Struct):

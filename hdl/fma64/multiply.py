@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module
 
 from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import PRODUCT, SIGNIFICAND
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Multiply"]
 
@@ -25,7 +25,6 @@ class Multiply(Fma64Stage):
 
     Members
     -------
-    input.factor_a, input.factor_b : 53
     output.product : 106
     """
 
@@ -33,10 +32,7 @@ class Multiply(Fma64Stage):
     input_fields = "factor_a factor_b"
     output_fields = "product"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
-        first, second, third, last = self.cuts(m)
+    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut, last: Cut) -> None:
         a, b = (
             [factor[i : i + LIMB] for i in range(0, SIGNIFICAND, LIMB)]
             for factor in (self.input.factor_a, self.input.factor_b)
@@ -50,4 +46,3 @@ class Multiply(Fma64Stage):
         middle = third(Cat(beside[:LIMB], upper[: PRODUCT - 2 * LIMB]), "middle")
         high = diagonal[LIMB:] + middle
         m.d.comb += self.output.product.eq(last(Cat(diagonal[:LIMB], high[: PRODUCT - LIMB]), "product_4"))
-        return m

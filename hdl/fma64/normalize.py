@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Normalize"]
 
@@ -32,9 +32,6 @@ class Normalize(Fma64Stage):
 
     Members
     -------
-    input.sum, input.negative, input.inexact
-        From `Add`.
-    input.subtract : 1
     input.exponent : 12
         Biased, of the top bit; never 0.
     output.significand : 53, output.guard : 1
@@ -51,11 +48,8 @@ class Normalize(Fma64Stage):
     input_fields = "sum negative inexact subtract exponent"
     output_fields = "significand guard rest biased cancelled"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, *cut: Cut) -> None:
         given, output = self.input, self.output
-        cut = self.cuts(m)
         negative, fill, exponent = [given.negative], [given.subtract], [given.exponent]
         for number in range(9):
             negative.append(cut[number](negative[-1], f"negative_{number + 1}"))
@@ -105,7 +99,6 @@ class Normalize(Fma64Stage):
             output.biased.eq(cut[9]((exponent[9] - shift)[:WINDOW_EXPONENT_BITS], "biased_10")),
             output.cancelled.eq(behind(cut[2:], cancelled, "cancelled")),
         ]
-        return m
 
 
 def _zero_groups(value: Value, size: int, negative: Value) -> Value:

@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Module, Mux
 from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SPECIAL_EXPONENT
-from hdl.stream.pipeline import behind
+from hdl.stream.pipeline import Cut, behind
 
 __all__ = ["Round"]
 
@@ -27,13 +27,6 @@ class Round(Fma64Stage):
 
     Members
     -------
-    input.significand, input.guard, input.rest, input.biased, input.cancelled
-        From `Normalize`.
-    input.negative : 1
-        From `Add`.
-    input.product_sign, input.subtract, input.special : 1
-        From `Decode`.
-    input.rounding : 2
     output.d : 64
     """
 
@@ -41,11 +34,8 @@ class Round(Fma64Stage):
     input_fields = "significand guard rest biased cancelled negative product_sign subtract special rounding"
     output_fields = "d"
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut, last: Cut) -> None:
         given = self.input
-        first, second, third, last = self.cuts(m)
         three = (first, second, third)
         # The sign, and whether to round up.
         nearest, minus, plus = (given.rounding == mode for mode in (NEAREST, MINUS, PLUS))
@@ -83,4 +73,3 @@ class Round(Fma64Stage):
         m.d.comb += self.output.d.eq(
             Cat(fraction, lowest, last(Cat(rounded[FRACTION + 1 :], negative), "top"))
         )
-        return m

@@ -4,6 +4,7 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.fma64.add import Add, PlaceProduct
 from hdl.fma64.align import Align, Place
@@ -54,7 +55,7 @@ class Arithmetic(Pipeline):
         )
 
 
-class FusedMultiplyAdd64(wiring.Component):
+class FusedMultiplyAdd64(Component):
     """IEEE 754 fused multiply-adds with flow control: ``d = a * b + c``, rounded once.
 
     Subnormals, signed zeros and overflow in each rounding mode are as in IEEE 754.
@@ -84,8 +85,5 @@ class FusedMultiplyAdd64(wiring.Component):
         self.latency = depth
         super().__init__(FMA64_SIGNATURE)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         with_flow_control(m, Arithmetic(self.latency - 1), self.operands, self.result)
-        return m

@@ -1,11 +1,12 @@
 """The access check: whether a load or store is aligned and in range, before anything is touched."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import SPACES
+from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, STRIDE_BITS, access_layout
 from hdl.memory.fragment_geometry import FragmentGeometry
@@ -14,32 +15,21 @@ __all__ = ["AccessCheck", "AccessRequest", "checked_layout"]
 
 
 class AccessRequest(data.Struct):
-    """A load or store as decoded; its registers have been checked.
-
-    Members
-    -------
-    geometry : FragmentGeometry
-    register : unsigned(REGISTER_BITS)
-        First register of the fragment.
-    space : unsigned(2)
-        Index into `golden.tables.instruction_set.SPACES`.
-    address : unsigned(64)
-        Byte address of the first element.
-    has_stride : unsigned(1)
-        Whether `stride` counts; otherwise the default stride is taken.
-    stride : unsigned(32)
-        Elements from one line to the next.
-    listed : unsigned(1)
-        The lines have addresses of their own, checked elsewhere; they may be anywhere.
-    """
+    """A load or store as decoded; its registers have been checked."""
 
     geometry: FragmentGeometry
     register: unsigned(REGISTER_BITS)
+    """First register of the fragment."""
     space: unsigned(2)
+    """Index into `golden.tables.instruction_set.SPACES`."""
     address: unsigned(64)
+    """Byte address of the first element."""
     has_stride: unsigned(1)
+    """Whether `stride` counts; otherwise the default stride is taken."""
     stride: unsigned(32)
+    """Elements from one line to the next."""
     listed: unsigned(1)
+    """The lines have addresses of their own, checked elsewhere; they may be anywhere."""
 
 
 def checked_layout(config: CoreConfig) -> data.StructLayout:
@@ -67,7 +57,7 @@ def checked_layout(config: CoreConfig) -> data.StructLayout:
     )
 
 
-class AccessCheck(wiring.Component):
+class AccessCheck(Component):
     """Alignment, stride and span of one access, in the order of the causes.
 
     The span is found in short steps, so that no 64-bit addition is chained to another.
@@ -87,16 +77,13 @@ class AccessCheck(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "request": In(stream.Signature(AccessRequest)),
-                "checked": Out(stream.Signature(checked_layout(config))),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(AccessRequest)),
+            "checked": Out(stream.Signature(checked_layout(config))),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         request = Signal(AccessRequest, reset_less=True)
         geometry = request.geometry
@@ -178,4 +165,3 @@ class AccessCheck(wiring.Component):
                 m.d.comb += self.checked.valid.eq(1)
                 with m.If(self.checked.ready):
                     m.next = "IDLE"
-        return m

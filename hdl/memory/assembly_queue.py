@@ -1,10 +1,11 @@
 """A queue whose entries are put together from parts: words of the register file, beats of a memory."""
 
 from amaranth.hdl import Module, ShapeLike, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.stream.elastic import CreditQueue
 
 __all__ = ["ASSEMBLED", "AssemblyQueue", "assembled_layout"]
@@ -25,7 +26,7 @@ def assembled_layout(width: int, tag: ShapeLike) -> data.StructLayout:
     return data.StructLayout({"data": unsigned(width), "tag": tag})
 
 
-class AssemblyQueue(wiring.Component):
+class AssemblyQueue(Component):
     """A credit queue (`hdl.stream.elastic`) in which parts of the newest entry are written one by one.
 
     A free-running pipeline asks for a place with the part that completes an entry; the parts before go to the
@@ -35,6 +36,7 @@ class AssemblyQueue(wiring.Component):
     Throughput: a part per cycle. Latency: 2 cycles from the last part to `output.valid`. `ready`,
     `output.valid` and `output.payload.tag` come from registers. Expected critical path: the read port of the
     distributed memory.
+    Testbench: cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
 
     Parameters
     ----------
@@ -57,29 +59,22 @@ class AssemblyQueue(wiring.Component):
     tag : In(tag)
         With `push`.
     output : Out(stream.Signature(assembled_layout(width, tag)))
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
     """
 
     def __init__(self, width: int, part: int, tag: ShapeLike) -> None:
         self._part, self._tag = part, tag
-        super().__init__(
-            {
-                "ready": Out(1),
-                "enter": In(1),
-                "write": In(width // part),
-                "data": In(width),
-                "push": In(1),
-                "tag": In(tag),
-                "output": Out(stream.Signature(assembled_layout(width, tag))),
-            }
-        )
+        members = {
+            "ready": Out(1),
+            "enter": In(1),
+            "write": In(width // part),
+            "data": In(width),
+            "push": In(1),
+            "tag": In(tag),
+            "output": Out(stream.Signature(assembled_layout(width, tag))),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.submodules.tags = tags = CreditQueue(self._tag, depth=ASSEMBLED)
         m.submodules.parts = parts = Memory(shape=unsigned(len(self.data)), depth=2 * ASSEMBLED, init=[])
         write = parts.write_port(granularity=self._part)
@@ -107,4 +102,3 @@ class AssemblyQueue(wiring.Component):
             m.d.sync += newest.eq(newest + 1)
         with m.If(self.output.valid & self.output.ready):
             m.d.sync += oldest.eq(oldest + 1)
-        return m

@@ -62,15 +62,14 @@ class Axi4Signature(wiring.Signature):
         write = data.StructLayout(
             {"data": unsigned(width), "strb": unsigned(width // 8), "last": unsigned(1)}
         )
-        super().__init__(
-            {
-                "ar": Out(stream.Signature(burst)),
-                "r": In(stream.Signature(read)),
-                "aw": Out(stream.Signature(burst)),
-                "w": Out(stream.Signature(write)),
-                "b": In(stream.Signature(unsigned(2))),
-            }
-        )
+        members = {
+            "ar": Out(stream.Signature(burst)),
+            "r": In(stream.Signature(read)),
+            "aw": Out(stream.Signature(burst)),
+            "w": Out(stream.Signature(write)),
+            "b": In(stream.Signature(unsigned(2))),
+        }
+        super().__init__(members)
 
 
 class Axi4LiteSignature(wiring.Signature):
@@ -87,12 +86,11 @@ class Axi4LiteSignature(wiring.Signature):
     def __init__(self) -> None:
         write = data.StructLayout({"data": unsigned(32), "strb": unsigned(4)})
         read = data.StructLayout({"data": unsigned(32), "resp": unsigned(2)})
-        super().__init__(
-            {
-                "aw": Out(stream.Signature(unsigned(HOST_ADDRESS_BITS))),
-                "w": Out(stream.Signature(write)),
-                "b": In(stream.Signature(unsigned(2))),
-                "ar": Out(stream.Signature(unsigned(HOST_ADDRESS_BITS))),
-                "r": In(stream.Signature(read)),
-            }
-        )
+        members = {
+            "aw": Out(stream.Signature(unsigned(HOST_ADDRESS_BITS))),
+            "w": Out(stream.Signature(write)),
+            "b": In(stream.Signature(unsigned(2))),
+            "ar": Out(stream.Signature(unsigned(HOST_ADDRESS_BITS))),
+            "r": In(stream.Signature(read)),
+        }
+        super().__init__(members)

@@ -3,9 +3,10 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, Response, beat_bytes, burst_layout
 from hdl.memory.beats import read_beat_layout
@@ -27,7 +28,7 @@ def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
     return {"address": burst.address, "length": length}
 
 
-class AxiReads(wiring.Component):
+class AxiReads(Component):
     """Asks the bus for bursts and hands back their beats, in order.
 
     A bus of 8 bytes takes two beats for one of 16; the first error of the two is the answer to both. A bus
@@ -36,6 +37,7 @@ class AxiReads(wiring.Component):
 
     Throughput: a burst and a bus beat per cycle. Latency: 1 cycle from a burst to the bus, none from the bus
     to its beat. No output to the bus depends on an input within a cycle but `r.ready`, on `beats.ready`.
+    Testbench: cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
 
     Parameters
     ----------
@@ -48,27 +50,20 @@ class AxiReads(wiring.Component):
     beats : Out(stream.Signature(read_beat_layout(config)))
     ar, r
         The read channels of `hdl.memory.axi.Axi4Signature`.
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         channels = Axi4Signature(config).members
-        super().__init__(
-            {
-                "bursts": In(stream.Signature(burst_layout(config))),
-                "beats": Out(stream.Signature(read_beat_layout(config))),
-                "ar": channels["ar"],
-                "r": channels["r"],
-            }
-        )
+        members = {
+            "bursts": In(stream.Signature(burst_layout(config))),
+            "beats": Out(stream.Signature(read_beat_layout(config))),
+            "ar": channels["ar"],
+            "r": channels["r"],
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.asking = asking = Queue(burst_layout(config), 2)
         connect(m, asking.output, flipped(self.ar))
@@ -100,14 +95,14 @@ class AxiReads(wiring.Component):
         beat_bits = len(payload.data)
         if config.data_bits < beat_bits:
             self._join(m, beat, expected)
-            return m
+            return
         m.d.comb += [
             self.beats.valid.eq(self.r.valid & expected),
             self.r.ready.eq(self.beats.ready & expected),
         ]
         if config.data_bits == beat_bits:
             m.d.comb += payload.data.eq(self.r.payload.data)
-            return m
+            return
         lane_bits = log2_exact(config.data_bits // beat_bits)
         m.submodules.lanes = lanes = Queue(unsigned(lane_bits), config.outstanding_reads)
         passed = Signal(lane_bits)
@@ -121,7 +116,6 @@ class AxiReads(wiring.Component):
         ]
         with m.If(beat):
             m.d.sync += passed.eq(Mux(ended, 0, passed + 1))
-        return m
 
     def _join(self, m: Module, beat: Signal, expected: Any) -> None:
         """Make one beat of every two of the bus."""

@@ -3,9 +3,10 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature, burst_layout
 from hdl.memory.axi_reads import bus_burst
@@ -21,7 +22,7 @@ OUTSTANDING_WRITES = 16
 """Write bursts that may wait for their response at once: the lines of a fragment. A power of two."""
 
 
-class AxiWrites(wiring.Component):
+class AxiWrites(Component):
     """Gives bursts and their beats to the bus, and hands back its responses, in order.
 
     A beat is offered to the bus at the earliest in the cycle after its burst was offered, but does not wait
@@ -31,6 +32,7 @@ class AxiWrites(wiring.Component):
 
     Throughput: a burst and a bus beat per cycle. Latency: 1 cycle to the bus, 1 for the response. Expected
     critical path: whether a beat is taken, and so the next burst.
+    Testbench: cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
 
     Parameters
     ----------
@@ -46,31 +48,21 @@ class AxiWrites(wiring.Component):
         A `hdl.memory.axi.Response` for each burst.
     aw, w, b
         The write channels of `hdl.memory.axi.Axi4Signature`.
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         channels = Axi4Signature(config).members
-        super().__init__(
-            {
-                "bursts": In(stream.Signature(burst_layout(config))),
-                "beats": In(stream.Signature(write_beat_layout(config))),
-                "responses": Out(stream.Signature(unsigned(2))),
-                "aw": channels["aw"],
-                "w": channels["w"],
-                "b": channels["b"],
-            }
-        )
+        members = {
+            "bursts": In(stream.Signature(burst_layout(config))),
+            "beats": In(stream.Signature(write_beat_layout(config))),
+            "responses": Out(stream.Signature(unsigned(2))),
+            **{name: channels[name] for name in ("aw", "w", "b")},
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
-        config = self._config
-        m.submodules.asking = asking = Queue(burst_layout(config), 2)
+    def _logic(self, m: Module) -> None:
+        m.submodules.asking = asking = Queue(burst_layout(self._config), 2)
         m.submodules.answers = answers = StreamBuffer(unsigned(2))
         connect(m, asking.output, flipped(self.aw))
         connect(m, answers.output, flipped(self.responses))
@@ -91,7 +83,7 @@ class AxiWrites(wiring.Component):
         ]
         with m.If(asked != answered):
             m.d.sync += unanswered.eq(unanswered + Mux(answered, -1, 1))
-        for name, value in bus_burst(config, self.bursts.payload).items():
+        for name, value in bus_burst(self._config, self.bursts.payload).items():
             m.d.comb += getattr(asking.input.payload, name).eq(value)
 
         seen = Signal()
@@ -99,7 +91,6 @@ class AxiWrites(wiring.Component):
         m.d.comb += offered.eq(self.aw.valid & ~seen)
         m.d.sync += seen.eq(self.aw.valid & ~self.aw.ready)
         self._beats(m, offered)
-        return m
 
     def _beats(self, m: Module, offered: Signal) -> None:
         """Bring the beats of the bursts that were offered onto the bus."""

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.bank_mapping import PLACE_BITS, SELECT_BITS, BankMapping
 from hdl.memory.fragment_geometry import log2_exact
@@ -70,7 +71,7 @@ def banks_signature(config: CoreConfig) -> wiring.Signature:
     )
 
 
-class Banks(wiring.Component):
+class Banks(Component):
     """Byte-wide block RAMs between two networks that exchange bytes (`hdl.memory.bank_mapping`).
 
     Throughput: a fill and a drain, of `beat_quads` quads each, per cycle. Of two users the first one's fills
@@ -78,6 +79,7 @@ class Banks(wiring.Component):
     a drain sees a fill that was granted in the cycle before it or earlier.
     Expected critical path: the choice of the user and four levels of exchanges; with planes, the choice of a
     quad in front of block RAM.
+    Testbench: cocotb_tests/memory/test_banks.py, through `Crossbars`.
 
     Parameters
     ----------
@@ -88,19 +90,13 @@ class Banks(wiring.Component):
     Members
     -------
     users : In(banks_signature(config)).array(users)
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_banks.py, through `Crossbars`.
     """
 
     def __init__(self, config: CoreConfig, users: int) -> None:
         self._mapping = BankMapping(config)
         super().__init__({"users": In(banks_signature(config)).array(users)})
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         mapping = self._mapping
         fills = [user.fill for user in self.users]
         drains = [user.drain for user in self.users]
@@ -157,7 +153,6 @@ class Banks(wiring.Component):
             )
         data = self._permuted(m, found, select)
         m.d.comb += [user.data.eq(data) for user in self.users]
-        return m
 
     def _permuted(self, m: Module, data: Value, select: Value) -> Value:
         """What `BankMapping.permuted` makes of each quad."""

@@ -1,9 +1,10 @@
 """From the rows or columns of a fragment to bursts of whole beats."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.beats import access_layout, space_burst_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
@@ -17,7 +18,7 @@ _ROWS_IN_FLIGHT = 64
 """Listed lines whose beats have been asked for and have not come: of two moves of four matrices."""
 
 
-class BurstGenerator(wiring.Component):
+class BurstGenerator(Component):
     """One INCR burst for each line, or for all of them where they are one run; two at a 4 KiB boundary.
 
     A run or line is shorter than a page, so one boundary at most lies within it: it is split into what is
@@ -58,9 +59,7 @@ class BurstGenerator(wiring.Component):
             members["row_quads"] = Out(row_quads_signature(config))
         super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         offset_bits = log2_exact(SEGMENT_BYTES * config.beat_quads)
         burst = self.bursts.payload
@@ -130,4 +129,3 @@ class BurstGenerator(wiring.Component):
                 address.eq(self.access.payload.address),
                 line.eq(0),
             ]
-        return m

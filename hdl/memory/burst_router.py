@@ -3,10 +3,11 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.instruction_set import SPACES
+from hdl.component import Component
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import burst_layout
 from hdl.memory.beats import space_burst_layout
@@ -18,7 +19,7 @@ _PAGE_BITS = PAGE_BYTES.bit_length() - 1
 _MOST_UNANSWERED = 255
 
 
-class BurstRouter(wiring.Component):
+class BurstRouter(Component):
     """Sends each burst to the bus or to the on-chip memory, so that answers come in the order of the bursts.
 
     A burst for one memory waits until all those for the other have been answered. A generic address within
@@ -50,19 +51,16 @@ class BurstRouter(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         burst = stream.Signature(burst_layout(config))
-        super().__init__(
-            {
-                "bursts": In(stream.Signature(space_burst_layout(config))),
-                "to_bus": Out(burst),
-                "to_shared": Out(burst),
-                "answered": In(1),
-                "is_shared": Out(1),
-            }
-        )
+        members = {
+            "bursts": In(stream.Signature(space_burst_layout(config))),
+            "to_bus": Out(burst),
+            "to_shared": Out(burst),
+            "answered": In(1),
+            "is_shared": Out(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         routed_layout = data.StructLayout({"is_shared": unsigned(1), "burst": burst_layout(config)})
         m.submodules.routed = routed = StreamBuffer(routed_layout)
@@ -105,7 +103,6 @@ class BurstRouter(wiring.Component):
             m.d.sync += unanswered.eq(unanswered + 1)
         with m.Elif(self.answered & ~sent):
             m.d.sync += unanswered.eq(unanswered - 1)
-        return m
 
 
 def within(page: Value, first: int, pages: int) -> Value:

@@ -86,34 +86,22 @@ _ORDERS_OF_ROWS = (BlockOrder.ONE, BlockOrder.X, BlockOrder.XX)
 
 
 class FragmentGeometry(data.Struct):
-    """The constants of one (use, type, shape, layout).
-
-    Members
-    -------
-    pattern : Pattern
-    order : BlockOrder
-    element_log2 : unsigned(3)
-        Bits of an element, as a power of two.
-    lines_log2 : unsigned(3)
-        Rows (row-major) or columns (column-major) in memory.
-    line_log2 : unsigned(3)
-        Bytes of a line.
-    stride_log2 : unsigned(3)
-        Default stride, in elements.
-    size_log2 : unsigned(3)
-        Bytes of the fragment in a lane: the alignment asked of every line.
-    registers : unsigned(4)
-        32-bit registers per lane.
-    """
+    """The constants of one (use, type, shape, layout)."""
 
     pattern: Pattern
     order: BlockOrder
     element_log2: unsigned(3)
+    """Bits of an element, as a power of two."""
     lines_log2: unsigned(3)
+    """Rows (row-major) or columns (column-major) in memory."""
     line_log2: unsigned(3)
+    """Bytes of a line."""
     stride_log2: unsigned(3)
+    """Default stride, in elements."""
     size_log2: unsigned(3)
+    """Bytes of the fragment in a lane: the alignment asked of every line."""
     registers: unsigned(4)
+    """32-bit registers per lane."""
 
 
 def legal_fragments(config: CoreConfig) -> Iterator[tuple[Use, str, Shape, Layout]]:

@@ -1,9 +1,10 @@
 """From the registers to the crossbar: reads one fragment after the other, quads of a beat at a time."""
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import QUADS, CoreConfig
 from hdl.memory.bank_mapping import ADDRESS_BITS, BUFFERS
 from hdl.memory.beats import access_layout
@@ -15,12 +16,13 @@ from hdl.stream.pipeline import delay
 __all__ = ["FragmentReader"]
 
 
-class FragmentReader(wiring.Component):
+class FragmentReader(Component):
     """Reads the quads of fragments; begins with one only when the crossbar has a buffer for all of it.
 
     Throughput: `beat_quads` quads per cycle, from one fragment to the next without a gap. Latency: 1 cycle
     from the access to the first read. `read.ready` ends at registers.
     Expected critical path: quad counter, register port.
+    Testbench: cocotb_tests/memory/test_store_engine.py, through `StoreEngine`.
 
     Parameters
     ----------
@@ -40,29 +42,22 @@ class FragmentReader(wiring.Component):
         The crossbar has read out a fragment.
     hold : In(1)
         Do not read.
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_store_engine.py, through `StoreEngine`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._quads = config.beat_quads
-        super().__init__(
-            {
-                "access": In(stream.Signature(access_layout(config))),
-                "fetched": Out(1),
-                "read": Out(quad_read_signature(config, quads=config.beat_quads)),
-                "quad": Out(StoredQuad),
-                "data": Out(QUAD_BITS * config.beat_quads),
-                "freed": In(1),
-                "hold": In(1),
-            }
-        )
+        members = {
+            "access": In(stream.Signature(access_layout(config))),
+            "fetched": Out(1),
+            "read": Out(quad_read_signature(config, quads=config.beat_quads)),
+            "quad": Out(StoredQuad),
+            "data": Out(QUAD_BITS * config.beat_quads),
+            "freed": In(1),
+            "hold": In(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         access = self.access.payload
         registers = access.geometry.registers
         quad_bits = log2_exact(self._quads)
@@ -100,4 +95,3 @@ class FragmentReader(wiring.Component):
                 last_quad.eq(Mux(registers[3], ~0, (registers << 3) - 1)),
                 self.read.address.eq(access.register * QUADS),
             ]
-        return m

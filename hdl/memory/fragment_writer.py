@@ -1,9 +1,10 @@
 """From the crossbar's words to the registers."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.fragment_geometry import log2_exact
@@ -28,13 +29,14 @@ class _Target(data.Struct):
     is_single: unsigned(1)
 
 
-class FragmentWriter(wiring.Component):
+class FragmentWriter(Component):
     """Writes words to their registers, and to the registers that repeat them, one after the other.
 
     With more than 16 dot-product units, two registers are written at once, if the fragment has two.
 
     Throughput: a write per cycle. Latency: none to the write, one cycle from the last one to `done`.
     `words.ready` depends on `write.ready`. Expected critical path: the port's ready, what has been written.
+    Testbench: cocotb_tests/memory/test_load_engine.py, through `LoadEngine`.
 
     Parameters
     ----------
@@ -52,28 +54,21 @@ class FragmentWriter(wiring.Component):
         High for one cycle when the last word has been written, or in its place for a load that failed.
     cause : Out(4)
         With `done`: zero, or why nothing has been written.
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_load_engine.py, through `LoadEngine`.
     """
 
     def __init__(self, config: CoreConfig, depth: int) -> None:
         self._config = config
         self._depth = depth
-        super().__init__(
-            {
-                "access": In(stream.Signature(access_layout(config))),
-                "words": In(stream.Signature(loaded_layout(config))),
-                "write": Out(register_write_signature(config, registers=config.word_registers)),
-                "done": Out(1),
-                "cause": Out(CAUSE_BITS),
-            }
-        )
+        members = {
+            "access": In(stream.Signature(access_layout(config))),
+            "words": In(stream.Signature(loaded_layout(config))),
+            "write": Out(register_write_signature(config, registers=config.word_registers)),
+            "done": Out(1),
+            "cause": Out(CAUSE_BITS),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.targets = targets = Queue(_Target, self._depth, buffered=True)
         access, target, tag = self.access.payload, targets.output.payload, self.words.payload.tag
@@ -112,4 +107,3 @@ class FragmentWriter(wiring.Component):
         with m.If(targets.output.ready):
             m.d.sync += word.eq(0)
         m.d.sync += [self.done.eq(targets.output.ready), self.cause.eq(tag.cause)]
-        return m

@@ -3,10 +3,11 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.layouts import fragment
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, legal_fragments, log2_exact
@@ -61,7 +62,7 @@ def row_quads_signature(config: CoreConfig) -> stream.Signature:
     return stream.Signature(unsigned(log2_exact(config.beat_quads)))
 
 
-class LineWalk(wiring.Component):
+class LineWalk(Component):
     """Says which parts of beats belong to which segments, in the order of memory.
 
     Lines begin at multiples of four bytes; the memory knows only whole beats. So a group of segments lies in
@@ -72,6 +73,7 @@ class LineWalk(wiring.Component):
     Throughput: a part per cycle: a group, where it lies in one beat, and else one of two pieces of it. Where
     beats are segments and every fragment is a multiple of these, there are no pieces.
     Expected critical path: offset, ends of the beat, `part.last`.
+    Testbench: cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
 
     Parameters
     ----------
@@ -88,10 +90,6 @@ class LineWalk(wiring.Component):
     part : Out(part_layout(config))
     row_quads : In(row_quads_signature(config))
         Only where `finds_rows`.
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -109,9 +107,7 @@ class LineWalk(wiring.Component):
             members["row_quads"] = In(row_quads_signature(config))
         super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         access, part = self.access, self.part
         geometry = access.geometry
         quads, quad_bits = self._quads, log2_exact(self._quads)
@@ -189,4 +185,3 @@ class LineWalk(wiring.Component):
                     ]
             with m.If(part.last):
                 m.d.sync += [line.eq(0), moved.eq(0)]
-        return m

@@ -3,10 +3,11 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
@@ -54,7 +55,7 @@ class _Filled(data.Struct):
     cause: unsigned(CAUSE_BITS)
 
 
-class LoadCrossbar(wiring.Component):
+class LoadCrossbar(Component):
     """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
     Fragments are filled in, beat by beat, while the ones before are read out, `beat_quads` quads at a time,
@@ -97,14 +98,11 @@ class LoadCrossbar(wiring.Component):
             members["row_quads"] = In(row_quads_signature(config))
         super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.submodules.filled = filled = Queue(_Filled, BUFFERS)
         freed = Signal()
         self._fill(m, self.banks.fill, filled, freed)
         self._drain(m, self.banks, filled, freed)
-        return m
 
     def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:
         """Beats into the banks; the exchange of their bytes takes a cycle of its own."""

@@ -1,9 +1,10 @@
 """The load engine: fragments from the memories to the registers, several in flight at once."""
 
 from amaranth.hdl import Module, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout, space_burst_layout
@@ -21,7 +22,7 @@ LOADS_IN_FLIGHT = 16
 beats, enough for a memory with a latency of a hundred cycles."""
 
 
-class LoadEngine(wiring.Component):
+class LoadEngine(Component):
     """Asks for the bytes of its loads one after the other, and moves them to the registers as they come.
 
     A request goes into three queues: to the burst generator, which runs ahead of the data; to the crossbar,
@@ -70,9 +71,7 @@ class LoadEngine(wiring.Component):
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
         super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.bursts = bursts = BurstGenerator(config)
         m.submodules.crossbar = crossbar = LoadCrossbar(config)
@@ -102,4 +101,3 @@ class LoadEngine(wiring.Component):
         connect(m, crossbar.words, writer.words)
         connect(m, writer.write, flipped(self.write))
         m.d.comb += [self.done.eq(writer.done), self.cause.eq(writer.cause)]
-        return m

@@ -3,9 +3,10 @@
 from typing import Any
 
 from amaranth.hdl import Module, Mux, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.axi import Axi4Signature
 from hdl.memory.axi_reads import AxiReads
@@ -21,7 +22,7 @@ _BEATS = 2
 """Read beats that wait for their taker, so that neither memory sees whether it is ready."""
 
 
-class MemoryPort(wiring.Component):
+class MemoryPort(Component):
     """Bursts of beats of `beat_quads` quads to global memory on the AXI4 bus or to the on-chip memory.
 
     On a bus of more bytes than a beat, a beat is on the byte lanes of its address, and nothing is fetched
@@ -59,21 +60,18 @@ class MemoryPort(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         burst = stream.Signature(space_burst_layout(config))
-        super().__init__(
-            {
-                "read_bursts": In(burst),
-                "read_beats": Out(stream.Signature(read_beat_layout(config))),
-                "write_bursts": In(burst),
-                "write_beats": In(stream.Signature(write_beat_layout(config))),
-                "write_responses": Out(stream.Signature(unsigned(2))),
-                "axi": Out(Axi4Signature(config)),
-                "words": In(shared_word_signature()),
-            }
-        )
+        members = {
+            "read_bursts": In(burst),
+            "read_beats": Out(stream.Signature(read_beat_layout(config))),
+            "write_bursts": In(burst),
+            "write_beats": In(stream.Signature(write_beat_layout(config))),
+            "write_responses": Out(stream.Signature(unsigned(2))),
+            "axi": Out(Axi4Signature(config)),
+            "words": In(shared_word_signature()),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.bus_reads = reads = AxiReads(config)
         m.submodules.bus_writes = writes = AxiWrites(config)
@@ -87,7 +85,7 @@ class MemoryPort(wiring.Component):
         connect(m, beats.output, flipped(self.read_beats))
         if config.shared_bytes:
             self._two_memories(m, reads, writes, beats, write_beats.output)
-            return m
+            return
         for burst, target in ((self.read_bursts, reads.bursts), (self.write_bursts, writes.bursts)):
             m.d.comb += [
                 target.payload.address.eq(burst.payload.address),
@@ -98,7 +96,6 @@ class MemoryPort(wiring.Component):
         connect(m, reads.beats, beats.input)
         connect(m, write_beats.output, writes.beats)
         connect(m, writes.responses, flipped(self.write_responses))
-        return m
 
     def _two_memories(
         self, m: Module, bus_reads: AxiReads, bus_writes: AxiWrites, arrived: Queue, beats: Any

@@ -1,12 +1,13 @@
 """Addresses of rows: from a fragment register to the units that ask the memories for the rows."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Cause
+from hdl.component import Component
 from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact
@@ -23,23 +24,16 @@ _LANES = 4
 
 
 class RowRequest(data.Struct):
-    """Whose rows are asked for; the register exists.
-
-    Members
-    -------
-    register : unsigned(REGISTER_BITS)
-        Lane i has the address of row i.
-    count_log2 : unsigned(2)
-        Matrices, as a power of two: 0 to 2; each has eight rows.
-    is_store : unsigned(1)
-    """
+    """Whose rows are asked for; the register exists."""
 
     register: unsigned(REGISTER_BITS)
+    """Lane i has the address of row i."""
     count_log2: unsigned(2)
+    """Matrices, as a power of two: 0 to 2; each has eight rows."""
     is_store: unsigned(1)
 
 
-class RowAddresses(wiring.Component):
+class RowAddresses(Component):
     """Reads the addresses of a move before it starts, checks them, and keeps them until they are used.
 
     The addresses of a move that is refused are written over by the next one's; a move that starts
@@ -74,23 +68,20 @@ class RowAddresses(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         rows = stream.Signature(unsigned(config.address_bits))
-        super().__init__(
-            {
-                "request": In(RowRequest),
-                "start": In(1),
-                "room": Out(1),
-                "done": Out(1),
-                "cause": Out(CAUSE_BITS),
-                "keep": In(1),
-                "read": Out(quad_read_signature(config)),
-                "load_rows": Out(rows),
-                "store_rows": Out(rows),
-            }
-        )
+        members = {
+            "request": In(RowRequest),
+            "start": In(1),
+            "room": Out(1),
+            "done": Out(1),
+            "cause": Out(CAUSE_BITS),
+            "keep": In(1),
+            "read": Out(quad_read_signature(config)),
+            "load_rows": Out(rows),
+            "store_rows": Out(rows),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         layout = data.StructLayout({"quad": unsigned(QUAD_BITS), "is_store": unsigned(1)})
         m.submodules.quads = quads = Memory(shape=layout, depth=_SLOTS, init=[])
         write, read = quads.write_port(), quads.read_port(domain="comb")
@@ -142,7 +133,6 @@ class RowAddresses(wiring.Component):
             m.d.sync += lane.eq(lane + 1)
             with m.If(lane == _LANES - 1):
                 m.d.sync += oldest.eq(oldest + 1)
-        return m
 
     def _read(self, m: Module) -> Signal:
         """Ask for the quads one after the other; returns whether one is there."""

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value, unsigned
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
 from hdl.memory.beats import is_last_beat, read_beat_layout, write_beat_layout
@@ -54,7 +55,7 @@ def shared_word_signature() -> wiring.Signature:
     )
 
 
-class SharedMemory(wiring.Component):
+class SharedMemory(Component):
     """Block RAM in words of a beat, which serves bursts as a memory on the bus does.
 
     The memory is whole pages of 4 KiB and no burst leaves a page, so a burst lies within the memory or
@@ -91,20 +92,17 @@ class SharedMemory(wiring.Component):
         if not config.shared_bytes:
             raise ValueError(f"Shared bytes must be above 0 for an on-chip memory, not {config.shared_bytes}")
         self._config = config
-        super().__init__(
-            {
-                "read_bursts": In(stream.Signature(burst_layout(config))),
-                "read_beats": Out(stream.Signature(read_beat_layout(config))),
-                "write_bursts": In(stream.Signature(burst_layout(config))),
-                "write_beats": In(stream.Signature(write_beat_layout(config))),
-                "write_responses": Out(stream.Signature(unsigned(2))),
-                "words": In(shared_word_signature()),
-            }
-        )
+        members = {
+            "read_bursts": In(stream.Signature(burst_layout(config))),
+            "read_beats": Out(stream.Signature(read_beat_layout(config))),
+            "write_bursts": In(stream.Signature(burst_layout(config))),
+            "write_beats": In(stream.Signature(write_beat_layout(config))),
+            "write_responses": Out(stream.Signature(unsigned(2))),
+            "words": In(shared_word_signature()),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         lanes = len(self.write_beats.payload.strb) // 4
         lane_bits = log2_exact(lanes)
         m.submodules.memory = memory = collision_free_memory(
@@ -134,7 +132,6 @@ class SharedMemory(wiring.Component):
                 ]
             with m.Else():
                 m.d.comb += [read_port.addr.eq(word[lane_bits:]), read_port.en.eq(1)]
-        return m
 
     def _read(self, m: Module, port: Any, writing: Signal, next_write: Signal) -> Value:
         """Serve the read bursts; returns whether they need the read port, or what it read last."""

@@ -3,9 +3,10 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
@@ -30,24 +31,16 @@ _LANES = QUAD_BITS // LANE_BITS
 
 
 class StoredQuad(data.Struct):
-    """The first of `beat_quads` quads of a register, and where it belongs.
-
-    Members
-    -------
-    valid : unsigned(1)
-    pattern, order
-        Of the fragment.
-    word : unsigned(6)
-        Register of the fragment and quad, the quad in the low three bits.
-    last : unsigned(1)
-        Of the fragment.
-    """
+    """The first of `beat_quads` quads of a register, and where it belongs."""
 
     valid: unsigned(1)
     pattern: Pattern
     order: BlockOrder
+    """Of the fragment."""
     word: unsigned(ADDRESS_BITS)
+    """Register of the fragment and quad, the quad in the low three bits."""
     last: unsigned(1)
+    """Of the fragment."""
 
 
 def stored_layout(config: CoreConfig) -> data.StructLayout:
@@ -55,7 +48,7 @@ def stored_layout(config: CoreConfig) -> data.StructLayout:
     return assembled_layout(QUAD_BITS * config.beat_quads, unsigned(_LANES * config.beat_quads))
 
 
-class StoreCrossbar(wiring.Component):
+class StoreCrossbar(Component):
     """Transposing without a crossbar: a memory of skewed banks (`hdl.memory.banks`).
 
     Fragments are filled in, `beat_quads` quads at a time, while the ones before are read out, part by part,
@@ -107,13 +100,10 @@ class StoreCrossbar(wiring.Component):
             members["row_quads"] = In(row_quads_signature(config))
         super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.d.comb += self.hold.eq(self.banks.hold)
         self._fill(m, self.banks.fill)
         self._drain(m, self.banks)
-        return m
 
     def _fill(self, m: Module, fill: Any) -> None:
         """Quads into the banks."""

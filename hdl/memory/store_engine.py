@@ -1,10 +1,11 @@
 """The store engine: fragments from the registers to the memories, several in flight at once."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, write_beat_layout
@@ -26,7 +27,7 @@ BURSTS_IN_FLIGHT = 32
 _PROGRESS_BITS = 16
 
 
-class StoreEngine(wiring.Component):
+class StoreEngine(Component):
     """Reads the registers of its stores one after the other, and sends them to the memories.
 
     A store asks for the bus only when all its registers have been read. If a burst is refused, the other
@@ -82,9 +83,7 @@ class StoreEngine(wiring.Component):
             members["rows"] = In(stream.Signature(unsigned(config.address_bits)))
         super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.reader = reader = FragmentReader(config)
         m.submodules.crossbar = crossbar = StoreCrossbar(config)
@@ -114,7 +113,6 @@ class StoreEngine(wiring.Component):
         if finds_rows(config):
             connect(m, bursts.row_quads, crossbar.row_quads)
         self._send(m, bursts, crossbar, reader.fetched)
-        return m
 
     def _send(self, m: Module, bursts: BurstGenerator, crossbar: StoreCrossbar, fetched: Signal) -> None:
         """Bursts and beats out, and their answers in."""

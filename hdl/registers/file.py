@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Value, unsigned
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
+from hdl.component import Component
 from hdl.config import QUADS, CoreConfig
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import (
@@ -24,7 +24,7 @@ from hdl.stream.pipeline import delay, register
 __all__ = ["RegisterFile"]
 
 
-class RegisterFile(wiring.Component):
+class RegisterFile(Component):
     """Registers in words of one or more quads; warp w has those from ``w * registers`` on.
 
     The fragment layouts make a quad (four neighbouring lanes) the natural unit: one register of it is, of a
@@ -61,19 +61,16 @@ class RegisterFile(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "write": In(register_write_signature(config, registers=config.word_registers)).array(
-                    config.word_registers
-                ),
-                "word_read": In(word_read_signature(config)).array(2 * config.word_registers - 1),
-                "shared_read": In(shared_read_signature(config)),
-            }
-        )
+        members = {
+            "write": In(register_write_signature(config, registers=config.word_registers)).array(
+                config.word_registers
+            ),
+            "word_read": In(word_read_signature(config)).array(2 * config.word_registers - 1),
+            "shared_read": In(shared_read_signature(config)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         count = config.register_memories
         words = config.all_registers * QUADS // config.word_quads
@@ -138,7 +135,6 @@ class RegisterFile(wiring.Component):
             if config.beat_quads == 1
             else word.bit_select(in_word * QUAD_BITS, len(shared.data))
         )
-        return m
 
     def _written(self, port: Any) -> Value:
         """In which memories a write would change lanes, a bit for each."""

@@ -1,10 +1,11 @@
 """Fill, move and transpose: the commands that stay within the register file."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.registers.register_ports import (
     LANE_BITS,
@@ -22,30 +23,21 @@ _ELEMENT_BITS = 16
 
 
 class MoveRequest(data.Struct):
-    """A fill, move or transposition; the register ranges have been checked.
-
-    Members
-    -------
-    is_move : unsigned(1)
-        Copy from `source`; otherwise write `value` to every lane.
-    destination, source : unsigned(REGISTER_BITS)
-        First registers.
-    count : unsigned(9)
-        Registers; may be zero.
-    value : unsigned(32)
-    transposes : unsigned(1)
-        `destination` becomes the transpose of the matrix in `source`; `is_move` is zero.
-    """
+    """A fill, move or transposition; the register ranges have been checked."""
 
     is_move: unsigned(1)
+    """Copy from `source`; otherwise write `value` to every lane."""
     destination: unsigned(REGISTER_BITS)
     source: unsigned(REGISTER_BITS)
+    """First registers."""
     count: unsigned(9)
+    """Registers; may be zero."""
     value: unsigned(32)
     transposes: unsigned(1)
+    """`destination` becomes the transpose of the matrix in `source`; `is_move` is zero."""
 
 
-class RegisterMover(wiring.Component):
+class RegisterMover(Component):
     """Fills word after word, moves register after register, and transposes a register.
 
     The quads of a register are read into a memory of eight rows. A register is read when the one before it
@@ -83,19 +75,16 @@ class RegisterMover(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "request": In(stream.Signature(MoveRequest)),
-                "done": Out(1),
-                "host": In(register_write_signature(config)),
-                "write": Out(register_write_signature(config)),
-                "read": Out(quad_read_signature(config)),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(MoveRequest)),
+            "done": Out(1),
+            "host": In(register_write_signature(config)),
+            "write": Out(register_write_signature(config)),
+            "read": Out(quad_read_signature(config)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         inner = config.word_quads.bit_length() - 1
         m.submodules.rows = rows = Memory(shape=unsigned(QUAD_BITS), depth=QUADS, init=[])
@@ -204,4 +193,3 @@ class RegisterMover(wiring.Component):
                         m.d.sync += quad.eq(quad + 1)
                         with m.If(quad.all()):
                             m.d.sync += arrived.eq(0)
-        return m

@@ -7,6 +7,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.stream.pipeline import Pipeline, delay
 
 __all__ = ["CreditQueue", "with_flow_control"]
@@ -40,7 +41,7 @@ def with_flow_control(m: Module, pipeline: Pipeline, operands: Any, result: Any)
     wiring.connect(m, queue.output, wiring.flipped(result))
 
 
-class CreditQueue(wiring.Component):
+class CreditQueue(Component):
     """Let results of a free-running pipeline leave through a stream, and admit what there is room for.
 
     The pipeline has no clock enable: what entered comes out a fixed number of cycles later, and must find a
@@ -81,19 +82,16 @@ class CreditQueue(wiring.Component):
             raise ValueError(f"depth must be a power of two above 1, not {depth}")
         self._shape = shape
         self._depth = depth
-        super().__init__(
-            {
-                "ready": Out(1),
-                "enter": In(1),
-                "push": In(1),
-                "payload": In(shape),
-                "output": Out(stream.Signature(shape)),
-            }
-        )
+        members = {
+            "ready": Out(1),
+            "enter": In(1),
+            "push": In(1),
+            "payload": In(shape),
+            "output": Out(stream.Signature(shape)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.submodules.places = places = Memory(shape=self._shape, depth=self._depth, init=[])
         write, read = places.write_port(), places.read_port(domain="comb")
         leave = Signal()
@@ -113,7 +111,6 @@ class CreditQueue(wiring.Component):
             self.ready.eq(self._any(m, "unreserved", more=leave, fewer=self.enter, initial=self._depth)),
             self.output.valid.eq(self._any(m, "waiting", more=self.push, fewer=leave, initial=0)),
         ]
-        return m
 
     def _any(self, m: Module, name: str, *, more: Value, fewer: Value, initial: int) -> Value:
         """Count up and down from `initial`, up to `depth`, and return whether anything is there.

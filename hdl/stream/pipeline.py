@@ -9,6 +9,8 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Member, Out
 
+from hdl.component import Component
+
 __all__ = [
     "Cut",
     "Pipeline",
@@ -156,11 +158,11 @@ def stage_signature(consumes: Mapping[str, Member], produces: Mapping[str, Membe
     )
 
 
-class Stage(wiring.Component):
+class Stage(Component):
     """A part of a pipeline: takes one struct per cycle and produces one, `latency` cycles later.
 
-    A stage is written with cuts, the last one at its end. In a pipeline those hold registers that the
-    pipeline chooses; alone, all do.
+    `_logic` gets the cuts, the last one at its end. In a pipeline those hold registers that the pipeline
+    chooses; alone, all do.
 
     Parameters
     ----------
@@ -195,9 +197,11 @@ class Stage(wiring.Component):
         """Choose the cuts that hold registers."""
         self.held = tuple(held)
 
-    def cuts(self, m: Module) -> list[Cut]:
-        """The cuts, for the module that is elaborated."""
-        return [Cut(m, held) for held in self.held]
+    def elaborate(self, platform: object) -> Module:
+        """Return the stage's module."""
+        m = Module()
+        self._logic(m, *(Cut(m, held) for held in self.held))
+        return m
 
     @property
     def consumes(self) -> tuple[str, ...]:
@@ -221,6 +225,7 @@ class Pipeline(Stage):
     `balanced` chooses those that hold registers, and a field has a register at each of them.
 
     Throughput: one struct per cycle.
+    Testbench: cocotb_tests/stream/test_pipeline.py.
 
     Parameters
     ----------
@@ -240,10 +245,6 @@ class Pipeline(Stage):
     ValueError
         For a field that two stages produce, or that is consumed before it is produced, and for more registers
         than cuts.
-
-    Testbench
-    ---------
-    cocotb_tests/stream/test_pipeline.py.
     """
 
     def __init__(
@@ -286,9 +287,7 @@ class Pipeline(Stage):
         """The cycle in which fields are that have passed so many cuts; of the pipeline's input it is 0."""
         return sum(self.held[:cut])
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module, *_: Cut) -> None:
         lines = {name: _Line(m, name, getattr(self.input, name), 0, self.held) for name in self.consumes}
         for stage, start in self.schedule:
             m.submodules[stage_name(stage)] = stage
@@ -299,7 +298,6 @@ class Pipeline(Stage):
                 lines[name] = _Line(m, name, getattr(stage.output, name), end, self.held)
         for name in self.produces:
             lines[name].drive(getattr(self.output, name), len(self.held))
-        return m
 
 
 class _Line:

@@ -1,20 +1,21 @@
 """Queue: a FIFO with a stream on either side."""
 
 from amaranth.hdl import Module, Shape, ShapeLike, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
+
+from hdl.component import Component
 
 __all__ = ["Queue"]
 
 
-class Queue(wiring.Component):
+class Queue(Component):
     """Keep payloads in their order until they are taken.
 
     Throughput: one per cycle. Latency: 1 cycle, buffered 2. `input.ready` and `output.valid` come from
     registers, so no combinational path leads through it. Expected critical path: the read port of the
     distributed memory; buffered there is a register behind it.
-
     Testbench: ``cocotb_tests/stream/test_queue.py``.
 
     Parameters
@@ -45,17 +46,14 @@ class Queue(wiring.Component):
         self._width = Shape.cast(shape).width
         self._depth = depth
         self._fifo = SyncFIFOBuffered if buffered else SyncFIFO
-        super().__init__(
-            {
-                "input": In(stream.Signature(shape)),
-                "output": Out(stream.Signature(shape)),
-                "level": Out(range(depth + 1)),
-            }
-        )
+        members = {
+            "input": In(stream.Signature(shape)),
+            "output": Out(stream.Signature(shape)),
+            "level": Out(range(depth + 1)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.submodules.fifo = fifo = self._fifo(width=self._width, depth=self._depth)
         m.d.comb += [
             fifo.w_data.eq(Value.cast(self.input.payload)),
@@ -66,4 +64,3 @@ class Queue(wiring.Component):
             fifo.r_en.eq(self.output.ready),
             self.level.eq(fifo.level),
         ]
-        return m

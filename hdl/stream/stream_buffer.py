@@ -1,13 +1,15 @@
 """A place to rest between two units, so that neither waits for the other within a cycle."""
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
+
+from hdl.component import Component
 
 __all__ = ["StreamBuffer"]
 
 
-class StreamBuffer(wiring.Component):
+class StreamBuffer(Component):
     """Cut a stream in two: no combinational path leads through it in either direction.
 
     Two places: one for the payload that is offered, one for that which comes in the cycle in which the taker
@@ -15,6 +17,7 @@ class StreamBuffer(wiring.Component):
 
     Throughput: one per cycle. Latency: 1 cycle. Critical path expected: `output.ready`, the choice between
     the two sources of a place.
+    Testbench: cocotb_tests/memory/test_burst_router.py, through `BurstRouter`.
 
     Parameters
     ----------
@@ -25,10 +28,6 @@ class StreamBuffer(wiring.Component):
     -------
     input : In(stream.Signature(shape))
     output : Out(stream.Signature(shape))
-
-    Testbench
-    ---------
-    cocotb_tests/memory/test_burst_router.py, through `BurstRouter`.
     """
 
     def __init__(self, shape: ShapeLike) -> None:
@@ -37,9 +36,7 @@ class StreamBuffer(wiring.Component):
             {"input": In(stream.Signature(shape)), "output": Out(stream.Signature(shape))},
         )
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         offered, spare = (Signal(self._shape, name=name, reset_less=True) for name in ("offered", "spare"))
         spare_valid = Signal()
         m.d.comb += [self.input.ready.eq(~spare_valid), self.output.payload.eq(offered)]
@@ -53,4 +50,3 @@ class StreamBuffer(wiring.Component):
             m.d.sync += spare_valid.eq(1)
         with m.If(self.input.ready):
             m.d.sync += spare.eq(self.input.payload)
-        return m

@@ -30,6 +30,8 @@ class SharedModule(wiring.Component):
     design is converted for a `ModuleLibrary`, only an instance is made of this one, and the component is
     converted by itself, once for all of its name. Everywhere else the component stands in the design itself.
 
+    Testbench: cocotb_tests/test_core.py, through `core_top`.
+
     Parameters
     ----------
     name : str
@@ -42,10 +44,6 @@ class SharedModule(wiring.Component):
     Members
     -------
     Those of the signature.
-
-    Testbench
-    ---------
-    cocotb_tests/test_core.py, through `core_top`.
     """
 
     def __init__(self, name: str, signature: wiring.Signature, make: Callable[[], wiring.Component]) -> None:

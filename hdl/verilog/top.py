@@ -28,6 +28,8 @@ _BURST_INCR: Final = Const(1, 2)
 class Top(Elaboratable):
     """A component as a top module, clocked by `aclk` and reset by `aresetn` (active low, synchronous).
 
+    Testbench: cocotb_tests/test_core.py, through `core_top`.
+
     Parameters
     ----------
     component : wiring.Component
@@ -37,10 +39,6 @@ class Top(Elaboratable):
     ----------
     ports : dict
         Name to `Port`.
-
-    Testbench
-    ---------
-    cocotb_tests/test_core.py, through `core_top`.
     """
 
     def __init__(self, component: wiring.Component) -> None:

@@ -1,5 +1,6 @@
 """What a change touches: sources of the hardware whose coverage it may lower."""
 
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def touched(change: Change, benches: Mapping[str, Benches]) -> list[str]:
 
 def has_hardware(path: Path) -> bool:
     """Whether a file of `hdl` is the source of a unit; sources of layouts and constants have no hardware."""
-    return path.suffix == ".py" and "def elaborate(" in path.read_text()
+    return path.suffix == ".py" and re.search(r"def _logic\(|m\.submodules", path.read_text()) is not None
 
 
 def _users(file: str, folder: Path) -> set[str]:

@@ -18,7 +18,6 @@ from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation
 from hdl.dot_product.widths import Widths
 from hdl.dot_product.words import PLACE
 from hdl.memory.fragment_geometry import legal_fragments
-from hdl.multiply.multiplies import legal_multiplies
 from hdl.verilog.top import Top
 
 __all__ = ["describe_core", "describe_unit"]
@@ -145,7 +144,7 @@ def _commands(config: CoreConfig) -> dict[str, Any]:
             else:
                 load = LoadInstruction(use=use, layout=layout, shape=shape, type=name, space=space)
                 forms.append(Load(load, 0, 0))
-    for multiply in legal_multiplies(config):
+    for multiply in config.multiplies():
         for a_layout, b_layout, saturate in product(LAYOUTS, LAYOUTS, (False, True)):
             try:
                 form = replace(multiply, a_layout=a_layout, b_layout=b_layout, saturate=saturate)

@@ -13,7 +13,6 @@ from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.command import encode, shape_code, type_code
 from hdl.config import PRESETS
 from hdl.memory.fragment_geometry import legal_fragments
-from hdl.multiply.multiplies import legal_multiplies
 
 SMALL = PRESETS["small"]
 DRIVER = files("boards") / "soc" / "software"
@@ -102,7 +101,7 @@ def cases():
         else:
             instruction = LoadInstruction(use=use, layout=layout, shape=shape, type=name, space="global")
             yield "l", fields, Load(instruction, register, 0x4000_1000, stride)
-    for instruction in legal_multiplies(SMALL):
+    for instruction in SMALL.multiplies():
         if instruction.saturate or instruction.mnemonic == "wgmma":
             continue
         if instruction.rounding not in (None, "rn") or instruction.operation not in (None, "xor"):

@@ -1,7 +1,7 @@
 """Every hardware component has a testbench: one that simulates it, or the one that its docstring names.
 
-A docstring names it in a section ``Testbench``: a path, and, where the component stands inside another one,
-a backquoted class or function that the testbench uses and that contains the component.
+A line ``Testbench:`` names it: a path, and, where the component stands inside another one, a backquoted
+class or function that the testbench uses and that contains the component.
 """
 
 import ast
@@ -16,10 +16,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HARDWARE = ("hdl",)
 BENCHES = ("cocotb_tests", "tests")
+BASES = {"Component", "Stage"}
+"""They make the module, and other classes fill it."""
 DESIGNS = {"unit_design", "plain_design", "BulkUnit", "Design"}
 """What makes something to be simulated of a component."""
 
-NAMED = re.compile(r"^Testbench\n-+\n(?P<path>\S+?\.py)(?:, through `(?P<parent>\w+)`)?[.;]", re.MULTILINE)
+NAMED = re.compile(r"^Testbench: (?P<path>\S+?\.py)(?:, through `(?P<parent>\w+)`)?[.;]", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -48,12 +50,11 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def is_component(node: ast.AST) -> bool:
-    """Whether a class elaborates; a private one belongs to what is beside it."""
-    return (
-        isinstance(node, ast.ClassDef)
-        and not node.name.startswith("_")
-        and any(isinstance(item, ast.FunctionDef) and item.name == "elaborate" for item in node.body)
-    )
+    """Whether a class writes hardware into a module; a private one belongs to what is beside it."""
+    if not isinstance(node, ast.ClassDef) or node.name.startswith("_") or node.name in BASES:
+        return False
+    methods = {item.name for item in node.body if isinstance(item, ast.FunctionDef)}
+    return not methods.isdisjoint({"_logic", "elaborate"})
 
 
 def components() -> Iterator[Component]:
@@ -176,7 +177,7 @@ def complaint(component: Component) -> str:
         return ""
     named = NAMED.search(component.docstring)
     if named is None:
-        return "has no testbench of its own, and its docstring has no section Testbench"
+        return "has no testbench of its own, and its docstring names none"
     bench = ROOT / named["path"]
     if not named["path"].startswith(BENCHES) or not bench.exists():
         return f"names the testbench {named['path']}, which does not exist"
@@ -205,15 +206,15 @@ def test_all_components_are_found() -> None:
 @pytest.mark.parametrize(
     ("docstring", "message"),
     [
-        ("Nothing.", "docstring has no section Testbench"),
-        ("x\n\nTestbench\n---------\ncocotb_tests/test_nothing.py.", "which does not exist"),
-        ("x\n\nTestbench\n---------\ncocotb_tests/memory/test_access.py.", "is not made by"),
+        ("Nothing.", "its docstring names none"),
+        ("x\n\nTestbench: cocotb_tests/test_nothing.py.", "which does not exist"),
+        ("x\n\nTestbench: cocotb_tests/memory/test_access.py.", "is not made by"),
         (
-            "x\n\nTestbench\n---------\ncocotb_tests/memory/test_access.py, through `AccessCheck`.",
+            "x\n\nTestbench: cocotb_tests/memory/test_access.py, through `AccessCheck`.",
             "is not inside",
         ),
-        ("x\n\nTestbench\n---------\ncocotb_tests/memory/test_access.py, through `Core`.", "does not make"),
-        ("x\n\nTestbench\n---------\nhdl/core.py.", "which does not exist"),
+        ("x\n\nTestbench: cocotb_tests/memory/test_access.py, through `Core`.", "does not make"),
+        ("x\n\nTestbench: hdl/core.py.", "which does not exist"),
     ],
 )
 def test_a_component_without_testbench_is_found(docstring: str, message: str) -> None:

@@ -161,7 +161,7 @@ def repository(tmp_path):
     commit(
         folder,
         {
-            "hdl/a.py": "def elaborate(",
+            "hdl/a.py": "def _logic(",
             "hdl/config.py": "",
             "cocotb_tests/x/bench.py": "",
             "cocotb_tests/x/test_a.py": "from cocotb_tests.x.bench import a",
@@ -170,7 +170,7 @@ def repository(tmp_path):
             EXCLUSIONS: "",
         },
     )
-    commit(folder, {"hdl/b.py": "def elaborate("})
+    commit(folder, {"hdl/b.py": "def _logic("})
     return folder
 
 
@@ -180,8 +180,8 @@ TABLE = read_benches('"a.py" = ["x/test_a.py"]\n"c.py" = ["x/test_b.py"]')
 @pytest.mark.parametrize(
     ("file", "text", "expected"),
     [
-        ("hdl/a.py", "def elaborate(self", ["hdl/a.py"]),
-        ("hdl/new.py", "def elaborate(", ["hdl/new.py"]),
+        ("hdl/a.py", "def _logic(self", ["hdl/a.py"]),
+        ("hdl/new.py", "def _logic(", ["hdl/new.py"]),
         ("hdl/config.py", "a = 1", []),
         ("cocotb_tests/x/test_b.py", "a = 1", ["hdl/c.py"]),
         ("cocotb_tests/x/bench.py", "a = 1", ["hdl/a.py"]),
@@ -198,7 +198,7 @@ def test_sources_that_a_change_touches(repository, file, text, expected):
 
 def test_commits_count_too_and_those_of_others_do_not(repository):
     git(repository, "checkout", "--quiet", "-b", "other", "HEAD^")
-    commit(repository, {"hdl/other.py": "def elaborate("})
+    commit(repository, {"hdl/other.py": "def _logic("})
     git(repository, "checkout", "--quiet", "-")
     assert touched(change_since(repository, "other"), TABLE) == ["hdl/b.py"]
 
@@ -206,7 +206,7 @@ def test_commits_count_too_and_those_of_others_do_not(repository):
 def test_a_shallow_clone_says_so_and_counts_what_is_not_committed(repository, tmp_path):
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", "--depth", "1", f"file://{repository}", str(clone))
-    (clone / "hdl" / "a.py").write_text("def elaborate(self")
+    (clone / "hdl" / "a.py").write_text("def _logic(self")
     change = change_since(clone, "HEAD^")
     assert touched(change, TABLE) == ["hdl/a.py"]
     assert change.remark == (

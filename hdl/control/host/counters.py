@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 
 from amaranth.hdl import Array, Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from hdl.component import Component
 
 __all__ = ["COUNTER_BITS", "Counters"]
 
 COUNTER_BITS = 64
 
 
-class Counters(wiring.Component):
+class Counters(Component):
     """Counts events in a distributed memory, of which one word is brought up to date in each cycle.
 
     A counter is its word and the events since its last turn, a few bits in flip-flops. So it is
@@ -21,6 +23,7 @@ class Counters(wiring.Component):
 
     Throughput: all counters count in every cycle. Latency: 3 cycles from `increments` to `value`, 1 from
     `index`. Expected critical path: a sum of 64 bits.
+    Testbench: cocotb_tests/control/test_host.py, through `HostInterface`.
 
     Parameters
     ----------
@@ -35,26 +38,19 @@ class Counters(wiring.Component):
     index : In(range(len(widths)))
         In the order of `widths`.
     value : Out(64)
-
-    Testbench
-    ---------
-    cocotb_tests/control/test_host.py, through `HostInterface`.
     """
 
     def __init__(self, widths: Mapping[str, int], *, count_from: int = 0) -> None:
         self._widths = widths
         self._count_from = count_from
-        super().__init__(
-            {
-                "increments": In(data.StructLayout(dict(widths))),
-                "index": In(range(len(widths))),
-                "value": Out(COUNTER_BITS),
-            }
-        )
+        members = {
+            "increments": In(data.StructLayout(dict(widths))),
+            "index": In(range(len(widths))),
+            "value": Out(COUNTER_BITS),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         count = len(self._widths)
         turn = Signal(range(count))
         started = Signal()  # all words have been written since the reset
@@ -93,4 +89,3 @@ class Counters(wiring.Component):
             asked_word.eq(Mux(started, asked.data, self._count_from)),
             asked_events.eq(Mux(started, Array(recent)[self.index], 0)),
         ]
-        return m

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.layouts import LANES
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.host.register_map import MAP_ADDRESS_BITS, SHARED_WINDOW, WINDOW
 from hdl.control.host.registers import HostRegisters, core_members
@@ -64,7 +65,7 @@ class _Found(data.Struct):
     resp: Response
 
 
-class HostInterface(wiring.Component):
+class HostInterface(Component):
     """Serves an AXI4-Lite access per cycle, in order; a write comes before a read that is offered with it.
 
     An address without a register, a partial write (strobes not all set) and the windows while the core is at
@@ -98,19 +99,16 @@ class HostInterface(wiring.Component):
         self._config = config
         self._count_from = count_from
         self._core_members = core_members(config)
-        super().__init__(
-            {
-                "axi": In(Axi4LiteSignature()),
-                **self._core_members,
-                "write": Out(register_write_signature(config)),
-                "read": Out(quad_read_signature(config)),
-                "shared": Out(shared_word_signature()),
-            }
-        )
+        members = {
+            "axi": In(Axi4LiteSignature()),
+            **self._core_members,
+            "write": Out(register_write_signature(config)),
+            "read": Out(quad_read_signature(config)),
+            "shared": Out(shared_word_signature()),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         m.submodules.registers = registers = HostRegisters(self._config, count_from=self._count_from)
         for name, member in self._core_members.items():
             inner, outer = getattr(registers, name), getattr(self, name)
@@ -199,7 +197,6 @@ class HostInterface(wiring.Component):
             answers.payload.data.eq(Mux(late.resp == Response.OKAY, word, 0)),
             answers.payload.resp.eq(late.resp),
         ]
-        return m
 
     def _regions(self, m: Module, access: data.View) -> None:
         """Tell by its address what an access is to."""

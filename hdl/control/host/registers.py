@@ -7,6 +7,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.command import COMMAND_BITS, COMMAND_WORDS, MemoryCommand
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.host.counters import COUNTER_BITS, Counters
 from hdl.control.host.register_map import COUNTERS, MAP_ADDRESS_BITS, REGISTERS
@@ -57,10 +58,11 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
     }
 
 
-class HostRegisters(wiring.Component):
+class HostRegisters(Component):
     """Reads and writes one register in the cycle of `read` or `write`.
 
     Expected critical path: a counter (`hdl.control.host.counters.Counters`) and the choice of the answer.
+    Testbench: cocotb_tests/control/test_host.py, through `HostInterface`.
 
     Parameters
     ----------
@@ -84,33 +86,26 @@ class HostRegisters(wiring.Component):
         The one that the host has selected.
     ...
         And the members `core_members`.
-
-    Testbench
-    ---------
-    cocotb_tests/control/test_host.py, through `HostInterface`.
     """
 
     def __init__(self, config: CoreConfig, *, count_from: int = 0) -> None:
         self._config = config
         self._count_from = count_from
-        super().__init__(
-            {
-                "address": In(MAP_ADDRESS_BITS),
-                "read": In(1),
-                "write": In(1),
-                "value": In(32),
-                "answer": Out(32),
-                "readable": Out(1),
-                "writable": Out(1),
-                "idle": Out(1),
-                "warp": Out(range(max(config.warps, 2))),
-                **core_members(config),
-            }
-        )
+        members = {
+            "address": In(MAP_ADDRESS_BITS),
+            "read": In(1),
+            "write": In(1),
+            "value": In(32),
+            "answer": Out(32),
+            "readable": Out(1),
+            "writable": Out(1),
+            "idle": Out(1),
+            "warp": Out(range(max(config.warps, 2))),
+            **core_members(config),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         warps = range(self._config.warps)
         selected = self.warp if len(warps) > 1 else 0
         words = [Signal(32, name=f"word_{index}") for index in range(1, COMMAND_WORDS)]
@@ -188,7 +183,6 @@ class HostRegisters(wiring.Component):
         readable_places |= {word_index(name, half) for name in COUNTERS for half in range(2)}
         m.d.comb += self.readable.eq((self.address[:2] == 0) & place.matches(*sorted(readable_places)))
         self._answer(m, place, sources, self.executed[selected])
-        return m
 
     def _answer(self, m: Module, place: Value, sources: Mapping[str, Value], executed: Value) -> None:
         """Answer a read in the cycle after it, and keep the upper half of a counter for the next one."""

@@ -1,9 +1,10 @@
 """Last stage of the f64 tile multiplier: finished elements to quads, and those to registers."""
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Result
 from hdl.multiply.f64.f64_steps import K_BITS, Steps, last_k
@@ -18,21 +19,15 @@ _PLACES = 16
 
 
 class F64Destination(data.Struct):
-    """Where the results of a tile go.
-
-    Members
-    -------
-    d : unsigned(REGISTER_BITS)
-        First register.
-    two_blocks : unsigned(1)
-        As in `F64Tile`.
-    """
+    """Where the results of a tile go."""
 
     d: unsigned(REGISTER_BITS)
+    """First register."""
     two_blocks: unsigned(1)
+    """As in `F64Tile`."""
 
 
-class F64Collect(wiring.Component):
+class F64Collect(Component):
     """Takes the results of all units together; results of the last k become quads of D.
 
     Each quad is written by itself, to its lanes of a word: the units take longer for a tile than its 32
@@ -42,6 +37,7 @@ class F64Collect(wiring.Component):
     Throughput: a result of each unit per cycle, a tile in 32 granted writes, 64 if it has 16 rows.
     Latency: 3 cycles from the last result of a quad to its first write.
     Critical path expected: valid of all units to their ready, and on to the counters of their queues.
+    Testbench: cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
 
     Parameters
     ----------
@@ -59,31 +55,24 @@ class F64Collect(wiring.Component):
     write : Out(register_write_signature(config))
     done : Out(1)
         High for one cycle after the last write of a tile.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         self._steps = steps = Steps(config)
-        super().__init__(
-            {
-                "tile": In(stream.Signature(F64Tile)),
-                "destination": In(stream.Signature(F64Destination)),
-                "result": In(stream.Signature(FusedMultiplyAdd64Result)).array(steps.units),
-                "returned": Out(1),
-                "returned_step": Out(steps.bits),
-                "sums": Out(64).array(steps.units),
-                "write": Out(register_write_signature(config)),
-                "done": Out(1),
-            }
-        )
+        members = {
+            "tile": In(stream.Signature(F64Tile)),
+            "destination": In(stream.Signature(F64Destination)),
+            "result": In(stream.Signature(FusedMultiplyAdd64Result)).array(steps.units),
+            "returned": Out(1),
+            "returned_step": Out(steps.bits),
+            "sums": Out(64).array(steps.units),
+            "write": Out(register_write_signature(config)),
+            "done": Out(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         steps = self._steps
         m.submodules.quads = quads = Queue(unsigned(2 * QUAD_BITS), _PLACES, buffered=True)
         step = Signal(steps.bits)
@@ -122,7 +111,6 @@ class F64Collect(wiring.Component):
             m.d.sync += finished.eq(0)
         m.d.comb += [quads.input.valid.eq(finished), quads.input.payload.eq(Cat(low, high))]
         self._write(m, quads)
-        return m
 
     def _write(self, m: Module, quads: Queue) -> None:
         """Two writes for each quad, the low halves first."""

@@ -1,9 +1,10 @@
 """First stage of the f64 tile multiplier: the fragments of the next tile, from registers to row memories."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import QUADS, CoreConfig
 from hdl.multiply.f64.f64_steps import BUFFERS
 from hdl.multiply.f64.request import F64Request, F64Tile
@@ -17,7 +18,7 @@ _NUMBER_BITS = 7
 """Of the number of a quad in its fragment: A of m16n8k16 has 128."""
 
 
-class F64Fetch(wiring.Component):
+class F64Fetch(Component):
     """Reads A, B and C, in this order, a quad with each read that is granted, and keeps two tiles.
 
     A 64-bit register is a pair of 32-bit ones, so a row is in two quads, one of low halves and one of high
@@ -28,6 +29,7 @@ class F64Fetch(wiring.Component):
     Throughput: a tile in one cycle more than its reads, if all are granted and a buffer is free.
     Latency: 1 cycle from a request to the first read, 1 from the last read to `fetched` and 4 to `tiles`.
     Critical path expected: the grant to the enable of the address register.
+    Testbench: cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
 
     Parameters
     ----------
@@ -49,31 +51,24 @@ class F64Fetch(wiring.Component):
         The oldest one.
     release : In(1)
         The oldest one is needed no more.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "request": In(stream.Signature(F64Request)),
-                "hold": In(1),
-                "fetched": Out(1),
-                "read": Out(quad_read_signature(config)),
-                "write": Out(QuadWrite),
-                "tiles": Out(range(BUFFERS + 1)),
-                "oldest": Out(F64Tile),
-                "buffer": Out(1),
-                "release": In(1),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(F64Request)),
+            "hold": In(1),
+            "fetched": Out(1),
+            "read": Out(quad_read_signature(config)),
+            "write": Out(QuadWrite),
+            "tiles": Out(range(BUFFERS + 1)),
+            "oldest": Out(F64Tile),
+            "buffer": Out(1),
+            "release": In(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         begin = Signal()
         reading = Signal()
         occupied = Signal(range(BUFFERS + 1))
@@ -92,7 +87,6 @@ class F64Fetch(wiring.Component):
         for count, more in ((occupied, begin), (self.tiles, complete)):
             with m.If(more != self.release):
                 m.d.sync += count.eq(Mux(more, count + 1, count - 1))
-        return m
 
     def _read(self, m: Module, begin: Signal, reading: Signal, buffer: Signal) -> Signal:
         """Walk the quads of a request; returns whether the last one goes to the row memories now."""

@@ -1,9 +1,10 @@
 """Second stage of the f64 tile multiplier: operands of every element, once for each k."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands
 from hdl.multiply.f64.f64_steps import BUFFERS, K_BITS, Steps, last_k
@@ -13,7 +14,7 @@ from hdl.registers.collision_free_memory import collision_free_memory
 __all__ = ["F64Issue"]
 
 
-class F64Issue(wiring.Component):
+class F64Issue(Component):
     """Walks the steps of a tile, k after k, and hands operands to all units at the same time.
 
     An element is a chain of 4, 8 or 16 multiply-adds, each waiting for the one before. The elements stand
@@ -25,6 +26,7 @@ class F64Issue(wiring.Component):
     round takes that long.
     Latency: 2 cycles from a complete tile to the first operands.
     Critical path expected: ready of the units to the enables of operand registers and row memories.
+    Testbench: cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
 
     Parameters
     ----------
@@ -44,36 +46,29 @@ class F64Issue(wiring.Component):
     operands : Out(stream.Signature(FusedMultiplyAdd64Operands)).array(f64_units)
     busy_units : Out(range(units + 1))
         Units that accepted operands in the cycle before.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._steps = steps = Steps(config)
-        super().__init__(
-            {
-                "tiles": In(range(BUFFERS + 1)),
-                "oldest": In(F64Tile),
-                "release": Out(1),
-                "enable": Out(1),
-                "step": Out(steps.bits),
-                "k": Out(K_BITS),
-                "a": In(64),
-                "b": In(64).array(steps.units),
-                "c": In(64).array(steps.units),
-                "returned": In(1),
-                "returned_step": In(steps.bits),
-                "sums": In(64).array(steps.units),
-                "operands": Out(stream.Signature(FusedMultiplyAdd64Operands)).array(steps.units),
-                "busy_units": Out(range(steps.units + 1)),
-            }
-        )
+        members = {
+            "tiles": In(range(BUFFERS + 1)),
+            "oldest": In(F64Tile),
+            "release": Out(1),
+            "enable": Out(1),
+            "step": Out(steps.bits),
+            "k": Out(K_BITS),
+            "a": In(64),
+            "b": In(64).array(steps.units),
+            "c": In(64).array(steps.units),
+            "returned": In(1),
+            "returned_step": In(steps.bits),
+            "sums": In(64).array(steps.units),
+            "operands": Out(stream.Signature(FusedMultiplyAdd64Operands)).array(steps.units),
+            "busy_units": Out(range(steps.units + 1)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         steps = self._steps
         two_blocks = self.oldest.two_blocks
         ends_round = Signal()
@@ -100,7 +95,6 @@ class F64Issue(wiring.Component):
         with m.If(self.enable != self.returned):
             m.d.sync += under_way.eq(Mux(self.enable, under_way + 1, under_way - 1))
         self._operands(m, waiting, advance)
-        return m
 
     def _operands(self, m: Module, waiting: Signal, advance: Signal) -> None:
         """From the rows to registers, one for each unit, which empty when the unit takes them."""

@@ -1,9 +1,10 @@
 """The f64 tile multiplier: fetches one tile, multiplies a second and writes a third at the same time."""
 
 from amaranth.hdl import Module
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.fma64.fma64_operands import FusedMultiplyAdd64Operands, FusedMultiplyAdd64Result
 from hdl.multiply.f64.collect import F64Collect, F64Destination
@@ -20,7 +21,7 @@ _TILES = 8
 """Tiles between their first read and their last write: two in the row memories, and those under way."""
 
 
-class F64Multiplier(wiring.Component):
+class F64Multiplier(Component):
     """Multiplies f64 tiles of 8 x 8 elements with 4 products each, and of 16 x 8 with 4, 8 or 16.
 
     Throughput: a tile of m8n8k4 in 256 cycles with one unit and in 128 with two, of 28 cycles' latency or
@@ -61,22 +62,19 @@ class F64Multiplier(wiring.Component):
             raise ValueError("The f64 tile multiplier needs 1, 2 or 4 f64 units, not 0")
         self._config = config
         units = config.f64_units
-        super().__init__(
-            {
-                "request": In(stream.Signature(F64Request)),
-                "fetched": Out(1),
-                "done": Out(1),
-                "busy_units": Out(range(units + 1)),
-                "write": Out(register_write_signature(config)),
-                "read": Out(quad_read_signature(config)),
-                "operands": Out(stream.Signature(FusedMultiplyAdd64Operands)).array(units),
-                "result": In(stream.Signature(FusedMultiplyAdd64Result)).array(units),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(F64Request)),
+            "fetched": Out(1),
+            "done": Out(1),
+            "busy_units": Out(range(units + 1)),
+            "write": Out(register_write_signature(config)),
+            "read": Out(quad_read_signature(config)),
+            "operands": Out(stream.Signature(FusedMultiplyAdd64Operands)).array(units),
+            "result": In(stream.Signature(FusedMultiplyAdd64Result)).array(units),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.fetch = fetch = F64Fetch(config)
         m.submodules.rows = rows = F64Rows(config)
@@ -121,4 +119,3 @@ class F64Multiplier(wiring.Component):
             ]
             connect(m, issue.operands[unit], flipped(self.operands[unit]))
             connect(m, flipped(self.result[unit]), collect.result[unit])
-        return m

@@ -1,9 +1,10 @@
 """The row memories of the f64 tile multiplier: fragments of two tiles, as its steps want them."""
 
 from amaranth.hdl import Cat, Const, Module, Value, unsigned
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, enum
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.multiply.f64.f64_steps import BUFFERS, K_BITS, Steps
 from hdl.registers.collision_free_memory import collision_free_memory
@@ -23,40 +24,25 @@ class Use(enum.Enum, shape=2):
 
 
 class QuadPlace(data.Struct):
-    """Where a quad goes.
-
-    Members
-    -------
-    quad : unsigned(3)
-    register : unsigned(4)
-        Of its fragment. Bit 0 tells high halves of 64 bits from low ones. Above it is, of A, the block of
-        rows and then the block of k; of B, the block of k; of C, the pair and then the block of rows.
-    use : Use
-    buffer : unsigned(1)
-    """
+    """Where a quad goes."""
 
     quad: unsigned(3)
     register: unsigned(4)
+    """Of its fragment. Bit 0 tells high halves of 64 bits from low ones. Above it is, of A, the block of
+    rows and then the block of k; of B, the block of k; of C, the pair and then the block of rows."""
     use: Use
     buffer: unsigned(1)
 
 
 class QuadWrite(data.Struct):
-    """A quad on its way to the row memories.
-
-    Members
-    -------
-    enable : unsigned(1)
-    place : QuadPlace
-    data : unsigned(128)
-    """
+    """A quad on its way to the row memories."""
 
     enable: unsigned(1)
     place: QuadPlace
     data: unsigned(QUAD_BITS)
 
 
-class F64Rows(wiring.Component):
+class F64Rows(Component):
     """Memories that are written a quad at a time and read an element at a time.
 
     A quad is four elements' halves: of A a row, of B a column, of C half of what a row has in a pair of
@@ -82,22 +68,19 @@ class F64Rows(wiring.Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._steps = steps = Steps(config)
-        super().__init__(
-            {
-                "write": In(QuadWrite),
-                "enable": In(1),
-                "buffer": In(1),
-                "step": In(steps.bits),
-                "k": In(K_BITS),
-                "a": Out(64),
-                "b": Out(64).array(steps.units),
-                "c": Out(64).array(steps.units),
-            }
-        )
+        members = {
+            "write": In(QuadWrite),
+            "enable": In(1),
+            "buffer": In(1),
+            "step": In(steps.bits),
+            "k": In(K_BITS),
+            "a": Out(64),
+            "b": Out(64).array(steps.units),
+            "c": Out(64).array(steps.units),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         steps, place = self._steps, self.write.place
         register = place.register
         quad, pair, block = (field(self.step) for field in (steps.quad, steps.pair, steps.block))
@@ -108,7 +91,6 @@ class F64Rows(wiring.Component):
             of_b, of_c = Cat(register[1:3], place.quad), Cat(place.quad, register[1:3])
             self._memory(m, f"b_{unit}", self.b[unit], Use.B, of_b, Cat(self.k, pair, lane))
             self._memory(m, f"c_{unit}", self.c[unit], Use.C, of_c, Cat(lane, quad, pair, block))
-        return m
 
     def _memory(self, m: Module, name: str, output: Value, use: Use, row: Value, read_address: Value) -> None:
         """Make the memories of both halves; `row` is above the lane in the address to write."""

@@ -3,10 +3,10 @@
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 
 from golden.tables.formats import FloatFormat, float_format
+from hdl.component import Component
 from hdl.stream.pipeline import delay, register, stage_signature
 from hdl.verilog.shared_module import SharedModule
 
@@ -30,7 +30,7 @@ _SHIFT_BITS: Final = 5
 """Of a distance; with 32 or more, nothing is left of the smaller operand."""
 
 
-class RoundedAddition(wiring.Component):
+class RoundedAddition(Component):
     """``d = x + y`` to nearest even, of two f32 or of two f16 in the low halves; a NaN is the canonical one.
 
     Both formats share a datapath of f32's width: an f16 keeps its own exponent, and its fraction lies at the
@@ -48,6 +48,7 @@ class RoundedAddition(wiring.Component):
 
     Throughput: an addition per cycle. Latency: 9 cycles. Expected critical path: the alignment, five levels
     of multiplexers and the sticky bit; the unit never stops, so no enable fans out.
+    Testbench: cocotb_tests/multiply/test_rounded_addition.py.
 
     Members
     -------
@@ -56,10 +57,6 @@ class RoundedAddition(wiring.Component):
         Both are f16; the high halves do not matter.
     output.d : 32
         An f16 lies in the low half; the high half is zero.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_rounded_addition.py.
     """
 
     latency = 9
@@ -72,9 +69,7 @@ class RoundedAddition(wiring.Component):
         """Make an instance of the module that all additions have in common."""
         return SharedModule(ADDITION_MODULE, stage_signature(*_PORTS), cls)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         # Cycle 1: sign and magnitude of both.
         is_f16 = [self.input.is_f16]
         for cycle in range(1, self.latency):
@@ -152,7 +147,6 @@ class RoundedAddition(wiring.Component):
             nan = Const(format.canonical_nan, format.bits)
             results.append(Mux(is_nan, nan, Mux(is_infinite, infinity, plain)))
         m.d.comb += self.output.d.eq(register(m, Mux(is_f16[8], results[1], results[0]), "d_9"))
-        return m
 
 
 def _top_exponent(format: FloatFormat) -> int:

@@ -4,7 +4,6 @@ from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import Profile
 from hdl.config import CoreConfig
-from hdl.multiply.multiplies import legal_multiplies
 from hdl.registers.register_ports import QUAD_BITS
 
 __all__ = ["has_chains", "has_conversion", "has_half_chains", "has_integer_chains", "passes", "splits_words"]
@@ -42,7 +41,7 @@ def passes(instruction: MmaInstruction, profile: Profile) -> int:
 def _most_passes(config: CoreConfig, formats: frozenset[str]) -> int:
     """The most dot products that make one result, of the multiplies with multiplicands of these formats."""
     profile = config.dot_product.profile
-    instructions = [item for item in legal_multiplies(config) if item.a_type in formats]
+    instructions = [item for item in config.multiplies() if item.a_type in formats]
     return max((passes(item, profile) for item in instructions), default=1)
 
 

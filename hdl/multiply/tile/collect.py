@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from itertools import cycle
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.addition import RoundedAddition
@@ -50,7 +51,7 @@ class _Results:
     data: Value
 
 
-class TileCollect(wiring.Component):
+class TileCollect(Component):
     """Takes the results of a step when all of them are there.
 
     Results of a pass that is not the last are handed on to be carried. The others go to memories, one for
@@ -66,6 +67,7 @@ class TileCollect(wiring.Component):
     Throughput: a step per cycle as long as, over some time, no more words come than are written. Latency: 2
     cycles from the last result of a pair to its first write, 12 with additions.
     Critical path expected: the units' valid to the write enables of the memories.
+    Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
     Parameters
     ----------
@@ -90,33 +92,26 @@ class TileCollect(wiring.Component):
     write : Out(register_write_signature(config, registers=word_registers))
     done : Out(1)
         High for one cycle after the last word of a tile has been written.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
-        super().__init__(
-            {
-                "tile": In(stream.Signature(ResultTile)),
-                "fetched": In(1),
-                "result": In(stream.Signature(DotProductResult)).array(units),
-                "carry_enable": Out(1),
-                "carry_step": Out(Steps(config).bits),
-                "carry_data": Out(LANE_BITS * units),
-                "addend_step": Out(Steps(config).bits),
-                "addend": In(LANE_BITS * units),
-                "write": Out(register_write_signature(config, registers=config.word_registers)),
-                "done": Out(1),
-            }
-        )
+        members = {
+            "tile": In(stream.Signature(ResultTile)),
+            "fetched": In(1),
+            "result": In(stream.Signature(DotProductResult)).array(units),
+            "carry_enable": Out(1),
+            "carry_step": Out(Steps(config).bits),
+            "carry_data": Out(LANE_BITS * units),
+            "addend_step": Out(Steps(config).bits),
+            "addend": In(LANE_BITS * units),
+            "write": Out(register_write_signature(config, registers=config.word_registers)),
+            "done": Out(1),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         steps = Steps(self._config)
         tile = self.tile.payload
         ports = self.result
@@ -191,7 +186,6 @@ class TileCollect(wiring.Component):
             m.d.sync += newest.eq(newest + 1)
         with m.If(leave):
             m.d.sync += oldest.eq(oldest + 1)
-        return m
 
     def _add(self, m: Module, results: "_Results", adds: Value, adding: Signal) -> tuple["_Results", Value]:
         """Add C to the results of some steps; returns those to be kept now, and the pairs that are whole."""

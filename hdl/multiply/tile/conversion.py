@@ -3,10 +3,10 @@
 from typing import Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Value
-from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from golden.tables.formats import float_format
+from hdl.component import Component
 from hdl.registers.register_ports import QUAD_BITS
 
 __all__ = ["RowConversion", "half_of_row"]
@@ -42,7 +42,7 @@ def half_of_row(row: Value, converted: Value, upper: Value) -> Value:
     return Cat(*places)
 
 
-class RowConversion(wiring.Component):
+class RowConversion(Component):
     """Makes f16 of the 16 numbers of `half_of_row`; each f16 has the value of its byte exactly.
 
     An e5m2 is the high byte of its f16. The exponent of an e4m3 is 8 less; its seven subnormal numbers are
@@ -50,30 +50,25 @@ class RowConversion(wiring.Component):
 
     Combinational. Expected depth: three look-up tables.
 
+    Testbench: cocotb_tests/multiply/test_row_conversion.py.
+
     Members
     -------
     row : In(256)
     is_e4m3 : In(1)
         Otherwise the row passes as it is.
     converted : Out(256)
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_row_conversion.py.
     """
 
     row: In(_ROW_BITS)
     is_e4m3: In(1)
     converted: Out(_ROW_BITS)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         numbers = [self.row.word_select(number, 16) for number in range(_ROW_BITS // 16)]
         m.d.comb += self.converted.eq(
             Cat(Mux(self.is_e4m3, _f16_of_e4m3(number[8:]), number) for number in numbers)
         )
-        return m
 
 
 def _f16_of_e4m3(byte: Value) -> Value:

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.memory.fragment_geometry import block_indices
@@ -30,51 +31,33 @@ ADDED_PASSES = 2
 
 
 class FetchedTile(data.Struct):
-    """A tile whose operands are in the row memories.
-
-    Members
-    -------
-    operation : Operation
-        With X for A and Y for B.
-    tile_shape : TileShape
-    whole_rows : unsigned(1)
-        Both words of a row take part in a dot product; otherwise one.
-    passes : unsigned(2)
-    converted : unsigned(1)
-        As in `TileRequest`.
-    buffer : unsigned(3)
-        Of the row memories.
-    """
+    """A tile whose operands are in the row memories."""
 
     operation: Operation
+    """With X for A and Y for B."""
     tile_shape: TileShape
     whole_rows: unsigned(1)
+    """Both words of a row take part in a dot product; otherwise one."""
     passes: unsigned(2)
     converted: unsigned(1)
+    """As in `TileRequest`."""
     buffer: unsigned(3)
+    """Of the row memories."""
 
 
 class ResultTile(data.Struct):
-    """What becomes of a tile's results.
-
-    Members
-    -------
-    tile_shape : TileShape
-    passes : unsigned(2)
-        As in `TileRequest`; or `ADDED_PASSES` for two, after which C is added. (A bit of its own would widen
-        the queue of every core.)
-    d_is_f16 : unsigned(1)
-    d : unsigned(REGISTER_BITS)
-        First register.
-    """
+    """What becomes of a tile's results."""
 
     tile_shape: TileShape
     passes: unsigned(2)
+    """As in `TileRequest`; or `ADDED_PASSES` for two, after which C is added. (A bit of its own would widen
+    the queue of every core.)"""
     d_is_f16: unsigned(1)
     d: unsigned(REGISTER_BITS)
+    """First register."""
 
 
-class TileFetch(wiring.Component):
+class TileFetch(Component):
     """Reads X and then Y from one port and C from another at the same time, a register word of each a cycle.
 
     With two registers in a word, X, Y and C have a port each.
@@ -93,6 +76,7 @@ class TileFetch(wiring.Component):
     Throughput: a tile in as many cycles as it has words of X and Y, or of C if these are more, if a buffer is
     free. Latency: 2 cycles from a request to the first read.
     Critical path expected: a fragment's last word to the address of the next fragment.
+    Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
     Parameters
     ----------
@@ -113,30 +97,23 @@ class TileFetch(wiring.Component):
         Offered when all of it is in the row memories; taken when none of it is needed any more.
     result_tile : Out(stream.Signature(ResultTile))
         A tile is on its way.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        super().__init__(
-            {
-                "request": In(stream.Signature(TileRequest)),
-                "fetched": Out(1),
-                "read": Out(word_read_signature(config)).array(config.word_registers),
-                "c_read": Out(word_read_signature(config)),
-                "write": Out(row_write_layout(config)),
-                **{f"{name}_data": Out(tile_word_bits(config)) for name in "xyc"},
-                "tile": Out(stream.Signature(FetchedTile)),
-                "result_tile": Out(stream.Signature(ResultTile)),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(TileRequest)),
+            "fetched": Out(1),
+            "read": Out(word_read_signature(config)).array(config.word_registers),
+            "c_read": Out(word_read_signature(config)),
+            "write": Out(row_write_layout(config)),
+            **{f"{name}_data": Out(tile_word_bits(config)) for name in "xyc"},
+            "tile": Out(stream.Signature(FetchedTile)),
+            "result_tile": Out(stream.Signature(ResultTile)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         buffers = row_buffers(self._config)
         m.submodules.requests = requests = StreamBuffer(TileRequest)
         m.submodules.tiles = tiles = CreditQueue(FetchedTile, depth=buffers)
@@ -180,7 +157,6 @@ class TileFetch(wiring.Component):
             tiles.push.eq(delay(m, finish, READ_LATENCY, "finish", reset_less=False)),
             tiles.payload.eq(delay(m, self._tile(m, request, buffer).as_value(), READ_LATENCY, "tile")),
         ]
-        return m
 
     def _tile(self, m: Module, request: data.View, buffer: Signal) -> Signal:
         """What is to be issued, when it has arrived."""
@@ -242,11 +218,10 @@ class TileFetch(wiring.Component):
 
     def _walk(self, m: Module, name: str, begin: Value, first: Value, last: Value, paired: Value) -> "_Walk":
         """Count the words of a fragment, from its first register to its last, in pairs if `paired`."""
-        config = self._config
-        number_bits = Steps(config).word_number_bits
+        number_bits = Steps(self._config).word_number_bits
         reading = Signal(name=f"{name}_reading")
         word = Signal(number_bits + 3, name=f"{name}_word")
-        address = Signal(address_bits(config), name=f"{name}_address", reset_less=True)
+        address = Signal(address_bits(self._config), name=f"{name}_address", reset_less=True)
         number, register = word[:number_bits], word[number_bits:]
         at_end = Signal(name=f"{name}_at_end")
         last_word = Cat(Const((1 << number_bits) - 1, number_bits), last[0] | paired, last[1:])
@@ -256,7 +231,7 @@ class TileFetch(wiring.Component):
             with m.If(at_end):
                 m.d.sync += [word.eq(0), reading.eq(0)]
         with m.If(begin):
-            m.d.sync += [reading.eq(1), address.eq(word_address(config, first, Const(0, number_bits)))]
+            m.d.sync += [reading.eq(1), address.eq(word_address(self._config, first, Const(0, number_bits)))]
         return _Walk(reading, at_end, address, number, register, last)
 
 

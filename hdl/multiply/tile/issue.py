@@ -1,9 +1,10 @@
 """Second stage of the tile multiplier: hands rows and elements to the dot-product units."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
-from amaranth.lib import data, stream, wiring
+from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
 from hdl.multiply.tile.chains import (
@@ -33,7 +34,7 @@ class _ReadStep(data.Struct):
     converted: unsigned(1)
 
 
-class TileIssue(wiring.Component):
+class TileIssue(Component):
     """Reads what a step needs from the row memories and offers it to all units at once.
 
     The steps of a tile follow each other without a gap, and so do tiles if the rows of the next one are
@@ -53,6 +54,7 @@ class TileIssue(wiring.Component):
     Throughput: a step per cycle. Latency: 2 cycles; 3 where fp8 can become f16.
     Critical path expected: the units' ready to the enables of memories and operands, with one unit; with
     64 of them, the step counter's last value to the tile's end.
+    Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
     Parameters
     ----------
@@ -75,34 +77,27 @@ class TileIssue(wiring.Component):
     addend_data : Out(32 * units)
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
-
-    Testbench
-    ---------
-    cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
-        super().__init__(
-            {
-                "tile": In(stream.Signature(FetchedTile)),
-                "read_enable": Out(1),
-                "read": Out(row_read_layout(config)),
-                **{name: In(bits) for name, bits in row_widths(config).items()},
-                "carry": In(LANE_BITS * units),
-                "carried": In(1),
-                "operands": Out(stream.Signature(DotProductOperands)).array(units),
-                "addend_enable": Out(1),
-                "addend_step": Out(Steps(config).bits),
-                "addend_data": Out(LANE_BITS * units),
-                "busy_units": Out(range(units + 1)),
-            }
-        )
+        members = {
+            "tile": In(stream.Signature(FetchedTile)),
+            "read_enable": Out(1),
+            "read": Out(row_read_layout(config)),
+            **{name: In(bits) for name, bits in row_widths(config).items()},
+            "carry": In(LANE_BITS * units),
+            "carried": In(1),
+            "operands": Out(stream.Signature(DotProductOperands)).array(units),
+            "addend_enable": Out(1),
+            "addend_step": Out(Steps(config).bits),
+            "addend_data": Out(LANE_BITS * units),
+            "busy_units": Out(range(units + 1)),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         advance = Signal()
         step, number, go = self._step(m, advance)
 
@@ -131,7 +126,6 @@ class TileIssue(wiring.Component):
                 with m.If((number != 0) & (result != Result.F16)):
                     m.d.sync += read.operation.c_is_f16.eq(0)
         self._operands(m, advance, read_valid, read_step, read)
-        return m
 
     def _step(self, m: Module, advance: Signal) -> tuple[Signal, Signal, Signal]:
         """Count; returns the step, the number of its pass, and whether it is read now."""

@@ -15,9 +15,10 @@ With more than 16 units, X, Y and C have a port each, and a word two registers.
 """
 
 from amaranth.hdl import Module
-from amaranth.lib import stream, wiring
+from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductOperands, DotProductResult
 from hdl.multiply.tile.collect import TileCollect, tiles_in_flight
@@ -31,7 +32,7 @@ from hdl.stream.queue import Queue
 __all__ = ["TileMultiplier"]
 
 
-class TileMultiplier(wiring.Component):
+class TileMultiplier(Component):
     """Multiplies tiles.
 
     Because a register word is a run of k of one row for each of its quads, operands need no reordering: words
@@ -77,23 +78,20 @@ class TileMultiplier(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
-        super().__init__(
-            {
-                "request": In(stream.Signature(TileRequest)),
-                "fetched": Out(1),
-                "done": Out(1),
-                "busy_units": Out(range(units + 1)),
-                "write": Out(register_write_signature(config, registers=config.word_registers)),
-                "read": Out(word_read_signature(config)).array(config.word_registers),
-                "c_read": Out(word_read_signature(config)),
-                "operands": Out(stream.Signature(DotProductOperands)).array(units),
-                "result": In(stream.Signature(DotProductResult)).array(units),
-            }
-        )
+        members = {
+            "request": In(stream.Signature(TileRequest)),
+            "fetched": Out(1),
+            "done": Out(1),
+            "busy_units": Out(range(units + 1)),
+            "write": Out(register_write_signature(config, registers=config.word_registers)),
+            "read": Out(word_read_signature(config)).array(config.word_registers),
+            "c_read": Out(word_read_signature(config)),
+            "operands": Out(stream.Signature(DotProductOperands)).array(units),
+            "result": In(stream.Signature(DotProductResult)).array(units),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         config = self._config
         m.submodules.fetch = fetch = TileFetch(config)
         m.submodules.rows = rows = RowMemories(config)
@@ -138,4 +136,3 @@ class TileMultiplier(wiring.Component):
             self.done.eq(collect.done),
             self.busy_units.eq(issue.busy_units),
         ]
-        return m

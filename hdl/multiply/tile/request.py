@@ -35,39 +35,28 @@ class TileRequest(data.Struct):
     X is the wide multiplicand (`golden.tables.layouts`), of 8, 16 or 32 rows, Y the other one, of 8 or 16. A
     row is a row of A or a column of B: the hardware does not care which. D may overlap A, B and C in any way,
     as all of them are read before the first result is there.
-
-    Members
-    -------
-    operation : Operation
-        For the dot-product units.
-    tile_shape : TileShape
-    halves : unsigned(1)
-        A row is two register words; otherwise one.
-    passes : unsigned(2)
-        Dot products that make a result, less one: 0, 1 or 3. Each has its part of a row, k ascending, and
-        the result of the one before for its C. More than none only if `hdl.multiply.tile.chains.has_chains`
-        says so of the configuration.
-    converted : unsigned(1)
-        Multiplicands are fp8 and become f16, which `operation` names. Of two passes the first takes the k
-        with ``k % 4 < 2`` and zero for C, the second the others; in the end C is added, with one rounding.
-        Only if `hdl.multiply.tile.chains.has_conversion` says so of the configuration.
-    x_order, y_order : BlockOrder
-        How the blocks of the multiplicands are numbered.
-    x_is_b : unsigned(1)
-        X is B and Y is A.
-    x, y, c, d : unsigned(REGISTER_BITS)
-        First registers of the fragments.
     """
 
     operation: Operation
+    """For the dot-product units."""
     tile_shape: TileShape
     halves: unsigned(1)
+    """A row is two register words; otherwise one."""
     passes: unsigned(2)
+    """Dot products that make a result, less one: 0, 1 or 3. Each has its part of a row, k ascending, and
+    the result of the one before for its C. More than none only if `hdl.multiply.tile.chains.has_chains`
+    says so of the configuration."""
     converted: unsigned(1)
+    """Multiplicands are fp8 and become f16, which `operation` names. Of two passes the first takes the k
+    with ``k % 4 < 2`` and zero for C, the second the others; in the end C is added, with one rounding.
+    Only if `hdl.multiply.tile.chains.has_conversion` says so of the configuration."""
     x_order: BlockOrder
     y_order: BlockOrder
+    """How the blocks of the multiplicands are numbered."""
     x_is_b: unsigned(1)
+    """X is B and Y is A."""
     x: unsigned(REGISTER_BITS)
     y: unsigned(REGISTER_BITS)
     c: unsigned(REGISTER_BITS)
     d: unsigned(REGISTER_BITS)
+    """First registers of the fragments."""

@@ -1,9 +1,10 @@
 """The row memories: operands of two tiles in the order in which the dot-product units want them."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import data, wiring
+from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.multiply.tile.chains import has_chains, has_conversion
 from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
@@ -85,7 +86,7 @@ def row_read_layout(config: CoreConfig) -> data.StructLayout:
     )
 
 
-class RowMemories(wiring.Component):
+class RowMemories(Component):
     """Six memories that are written a register word at a time.
 
     So a word is written as it comes, and one read gives all that a step needs: of X and Y the low and the
@@ -142,29 +143,25 @@ class RowMemories(wiring.Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         carried = LANE_BITS * config.dot_product_units
-        members = {name: Out(bits) for name, bits in row_widths(config).items()}
-        super().__init__(
-            {
-                "write": In(row_write_layout(config)),
-                **{f"{name}_data": In(tile_word_bits(config)) for name in "xyc"},
-                "read_enable": In(1),
-                "read": In(row_read_layout(config)),
-                **members,
-                "carry_enable": In(1),
-                "carry_step": In(Steps(config).bits),
-                "carry_data": In(carried),
-                "carry": Out(carried),
-                "addend_enable": In(1),
-                "addend_step": In(Steps(config).bits),
-                "addend_data": In(carried),
-                "addend_read_step": In(Steps(config).bits),
-                "addend": Out(carried),
-            }
-        )
+        members = {
+            "write": In(row_write_layout(config)),
+            **{f"{name}_data": In(tile_word_bits(config)) for name in "xyc"},
+            "read_enable": In(1),
+            "read": In(row_read_layout(config)),
+            **{name: Out(bits) for name, bits in row_widths(config).items()},
+            "carry_enable": In(1),
+            "carry_step": In(Steps(config).bits),
+            "carry_data": In(carried),
+            "carry": Out(carried),
+            "addend_enable": In(1),
+            "addend_step": In(Steps(config).bits),
+            "addend_data": In(carried),
+            "addend_read_step": In(Steps(config).bits),
+            "addend": Out(carried),
+        }
+        super().__init__(members)
 
-    def elaborate(self, platform: object) -> Module:
-        """Return the unit's module."""
-        m = Module()
+    def _logic(self, m: Module) -> None:
         steps = Steps(self._config)
         write, read = self.write, self.read
         for name, parts_log2, count in (("x", steps.x_part_bits, BLOCKS), ("y", 0, BLOCKS // 2)):
@@ -188,7 +185,6 @@ class RowMemories(wiring.Component):
             self._results(m, "carry", self.read_enable, read.step)
         if has_conversion(self._config):
             self._results(m, "addend", Const(1), self.addend_read_step)
-        return m
 
     def _results(self, m: Module, name: str, read_enable: Value, read_step: Value) -> None:
         """A memory of a word for each unit and step."""

@@ -1,0 +1,20 @@
+"""What all components of the core have in common."""
+
+from collections.abc import Callable
+
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+
+__all__ = ["Component"]
+
+
+class Component(wiring.Component):
+    """A component of which a class writes only the logic: `_logic` gets the module that takes it."""
+
+    _logic: Callable[..., None]
+
+    def elaborate(self, platform: object) -> Module:
+        """Return the component's module."""
+        m = Module()
+        self._logic(m)
+        return m
