@@ -1,6 +1,7 @@
 """The scoreboard against a list of the commands in flight."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,8 @@ SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
 FOOTPRINT = Packing(Footprint)
 SPAN = Packing(span_layout(CONFIG))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
-REGISTERS = (0, 120, 246)
-BLOCKS = (0, 0x3E0, 0x7C0)
-"""Where the registers and blocks lie that commands use: few, so that they often meet, but of all numbers."""
-
-NEIGHBOURS = {REGISTERS: 10, BLOCKS: 64}
-"""How many lie behind each of those."""
+REGISTERS, BLOCKS = 256, 2048
+"""How many there are."""
 
 
 @dataclass(eq=False)
@@ -39,19 +36,29 @@ class UnderWay:
     fetched: bool = False
 
 
-def random_command(rng: random.Random, tag: int) -> UnderWay:
-    """Few registers and blocks, so that commands often meet, also just at an edge."""
+def random_command(rng: random.Random, tag: int, others: Sequence[UnderWay] = ()) -> UnderWay:
+    """Registers and blocks anywhere, and often where others have theirs."""
     unit = rng.choice(list(Unit))
     absent = 0.5 if unit is Unit.MOVE else 0.1
-    reads = [None if rng.random() < absent else random_range(rng, REGISTERS) for _ in range(OPERANDS[unit])]
-    write = None if unit is Unit.STORE else random_range(rng, REGISTERS)
-    return UnderWay(unit, reads, write, random_range(rng, BLOCKS), tag, fetched=unit is Unit.LOAD)
+    operands = [operand for other in others for operand in (*other.reads, other.write) if operand]
+    reads = [
+        None if rng.random() < absent else random_range(rng, REGISTERS, operands)
+        for _ in range(OPERANDS[unit])
+    ]
+    write = None if unit is Unit.STORE else random_range(rng, REGISTERS, operands)
+    span = random_range(rng, BLOCKS, [other.span for other in others])
+    return UnderWay(unit, reads, write, span, tag, fetched=unit is Unit.LOAD)
 
 
-def random_range(rng: random.Random, origins: tuple[int, ...]) -> range:
-    origin, count = rng.choice(origins), NEIGHBOURS[origins]
-    first = rng.randrange(rng.choice((4, count)))
-    return range(origin + first, origin + min(count, first + rng.choice([1, 2, rng.randrange(1, 9)])))
+def random_range(rng: random.Random, limit: int, others: Sequence[range]) -> range:
+    """Anywhere, or at an edge of another range, which it just meets or just does not."""
+    count = rng.choice([1, 2, rng.randrange(1, 9)])
+    first = rng.randrange(limit)
+    if others and rng.random() < 0.4:
+        other = rng.choice(others)
+        first = rng.choice((other.start - count, other.stop - 1)) + rng.randrange(2)
+    first = min(max(first, 0), limit - count)
+    return range(first, first + count)
 
 
 def meet(one: range | None, other: range | None) -> bool:
@@ -152,7 +159,7 @@ async def random_commands(dut: Any) -> None:
             under_way.append(command)
         if allocate or clear or rng.random() < 0.05:
             tag = (tag + 1) % (1 << TAG_BITS)
-            command, second = random_command(rng, tag), False
+            command, second = random_command(rng, tag, under_way), False
             offer(dut, rng, command)
         else:
             second = second or rng.random() < 0.9

@@ -285,9 +285,19 @@ async def stalls_have_one_reason(dut: Any) -> None:
     """A load or store that waits for registers and bytes of another one: each cycle counts for one of them.
 
     The registers first; the bytes while it waits for nothing else, until the older one ends. Before there
-    is a second, the older one alone is in flight. A command also waits for a unit that is not ready.
+    is a second, the older one alone is in flight. A command also waits for a unit that is not ready, and for
+    a slot of its unit.
     """
-    source, *_ = await start_with_ready_units(dut)
+    for warp, source in enumerate(await start_with_ready_units(dut)):
+        await stalls_of_a_warp(dut, warp, source)
+
+
+async def stalls_of_a_warp(dut: Any, warp: int, source: StreamSource) -> None:
+    """The same of one warp, while the others have no command."""
+
+    def stalled() -> list[str]:
+        return [name for name in STALLS if of_warp(getattr(dut, name), warp, 1)]
+
     same_registers = Store(A_STORE.instruction, A_LOAD.register, A_LOAD.address)
     other_registers = Store(A_STORE.instruction, A_LOAD.register + 64, A_LOAD.address)
     same_bytes = Load(A_LOAD.instruction, A_STORE.register, A_STORE.address)
@@ -298,27 +308,36 @@ async def stalls_have_one_reason(dut: Any) -> None:
     ):
         valid = getattr(dut, f"{unit_of(newer).name.lower()}_valid")
         for command, expected in ((older, "stall_empty"), (newer, reason)):
-            await source.send(bits_of(command))
+            await source.send(bits_of(command, warp))
             for _ in range(30):
                 await RisingEdge(dut.aclk)
             for _ in range(10):
                 await RisingEdge(dut.aclk)
-                assert [name for name in STALLS if getattr(dut, name).value] == [expected]
+                assert stalled() == [expected]
                 assert not valid.value
         for unit in (unit_of(older), unit_of(newer)):
-            for name in ("fetched", "done"):
-                getattr(dut, name).value = 1 << unit.value
-                await RisingEdge(dut.aclk)
-                getattr(dut, name).value = 0
-            for _ in range(10):
-                await RisingEdge(dut.aclk)
+            await end(dut, unit)
         await until_idle(dut, source)
-    dut.move_ready.value = 0
-    await source.send(bits_of(Fill(0, 1, 7)))
-    for cycle in range(40):
+    fills = SLOTS[Unit.MOVE] + 1
+    for ready, count in ((0, 1), (1, fills - 1)):
+        dut.move_ready.value = ready
+        await source.send(*[bits_of(Fill(0, 1, 7), warp)] * count)
+        for cycle in range(40):
+            await RisingEdge(dut.aclk)
+            assert cycle < 30 or stalled() == ["stall_unit"]
+    for _ in range(fills):
+        await end(dut, Unit.MOVE)
+    await until_idle(dut, source)
+
+
+async def end(dut: Any, unit: Unit) -> None:
+    """The oldest command of a unit has read its registers, and ends."""
+    for name in ("fetched", "done"):
+        getattr(dut, name).value = 1 << unit.value
         await RisingEdge(dut.aclk)
-        waits = [name for name in STALLS if getattr(dut, name).value]
-        assert cycle < 30 or waits == ["stall_unit"]
+        getattr(dut, name).value = 0
+    for _ in range(10):
+        await RisingEdge(dut.aclk)
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
@@ -328,9 +347,10 @@ async def ends_of_operands(dut: Any) -> None:
     The fill writes, so it waits for what the older command reads and writes, until that ends.
     """
     rng = random.Random(cocotb.RANDOM_SEED)
-    source, *_ = await start_with_ready_units(dut)
-    executed = 0
+    sources = await start_with_ready_units(dut)
+    executed = [0] * len(sources)
     for _ in range(250):
+        warp = rng.randrange(len(sources))
         older = random_command(rng, rng.randrange(1, CONFIG.registers - 65))
         while isinstance(older, Fill | Move):
             older = random_command(rng, rng.randrange(1, CONFIG.registers - 65))
@@ -338,7 +358,7 @@ async def ends_of_operands(dut: Any) -> None:
         operand = rng.choice([operand for operand in (*reads, writes) if operand])
         register = rng.choice((min(operand) - 1, min(operand), max(operand), max(operand) + 1))
         waits = any(register in operand for operand in (*reads, writes))
-        await source.send(bits_of(older), bits_of(Fill(register, 1, 7)))
+        await sources[warp].send(bits_of(older, warp), bits_of(Fill(register, 1, 7), warp))
         started = False
         for _ in range(40):
             await RisingEdge(dut.aclk)
@@ -351,23 +371,23 @@ async def ends_of_operands(dut: Any) -> None:
             dut.fetched.value = dut.done.value = 0
             for _ in range(10):
                 await RisingEdge(dut.aclk)
-        executed += 2
+        executed[warp] += 2
         assert not dut.busy.value
-        assert count_of(dut) == executed
+        assert count_of(dut, warp) == executed[warp]
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def single_bits_out_of_range(dut: Any) -> None:
     """An address with one bit more than the bus, and a count with one bit beyond the registers."""
-    source, *_ = await start_with_ready_units(dut)
+    sources = await start_with_ready_units(dut)
     refused = [(Load(A_LOAD.instruction, 0, 1 << bit), Cause.ADDRESS_RANGE) for bit in range(32, 64)]
     refused += [(Fill(0, 1 << bit, 1), Cause.REGISTER_RANGE) for bit in range(9, 12)]
-    for command, cause in refused:
-        await source.send(bits_of(command))
+    for (command, cause), (warp, source) in product(refused, enumerate(sources)):
+        await source.send(bits_of(command, warp))
         for _ in range(40):
             await RisingEdge(dut.aclk)
-        assert int(dut.cause.value) == cause, command
-        dut.clear.value = 1
+        assert int(dut.cause.value) == cause << CAUSE_BITS * warp, command
+        dut.clear.value = 1 << warp
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
         await RisingEdge(dut.aclk)
@@ -376,7 +396,7 @@ async def single_bits_out_of_range(dut: Any) -> None:
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def all_slots_taken(dut: Any) -> None:
     """As many commands under way as there may be: the oldest fails, and others end in the same cycle."""
-    source, *_ = await start_with_ready_units(dut)
+    sources = await start_with_ready_units(dut)
     multiply, f64 = (
         MmaInstruction(
             shape=shape, a_layout="row", b_layout="col", a_type=a, b_type=a, c_type=c, d_type=c, rounding=how
@@ -393,11 +413,11 @@ async def all_slots_taken(dut: Any) -> None:
     count = sum(map(len, commands.values()))
     dut.load_cause.value = Cause.READ_DECODE_ERROR
     dut.store_cause.value = 0
-    for _ in range(3):
-        await source.send(*(bits_of(command) for same in commands.values() for command in same))
+    for warp, source in 3 * list(enumerate(sources)):
+        await source.send(*(bits_of(command, warp) for same in commands.values() for command in same))
         for _ in range(20 * count):
             await RisingEdge(dut.aclk)
-        assert not count_of(dut)
+        assert not count_of(dut, warp)
         for name in ("fetched", "done"):
             for step in range(max(SLOTS.values())):
                 working = sum(1 << unit.value for unit in Unit if step < SLOTS[unit])
@@ -406,9 +426,9 @@ async def all_slots_taken(dut: Any) -> None:
             getattr(dut, name).value = 0
         while not dut.cause.value:
             await RisingEdge(dut.aclk)
-        assert int(dut.cause.value) == Cause.READ_DECODE_ERROR
-        assert not count_of(dut), "the first of them failed"
-        dut.clear.value = 1
+        assert int(dut.cause.value) == Cause.READ_DECODE_ERROR << CAUSE_BITS * warp
+        assert not count_of(dut, warp), "the first of them failed"
+        dut.clear.value = 1 << warp
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
 
