@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +21,9 @@ from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
-__all__ = ["is_equivalent"]
+__all__ = ["is_equivalent", "require_rules"]
+
+_NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="nothing", source="")
 
 _SECONDS: Final = 120
 """Of processor time for a proof, so that the load of a machine does not matter."""
@@ -91,6 +94,21 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     return any(_is_proven(folder, _Miter(opened, [*some, *rules])) for some in (streams, ports))
 
 
+def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
+    """Raise a ValueError if rules do not hold of a unit without a fault: then nothing could be proven of it.
+
+    Parameters
+    ----------
+    folder : Path
+        As for `is_equivalent`.
+    rules : sequence of Rule
+        Of the unit.
+    """
+    if rules and not is_equivalent(_NO_FAULT, folder, rules):
+        signals = ", ".join(rule.signals for rule in rules)
+        raise ValueError(f"the rules of a unit must hold of it without a fault, and one does not: {signals}")
+
+
 def _is_proven(folder: Path, miter: "_Miter") -> bool:
     """Whether the solver finds no difference in time."""
     (folder / "miter.il").write_text(miter.text())
@@ -157,28 +175,31 @@ class _Opened:
         )
 
     @cached_property
-    def _readers(self) -> dict[Any, list[Any]]:
-        """The outputs of the cells that read a bit."""
-        readers: dict[Any, list[Any]] = defaultdict(list)
+    def _neighbours(self) -> dict[str, dict[Any, list[Any]]]:
+        """By the direction of a port: the outputs of the cells that read a bit, the inputs of its driver."""
+        found: dict[str, dict[Any, list[Any]]] = {"output": defaultdict(list), "input": defaultdict(list)}
         for cell in self.module["cells"].values():
             ends: dict[str, list[Any]] = {"input": [], "output": []}
             for port, bits in cell["connections"].items():
                 ends[cell["port_directions"][port]] += bits
-            for bit in ends["input"]:
-                readers[bit] += ends["output"]
-        return readers
+            for read, driven in product(ends["input"], ends["output"]):
+                found["output"][read].append(driven)
+                found["input"][driven].append(read)
+        return found
 
-    def reached(self, sources: Iterable[str]) -> set[str]:
-        """The ports on which some ports have an influence."""
-        ports = self.module["ports"]
-        ahead = [ports[name]["bits"][0] for name in sources]
+    def reached(self, names: Iterable[str], direction: str) -> set[str]:
+        """The outputs on which some ports have an influence, or the inputs that have one on them."""
+        ports, neighbours = self.module["ports"], self._neighbours[direction]
+        ahead = [ports[name]["bits"][0] for name in names]
         found = set(ahead)
         while ahead:
-            new = set(self._readers.get(ahead.pop(), ())) - found
+            new = set(neighbours.get(ahead.pop(), ())) - found
             found |= new
             ahead += new
         return {
-            name for name, port in ports.items() if port["direction"] == "output" and port["bits"][0] in found
+            name
+            for name, port in ports.items()
+            if port["direction"] == direction and port["bits"][0] in found
         }
 
 
@@ -219,27 +240,26 @@ class _Miter:
         self._facts: list[tuple[list[str], _Guard]] = []
         for rule in rules:
             self._take(rule)
-        loose, affected = self._affected()
+        self._loose, affected = self._affected()
+        loose = self._loose
         grouped = {name for _, group in self._groups for name in group}
         self.assumed, self.differ = Signal(name="assumed"), Signal(name="differ")
         self.inputs: list[Signal] = []
         self._copies: tuple[dict[str, Signal], ...] = ({}, {})
-        for name in (*opened.inputs, *(f"{name}.q" for name in sorted(opened.registers))):
-            signals = [self._input() for _ in range(1 + (name[:-2] in loose))]
-            for copy, signal in zip(self._copies, 2 * signals, strict=False):
-                copy[name] = signal
-        for copy in self._copies:
-            copy.update({name: Signal() for name in self._results})
         before = [self._alike(name, ".q") for name in loose - grouped]
         after = [self._alike(name, ".q") for name in opened.outputs if name in affected]
         after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
         self._before = Cat(*before, *self._words(".q"))
         self._after = Cat(*after, *self._words(".d"))
+        used = {name for copy in self._copies for name in copy}
+        for name in sorted(opened.reached(used, "input") - {SELECT}):
+            for copy in (0, 1):
+                self._port(copy, name)
 
     def _affected(self) -> tuple[set[str], set[str]]:
         """The registers that may differ by the rules, and the ports that the fault or one of them reaches."""
         loose: set[str] = set()
-        affected = self._opened.reached([SELECT])
+        affected = self._opened.reached([SELECT], "output")
         while True:
             hit = {name for name in self._guards if f"{name}.d" in affected}
             hit |= {
@@ -253,15 +273,21 @@ class _Miter:
                 self._groups = [group for group in self._groups if loose.intersection(group[1])]
                 return loose, affected
             loose |= new
-            affected |= self._opened.reached(f"{name}.q" for name in new)
+            affected |= self._opened.reached((f"{name}.q" for name in new), "output")
 
-    @property
-    def _results(self) -> list[str]:
-        return [*self._opened.outputs, *(f"{name}.d" for name in sorted(self._opened.registers))]
+    def _is_input(self, name: str) -> bool:
+        return str(self._opened.module["ports"][name]["direction"]) == "input"
 
-    def _input(self) -> Signal:
-        self.inputs.append(Signal(name=f"input{len(self.inputs)}"))
-        return self.inputs[-1]
+    def _port(self, copy: int, name: str) -> Signal:
+        """The signal at a port of a copy; inputs of both copies are one signal unless they may differ."""
+        ports = self._copies[copy]
+        if name not in ports and self._is_input(name):
+            self.inputs.append(Signal(name=f"input{len(self.inputs)}"))
+            for each in self._copies if name[:-2] not in self._loose else (ports,):
+                each[name] = self.inputs[-1]
+        elif name not in ports:
+            ports[name] = Signal()
+        return ports[name]
 
     def _take(self, rule: Rule) -> None:
         aliases = self._opened.aliases
@@ -300,7 +326,7 @@ class _Miter:
 
     def _value(self, copy: int, name: str, time: str) -> Signal:
         """Of a register, before or after; of a port."""
-        return self._copies[copy][f"{name}{time}" if name in self._opened.registers else name]
+        return self._port(copy, f"{name}{time}" if name in self._opened.registers else name)
 
     def _alike(self, name: str, time: str) -> Value:
         """Whether the copies agree, or nobody looks."""
@@ -329,7 +355,7 @@ class _Miter:
         """The miter as RTLIL."""
         m = Module()
         for number, copy in enumerate(self._copies):
-            ports = [("o" if name in self._results else "i", name, copy[name]) for name in copy]
+            ports = [("i" if self._is_input(name) else "o", name, signal) for name, signal in copy.items()]
             m.submodules[f"copy{number}"] = Instance("mutated", *ports, ("i", SELECT, Const(number, 1)))
         m.d.comb += [self.assumed.eq(self._before.all()), self.differ.eq(~self._after.all())]
         outer = {signal.name: (signal, None) for signal in (*self.inputs, self.assumed, self.differ)}

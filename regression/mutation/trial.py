@@ -4,7 +4,7 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from regression.mutation.equivalence import is_equivalent
+from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.netlist import mutate
 from regression.mutation.records import Proof, Record
 from regression.mutation.rules import rules_of
@@ -37,6 +37,8 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
     ------
     BenchFailure
         If the unit fails without a fault.
+    ValueError
+        If a rule does not hold of the unit without a fault.
     """
     name = re.sub(r"\W+", "_", unit.name)
     folder = build / f"{name}-{count}-{seed}"
@@ -45,11 +47,15 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
         simulation = simulation_of(unit)
         mutated = mutate(simulation.design, unit.sources, count, seed, folder)
         records = []
-        for number, (how, killed_by) in run_mutants(mutated, simulation).items():
+        rules = rules_of(unit.name)
+        outcomes = run_mutants(mutated, simulation)
+        if any(how == "survived" for how, _ in outcomes.values()):
+            require_rules(folder, rules)
+        for number, (how, killed_by) in outcomes.items():
             mutant = mutated.mutants[number - 1]
             proof: Proof = ""
             if how == "survived":
-                proof = "equal" if is_equivalent(mutant, folder, rules_of(unit.name)) else "none"
+                proof = "equal" if is_equivalent(mutant, folder, rules) else "none"
             records.append(
                 Record(
                     unit=unit.name,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from boards.flow.tools import run_tool
-from regression.mutation.equivalence import is_equivalent
+from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.mutants import Mutant
 from regression.mutation.rules import Rule, rules, stream_rules
 
@@ -112,6 +112,12 @@ def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: 
 )
 def test_a_rule_excuses_nothing_else(folder: Path, name: str, rule: str) -> None:
     assert not is_equal(folder, name, RULES[rule])
+
+
+def test_a_rule_that_does_not_hold_of_the_unit_is_refused(folder: Path) -> None:
+    require_rules(folder, [RULES["only while"]])
+    with pytest.raises(ValueError, match=r"must hold of it without a fault, and one does not: armed$"):
+        require_rules(folder, [RULES["false"]])
 
 
 def test_a_rule_must_hold_of_the_unit(folder: Path) -> None:
