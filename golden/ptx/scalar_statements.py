@@ -87,7 +87,7 @@ def check_computation(context: Context, instruction: Instruction, found: Operati
     explicit = len(found.results) - carries_out
     if len(targets) != explicit:
         raise context.error(
-            instruction.location, f"{instruction.name} has {explicit} results, not {len(targets)}"
+            instruction.location, f"results of {instruction.name} must be {explicit}, not {len(targets)}"
         )
     carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
     expected = len(found.operands) - carries_in

@@ -24,7 +24,7 @@ class ProductMaximum(DotProductStage):
     output.product_maximum : 9
     """
 
-    delays = (2.7,) * (LANES - 1).bit_length()
+    delays = (3.0,) * (LANES - 1).bit_length()
     input_fields = "product_exponent"
     output_fields = "product_maximum"
 

@@ -168,7 +168,7 @@ def test_bodies(body, message):
         ("add.u32 %r0, 1;", "k.ptx:7:1: add.u32 takes 2 sources, not 1"),
         ("ret %r0;", "k.ptx:7:1: ret takes 0 operands, not 1"),
         ("add.u32 5, %r0, 1;", "k.ptx:7:9: the destination must be a register"),
-        ("add.u32 %p|_, %r0, 1;", "k.ptx:7:1: add.u32 has 1 results, not 2"),
+        ("add.u32 %p|_, %r0, 1;", "k.ptx:7:1: results of add.u32 must be 1, not 2"),
         ("bar.sync (%r0);", "k.ptx:7:10: expected a register or a constant of 32 bits"),
         ("call (%r0), k, (%r1);", "k.ptx:7:1: call is not supported"),
         ("mov.u64 %rd0, k;", "k.ptx:7:15: k is not a variable or parameter"),

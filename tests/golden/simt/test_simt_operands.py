@@ -163,7 +163,7 @@ def test_parts_of_registers(body, expected):
         ("vmad.u32.u32.u32.po %r1, %r2, %r3, -%r4;", "vmad does not take these parts of its operands"),
         ("vmad.u32.u32.u32 %r1, -%r2, %r3, -%r4;", "vmad does not take these parts of its operands"),
         ("vadd.u32.u32.u32 %r1, %r2, %r3, %r4;", "takes 2 sources, not 3"),
-        ("lop3.or.b32 %r1, %r2, %r3, %r4, 0x80, %p1;", "lop3.or.b32 has 2 results, not 1"),
+        ("lop3.or.b32 %r1, %r2, %r3, %r4, 0x80, %p1;", "results of lop3.or.b32 must be 2, not 1"),
         ("cvt.pack.sat.u8.s32 %r1, %r2, %r3;", "cvt.pack.sat.u8.s32 is not supported"),
         ("ld.mmio.global.u32 %r1, [%rd0];", ".mmio takes .relaxed.sys and one value in .global"),
         ("ld.mmio.relaxed.gpu.global.u32 %r1, [%rd0];", ".mmio takes .relaxed.sys and one value in .global"),
