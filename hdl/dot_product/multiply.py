@@ -48,7 +48,7 @@ class Multiply(DotProductStage):
         Bit `integer_bit` is the lowest bit of the aligned term, at distance 0.
     """
 
-    delays = (3.8, 0.1, 4.9)
+    delays = (3.8, 0.1, 5.8)
     input_fields = "fine float_a float_b low_a top_a low_b top_b fp8_fine fp8_a fp8_b"
     output_fields = "product"
 
