@@ -3,6 +3,8 @@
 import random
 from typing import Any
 
+from amaranth.lib import data
+
 from cocotb_tests.packing import Packing
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_SPACES
 from golden.tables.faults import Cause
@@ -15,11 +17,41 @@ from golden.tables.matrix_instructions import (
     MmaInstruction,
     StoreInstruction,
 )
-from hdl.command import MatrixCommand, MatrixMove, MemoryCommand, MmaCommand, Opcode, RegisterCommand
+from hdl.command import (
+    COMMAND_BITS,
+    MatrixCommand,
+    MatrixMove,
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    RegisterCommand,
+)
 from hdl.config import CoreConfig
 
 MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
 MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
+_STRUCTS = {
+    Opcode.LOAD: MemoryCommand,
+    Opcode.STORE: MemoryCommand,
+    Opcode.MMA: MmaCommand,
+    Opcode.MATRIX: MatrixCommand,
+    Opcode.FILL: RegisterCommand,
+    Opcode.MOVE: RegisterCommand,
+}
+_IGNORED = {
+    opcode.value: sum(
+        ((1 << field.width) - 1) << field.offset
+        for name, field in data.Layout.cast(struct)
+        if name.startswith(("reserved", "unused"))
+    )
+    for opcode, struct in _STRUCTS.items()
+}
+"""The bits of a command that have no meaning."""
+
+
+def with_noise(bits: int, rng: random.Random) -> int:
+    """A command with any values of the bits that have no meaning."""
+    return bits ^ rng.getrandbits(COMMAND_BITS) & _IGNORED[bits & 7]
 
 
 def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -> int:

@@ -9,6 +9,7 @@ import cocotb
 from amaranth.lib import data
 from cocotb.triggers import RisingEdge
 
+from cocotb_tests.control.decoder_model import with_noise
 from cocotb_tests.requests import check_geometry, check_tile
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, start
 from golden.lines import gather_lines
@@ -364,10 +365,13 @@ def count_of(dut: Any, warp: int = 0) -> int:
     return of_warp(dut.executed, warp, 64) - COUNT_FROM
 
 
+_NOISE = random.Random(1)
+
+
 def bits_of(command: Command, warp: int = 0) -> int:
-    """The words of a command of a warp as one number."""
+    """The words of a command of a warp as one number, with any values of what has no meaning."""
     words = encode(replace(command, warp=warp))
-    return sum(word << 32 * index for index, word in enumerate(words))
+    return with_noise(sum(word << 32 * index for index, word in enumerate(words)), _NOISE)
 
 
 def unit_of(command: Command) -> Unit:
