@@ -276,18 +276,15 @@ async def counters(dut: Any) -> None:
 
 @cocotb.test
 async def long_counts(dut: Any) -> None:
-    """Counters carry: thousands of everything that can happen in a cycle."""
+    """Counters carry: thousands of everything that can happen in a cycle, from the first one after reset."""
     most = configuration().dot_product_units
     cycles = (1 << 12) + 3
-    for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
-        getattr(dut, name).value = 0
-    for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
-        getattr(dut, f"s_axil_{name}").value = 0
-    await start(dut)
-    await FallingEdge(dut.aclk)
+    at_rest(dut)
     for name, port in INCREMENTS.items():
         getattr(dut, port).value = most if name == "DOT_PRODUCT_CYCLES" else 1
-    await Timer(cycles * CLOCK_PS, "ps")  # wakes nobody in between: the bus model comes afterwards
+    await start(dut)  # and the first cycle
+    await FallingEdge(dut.aclk)
+    await Timer((cycles - 1) * CLOCK_PS, "ps")  # wakes nobody in between: the bus model comes afterwards
     for port in INCREMENTS.values():
         getattr(dut, port).value = 0
     host = HostPort(dut)
@@ -301,29 +298,66 @@ async def long_counts(dut: Any) -> None:
             assert await host.counter(name) == COUNT_FROM + expected, name
 
 
-@cocotb.test
-async def misaligned_reads(dut: Any) -> None:
-    """Refused everywhere, with zeros; the bus model reads whole words only, so the pins are driven here."""
+def at_rest(dut: Any) -> None:
+    """Drive all inputs by hand, without the bus model."""
     for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
         getattr(dut, name).value = 0
-    for name in ("awvalid", "wvalid", "arvalid"):
+    for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
         getattr(dut, f"s_axil_{name}").value = 0
-    dut.s_axil_rready.value = 1
+
+
+async def accepted(dut: Any, *channels: str) -> None:
+    """Offer the channels of an access until the host takes them, in the same cycle."""
+    for channel in channels:
+        getattr(dut, f"s_axil_{channel}valid").value = 1
+    await RisingEdge(dut.aclk)
+    while not all(getattr(dut, f"s_axil_{channel}ready").value for channel in channels):
+        await RisingEdge(dut.aclk)
+    for channel in channels:
+        getattr(dut, f"s_axil_{channel}valid").value = 0
+
+
+async def read_by_hand(dut: Any, address: int) -> tuple[int, int]:
+    """Response and data."""
+    dut.s_axil_araddr.value, dut.s_axil_rready.value = address, 1
+    await accepted(dut, "ar")
+    while not dut.s_axil_rvalid.value:
+        await RisingEdge(dut.aclk)
+    answer = int(dut.s_axil_rresp.value), int(dut.s_axil_rdata.value)
+    await RisingEdge(dut.aclk)
+    return answer
+
+
+@cocotb.test
+async def misaligned_accesses(dut: Any) -> None:
+    """Refused everywhere, reads with zeros; the bus model has whole words only, so pins are driven here."""
+    at_rest(dut)
     await start(dut)
-    for place in (REGISTERS["IDENTITY"], REGISTERS["CYCLES"], WINDOW, SHARED_WINDOW):
+    dut.s_axil_wdata.value, dut.s_axil_wstrb.value, dut.s_axil_bready.value = 0xFFFF_FFFF, 15, 1
+    for place in (REGISTERS["IDENTITY"], REGISTERS["CYCLES"], REGISTERS["MODE"], WINDOW, SHARED_WINDOW):
         for offset in (1, 2, 3):
-            dut.s_axil_araddr.value = place + offset
-            dut.s_axil_arvalid.value = 1
-            while True:
-                await RisingEdge(dut.aclk)
-                if dut.s_axil_arready.value:
-                    break
-            dut.s_axil_arvalid.value = 0
-            while not dut.s_axil_rvalid.value:
-                await RisingEdge(dut.aclk)
-            answer = int(dut.s_axil_rresp.value), int(dut.s_axil_rdata.value)
+            answer = await read_by_hand(dut, place + offset)
             assert answer == (AxiResp.SLVERR, 0), f"{place + offset:#x}"
+            dut.s_axil_awaddr.value = place + offset
+            await accepted(dut, "aw", "w")
+            while not dut.s_axil_bvalid.value:
+                assert not dut.write_enable.value
+                await RisingEdge(dut.aclk)
+            assert int(dut.s_axil_bresp.value) == AxiResp.SLVERR, f"{place + offset:#x}"
             await RisingEdge(dut.aclk)
+    assert await read_by_hand(dut, REGISTERS["MODE"]) == (AxiResp.OKAY, 0)
+
+
+@cocotb.test
+async def counters_after_a_reset(dut: Any) -> None:
+    """In the first cycles too, a counter has the value with which it begins, whatever it had before."""
+    at_rest(dut)
+    await start(dut)
+    for name in INCREMENTS:
+        await reset(dut)
+        words = [await read_by_hand(dut, REGISTERS[name] + place) for place in (0, 4)]
+        values = [COUNT_FROM & 0xFFFF_FFFF, COUNT_FROM >> 32]
+        assert words == [(AxiResp.OKAY, value) for value in values], name
 
 
 @cocotb.test
