@@ -9,7 +9,7 @@ __all__ = ["Component"]
 
 
 class Component(wiring.Component):
-    """A component of which a class writes only the logic: `_logic` gets the module that takes it."""
+    """Base of the components: `elaborate` makes the module, and `_logic` of the class fills it."""
 
     _logic: Callable[..., None]
 
