@@ -21,8 +21,11 @@ from sim.build import core_verilog
 __all__ = ["TensorCore", "add_tensor_core"]
 
 _ADDRESS_BITS: Final = 32
-_BUFFERED_BEATS: Final = 64
-"""Beats between LiteDRAM and the core: the reads that the longest latency of an SDRAM holds in flight."""
+_READ_BEATS: Final = 64
+"""From LiteDRAM to the core: as many as the longest latency of an SDRAM holds in flight."""
+
+_WRITTEN_BEATS: Final = 16
+"""To LiteDRAM: so few that they lie in look-up tables. From a block RAM they would reach the pins late."""
 
 
 class TensorCore(LiteXModule):
@@ -137,8 +140,8 @@ def add_tensor_core(soc: LiteXSoC, config: CoreConfig, folder: Path, *, name: st
         converter = LiteDRAMAXI2Native(
             guard.slave,
             port,
-            w_buffer_depth=_BUFFERED_BEATS,
-            r_buffer_depth=_BUFFERED_BEATS,
+            w_buffer_depth=_WRITTEN_BEATS,
+            r_buffer_depth=_READ_BEATS,
             base_address=region.origin,
         )
         soc.add_module(name=f"{name}_port", module=converter)
