@@ -9,6 +9,7 @@ import cocotb
 import numpy as np
 import pytest
 from cocotb.triggers import FallingEdge, RisingEdge, Timer
+from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
 from cocotb_tests.conftest import Simulate
@@ -346,6 +347,28 @@ async def misaligned_accesses(dut: Any) -> None:
             assert int(dut.s_axil_bresp.value) == AxiResp.SLVERR, f"{place + offset:#x}"
             await RisingEdge(dut.aclk)
     assert await read_by_hand(dut, REGISTERS["MODE"]) == (AxiResp.OKAY, 0)
+
+
+@cocotb.test
+async def counters_read_while_they_count(dut: Any) -> None:
+    """Between two reads, as many events as can happen in the cycles between them."""
+    at_rest(dut)
+    most = dict.fromkeys(INCREMENTS.values(), 1) | {"busy_units": configuration().dot_product_units}
+    for port in INCREMENTS.values():
+        getattr(dut, port).value = most[port]
+    await start(dut)
+    for _ in range(2 * len(INCREMENTS)):  # until all of them have begun
+        await RisingEdge(dut.aclk)
+    for name, port in INCREMENTS.items():
+        starts = set()
+        for idle in range(2, 20):
+            for _ in range(idle):
+                await RisingEdge(dut.aclk)
+            cycle = round(get_sim_time("ps") / CLOCK_PS)
+            response, low = await read_by_hand(dut, REGISTERS[name])
+            assert response == AxiResp.OKAY
+            starts.add((low - most[port] * cycle) % (1 << 32))
+        assert len(starts) == 1, (name, starts)
 
 
 @cocotb.test
