@@ -56,6 +56,7 @@ def random_access(rng: random.Random, config: CoreConfig) -> Load:
             rng.getrandbits(32),
             step * rng.randrange((1 << 32) // step),
             1 << rng.randrange(32),
+            least ^ 1 << rng.randrange(32),
         ]
     )
     top = 1 << config.address_bits

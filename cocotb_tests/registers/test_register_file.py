@@ -60,7 +60,8 @@ async def random_accesses(dut: Any) -> None:
             place = address if port == 0 else rng.choice([address + 2, rng.randrange(words)]) % words
             values = [rng.getrandbits(LANE_BITS) for _ in range(count * lanes_of_word)]
             # Beyond the last word there is nothing to be written.
-            lanes = rng.getrandbits(lanes_of_word * (count if place + count <= words else 1))
+            some = lanes_of_word * (count if place + count <= words else 1)
+            lanes = rng.choice([rng.getrandbits(some), 1 << rng.randrange(some)])
             if rng.random() < 0.3:
                 lanes &= (1 << lanes_of_word) - 1
             writes.append((rng.random() < 0.6, place, values, lanes))
