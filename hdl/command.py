@@ -25,6 +25,7 @@ from golden.tables.matrix_instructions import MmaInstruction
 __all__ = [
     "COMMAND_BITS",
     "COMMAND_WORDS",
+    "OPCODES",
     "MatrixCommand",
     "MatrixMove",
     "MemoryCommand",
@@ -150,9 +151,16 @@ class MatrixCommand(data.Struct):
     unused: unsigned(96)
 
 
+OPCODES = {
+    MemoryCommand: (Opcode.LOAD, Opcode.STORE),
+    MmaCommand: (Opcode.MMA,),
+    RegisterCommand: (Opcode.FILL, Opcode.MOVE),
+    MatrixCommand: (Opcode.MATRIX,),
+}
+"""Of each kind of command."""
+
 _WIDTHS = {
-    struct: tuple((name, field.width) for name, field in data.Layout.cast(struct))
-    for struct in (MemoryCommand, MmaCommand, RegisterCommand, MatrixCommand)
+    struct: tuple((name, field.width) for name, field in data.Layout.cast(struct)) for struct in OPCODES
 }
 """Of each kind of command the fields and their bits, from the lowest on."""
 

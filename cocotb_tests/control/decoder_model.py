@@ -19,6 +19,7 @@ from golden.tables.matrix_instructions import (
 )
 from hdl.command import (
     COMMAND_BITS,
+    OPCODES,
     MatrixCommand,
     MatrixMove,
     MemoryCommand,
@@ -30,21 +31,14 @@ from hdl.config import CoreConfig
 
 MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
 MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
-_STRUCTS = {
-    Opcode.LOAD: MemoryCommand,
-    Opcode.STORE: MemoryCommand,
-    Opcode.MMA: MmaCommand,
-    Opcode.MATRIX: MatrixCommand,
-    Opcode.FILL: RegisterCommand,
-    Opcode.MOVE: RegisterCommand,
-}
 _IGNORED = {
     opcode.value: sum(
         ((1 << field.width) - 1) << field.offset
         for name, field in data.Layout.cast(struct)
         if name.startswith(("reserved", "unused"))
     )
-    for opcode, struct in _STRUCTS.items()
+    for struct, opcodes in OPCODES.items()
+    for opcode in opcodes
 }
 """The bits of a command that have no meaning."""
 

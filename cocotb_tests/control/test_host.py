@@ -1,62 +1,34 @@
 """The host interface: cocotbext-axi's AXI4-Lite master in front, the core's signals behind."""
 
-import random
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 import cocotb
 import numpy as np
 import pytest
-from cocotb.triggers import FallingEdge, RisingEdge, Timer
-from cocotb.utils import get_sim_time
+from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiResp
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.control.host_bench import (
+    CONFIGS,
+    COUNTERS,
+    accepted,
+    at_rest,
+    configuration,
+    host_design,
+    host_of,
+    read_by_hand,
+)
 from cocotb_tests.host_port import HostPort
 from cocotb_tests.memory.shared_words import SharedWords
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamMonitor, StreamSink, pause_channels, pauses, reset, start
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
-from hdl.config import PRESETS, CoreConfig
-from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW, HostInterface
-from sim.testbench.parameters import parameters
-from sim.testbench.unit import unit_design
+from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
 
-CONFIGS = {preset: replace(config, warps=1) for preset, config in PRESETS.items()}
-"""`test_host_warps` has several."""
-CLOCK_PS = 10_000
-INCREMENTS = {
-    "CYCLES": "busy",
-    "DOT_PRODUCT_CYCLES": "busy_units",
-    "READ_BEATS": "read_beat",
-    "WRITE_BEATS": "write_beat",
-    "STALL_REGISTERS": "stall_registers",
-    "STALL_MEMORY": "stall_memory",
-    "STALL_UNIT": "stall_unit",
-    "STALL_EMPTY": "stall_empty",
-}
-"""The counters that count, and what each counts."""
-INPUTS = ("cause", "executed", "progress", "shared_ready", *INCREMENTS.values())
-COUNTERS = ("INSTRUCTIONS", *INCREMENTS)
-COUNT_FROM = (1 << 63) - 100
-"""The counters start with this, so that a carry passes through all their bits."""
 FORMAT_BITS = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6, "fp8": 7}
-
-
-async def host_of(dut: Any, pause: float = 0.2) -> tuple[HostPort, random.Random]:
-    """The host port, with every input of the unit at rest and random waits."""
-    rng = random.Random(cocotb.RANDOM_SEED)
-    for name in INPUTS:
-        getattr(dut, name).value = 0
-    dut.commands_0_ready.value = 0
-    dut.read_ready.value = 0
-    dut.write_ready.value = 0
-    host = HostPort(dut)
-    host.pause(rng, pause)
-    await start(dut)
-    return host, rng
 
 
 @cocotb.test
@@ -242,94 +214,6 @@ async def interrupt(dut: Any) -> None:
 
 
 @cocotb.test
-async def counters(dut: Any) -> None:
-    """Exact counts of what happened in each cycle; a low word read latches its high word."""
-    host, rng = await host_of(dut)
-    await host.set("CONTROL", 1)
-    units = configuration().dot_product_units
-    for idle in range(4):
-        for _ in range(idle):
-            await RisingEdge(dut.aclk)
-        before = {name: await host.counter(name) for name in INCREMENTS}
-        assert all(count == COUNT_FROM for count in before.values()), before
-    expected = dict.fromkeys(INCREMENTS, 0)
-    for _ in range(500):
-        for name, port in INCREMENTS.items():
-            count = rng.randrange(units + 1) if name == "DOT_PRODUCT_CYCLES" else rng.getrandbits(1)
-            getattr(dut, port).value = count
-            expected[name] += count
-        await RisingEdge(dut.aclk)
-    for port in INCREMENTS.values():
-        getattr(dut, port).value = 0
-    for name, count in expected.items():
-        for idle in range(4):
-            for _ in range(idle):
-                await RisingEdge(dut.aclk)
-            assert await host.counter(name) - before[name] == count, name
-    dut.executed.value = 0x1234_5678_9ABC_DEF0
-    await RisingEdge(dut.aclk)
-    assert await host.get("INSTRUCTIONS") == 0x9ABC_DEF0
-    dut.executed.value = 0xFFFF_FFFF_0000_0000
-    high, _ = await host.read_word(REGISTERS["INSTRUCTIONS"] + 4)
-    assert high == 0x1234_5678, "the high word is the one of the low word read before it"
-    assert await host.counter("INSTRUCTIONS") == 0xFFFF_FFFF_0000_0000
-
-
-@cocotb.test
-async def long_counts(dut: Any) -> None:
-    """Counters carry: thousands of everything that can happen in a cycle, from the first one after reset."""
-    most = configuration().dot_product_units
-    cycles = (1 << 12) + 3
-    at_rest(dut)
-    for name, port in INCREMENTS.items():
-        getattr(dut, port).value = most if name == "DOT_PRODUCT_CYCLES" else 1
-    await start(dut)  # and the first cycle
-    await FallingEdge(dut.aclk)
-    await Timer((cycles - 1) * CLOCK_PS, "ps")  # wakes nobody in between: the bus model comes afterwards
-    for port in INCREMENTS.values():
-        getattr(dut, port).value = 0
-    host = HostPort(dut)
-    await RisingEdge(dut.aclk)
-    for name in INCREMENTS:
-        expected = cycles * most if name == "DOT_PRODUCT_CYCLES" else cycles
-        # Nothing pauses the host here, so these are odd and even cycles.
-        for idle in range(4):
-            for _ in range(idle):
-                await RisingEdge(dut.aclk)
-            assert await host.counter(name) == COUNT_FROM + expected, name
-
-
-def at_rest(dut: Any) -> None:
-    """Drive all inputs by hand, without the bus model."""
-    for name in (*INPUTS, "commands_0_ready", "read_ready", "write_ready"):
-        getattr(dut, name).value = 0
-    for name in ("awvalid", "wvalid", "bready", "arvalid", "rready"):
-        getattr(dut, f"s_axil_{name}").value = 0
-
-
-async def accepted(dut: Any, *channels: str) -> None:
-    """Offer the channels of an access until the host takes them, in the same cycle."""
-    for channel in channels:
-        getattr(dut, f"s_axil_{channel}valid").value = 1
-    await RisingEdge(dut.aclk)
-    while not all(getattr(dut, f"s_axil_{channel}ready").value for channel in channels):
-        await RisingEdge(dut.aclk)
-    for channel in channels:
-        getattr(dut, f"s_axil_{channel}valid").value = 0
-
-
-async def read_by_hand(dut: Any, address: int) -> tuple[int, int]:
-    """Response and data."""
-    dut.s_axil_araddr.value, dut.s_axil_rready.value = address, 1
-    await accepted(dut, "ar")
-    while not dut.s_axil_rvalid.value:
-        await RisingEdge(dut.aclk)
-    answer = int(dut.s_axil_rresp.value), int(dut.s_axil_rdata.value)
-    await RisingEdge(dut.aclk)
-    return answer
-
-
-@cocotb.test
 async def misaligned_accesses(dut: Any) -> None:
     """Refused everywhere, reads with zeros; the bus model has whole words only, so pins are driven here."""
     at_rest(dut)
@@ -347,40 +231,6 @@ async def misaligned_accesses(dut: Any) -> None:
             assert int(dut.s_axil_bresp.value) == AxiResp.SLVERR, f"{place + offset:#x}"
             await RisingEdge(dut.aclk)
     assert await read_by_hand(dut, REGISTERS["MODE"]) == (AxiResp.OKAY, 0)
-
-
-@cocotb.test
-async def counters_read_while_they_count(dut: Any) -> None:
-    """Between two reads, as many events as can happen in the cycles between them."""
-    at_rest(dut)
-    most = dict.fromkeys(INCREMENTS.values(), 1) | {"busy_units": configuration().dot_product_units}
-    for port in INCREMENTS.values():
-        getattr(dut, port).value = most[port]
-    await start(dut)
-    for _ in range(2 * len(INCREMENTS)):  # until all of them have begun
-        await RisingEdge(dut.aclk)
-    for name, port in INCREMENTS.items():
-        starts = set()
-        for idle in range(2, 20):
-            for _ in range(idle):
-                await RisingEdge(dut.aclk)
-            cycle = round(get_sim_time("ps") / CLOCK_PS)
-            response, low = await read_by_hand(dut, REGISTERS[name])
-            assert response == AxiResp.OKAY
-            starts.add((low - most[port] * cycle) % (1 << 32))
-        assert len(starts) == 1, (name, starts)
-
-
-@cocotb.test
-async def counters_after_a_reset(dut: Any) -> None:
-    """In the first cycles too, a counter has the value with which it begins, whatever it had before."""
-    at_rest(dut)
-    await start(dut)
-    for name in INCREMENTS:
-        await reset(dut)
-        words = [await read_by_hand(dut, REGISTERS[name] + place) for place in (0, 4)]
-        values = [COUNT_FROM & 0xFFFF_FFFF, COUNT_FROM >> 32]
-        assert words == [(AxiResp.OKAY, value) for value in values], name
 
 
 @cocotb.test
@@ -556,10 +406,7 @@ async def answers_in_time(dut: Any) -> None:
 @cocotb.test
 async def an_access_per_cycle(dut: Any) -> None:
     """Writes of the window back to back, then reads, each answered in order at one per cycle."""
-    for name in (*INPUTS, "commands_0_ready"):
-        getattr(dut, name).value = 0
-    for name in ("awvalid", "wvalid", "arvalid"):
-        getattr(dut, f"s_axil_{name}").value = 0
+    at_rest(dut)
     dut.s_axil_bready.value = dut.s_axil_rready.value = 1
     dut.s_axil_wstrb.value = 0b1111
     await start(dut)
@@ -649,11 +496,6 @@ async def reset_at_work(dut: Any) -> None:
         assert registers.values[1, 2] == value
 
 
-def configuration() -> CoreConfig:
-    return CONFIGS[parameters()["preset"]]
-
-
 @pytest.mark.parametrize("preset", list(CONFIGS))
 def test_host(simulate: Simulate, preset: str) -> None:
-    design = unit_design(f"host-{preset}", HostInterface(CONFIGS[preset], count_from=COUNT_FROM))
-    simulate(design, __name__, values={"preset": preset})
+    simulate(host_design(preset), __name__, values={"preset": preset})

@@ -10,30 +10,21 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import SHAPES
 from hdl.command import (
     COMMAND_BITS,
-    MatrixCommand,
+    OPCODES,
     MatrixMove,
-    MemoryCommand,
-    MmaCommand,
     Opcode,
-    RegisterCommand,
     shape_code,
     type_code,
 )
 
 __all__ = ["command_words", "type_and_shape_codes"]
 
-_KINDS = {
-    MemoryCommand: (Opcode.LOAD, Opcode.STORE),
-    MmaCommand: (Opcode.MMA,),
-    RegisterCommand: (Opcode.FILL, Opcode.MOVE),
-    MatrixCommand: (Opcode.MATRIX,),
-}
 _WORD_BITS = 32
 
 
 def command_words() -> str:
     """A section for each kind of command: its opcodes, and its fields by word and bit."""
-    return "\n".join(_section(kind, opcodes) for kind, opcodes in _KINDS.items())
+    return "\n".join(_section(kind, opcodes) for kind, opcodes in OPCODES.items())
 
 
 def type_and_shape_codes() -> str:

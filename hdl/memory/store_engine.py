@@ -31,7 +31,7 @@ class StoreEngine(Component):
     """Reads the registers of its stores one after the other, and sends them to the memories.
 
     A store asks for the bus only when all its registers have been read. If a burst is refused, the other
-    bursts of its store are written all the same.
+    bursts of that store are still written.
 
     Throughput: a beat per cycle, from one store to the next without a gap as long as the registers are read
     as fast; they are read while the stores before leave. At most `BURSTS_IN_FLIGHT` bursts are unanswered.

