@@ -148,13 +148,7 @@ UNITS: Final = (
         count=2,
     ),
     _unit("scoreboard", "control.test_scoreboard", "control/scoreboard.py"),
-    _unit(
-        "host interface",
-        "control.test_host",
-        "control/host/host_interface.py control/host/registers.py stream/stream_buffer.py",
-        preset="small",
-    ),
-    _unit("host counters", "control.test_host_counters", "control/host/counters.py", preset="small"),
+    _unit("host interface", "control.test_host", "control/host/ stream/stream_buffer.py", preset="small"),
     _unit(
         "register file",
         "registers.test_register_file",

@@ -23,7 +23,7 @@ class Counters(Component):
 
     Throughput: all counters count in every cycle. Latency: 3 cycles from `increments` to `value`, 1 from
     `index`. Expected critical path: a sum of 64 bits.
-    Testbench: cocotb_tests/control/test_host_counters.py, through `HostInterface`.
+    Testbench: cocotb_tests/control/test_host.py, through `HostInterface`.
 
     Parameters
     ----------
