@@ -21,7 +21,6 @@ from golden.ptx.blocks import EXIT, Block, Terminator
 from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
-from golden.simt.async_copy import AsyncCopies
 from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
 from golden.simt.device_memory import Allocation
@@ -43,7 +42,7 @@ _TURN: Final = 1 << 18
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
-class BlockRun(AtomicAccess, AsyncCopies, MbarrierAccess, MatrixOperations):
+class BlockRun(AtomicAccess, MbarrierAccess, MatrixOperations):
     """A block of a grid.
 
     Parameters

@@ -1,7 +1,9 @@
 """Loads, stores, atomics, asynchronous copies, and the instructions about memory that move no value."""
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import numpy as np
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.memory_statements import (
@@ -17,11 +19,36 @@ from golden.ptx.memory_statements import (
 )
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Sink
-from golden.simt.atomic_operations import ATOMICS, atomic_operation
+from golden.scalar import operation
 from golden.simt.decode_mbarrier import copies_arrive
 from golden.simt.writer import Writer
 
 __all__ = ["DECODERS"]
+
+_NUMBERS: Final = ("u32", "s32", "u64", "s64", "f16", "f16x2", "bf16", "bf16x2")
+_WORDS: Final = ("b32", "b64")
+_ATOMICS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any] | None]]] = {
+    "add": ((*_NUMBERS, "f32", "f64"), None),
+    "min": (_NUMBERS, None),
+    "max": (_NUMBERS, None),
+    "and": (_WORDS, np.bitwise_and),
+    "or": (_WORDS, np.bitwise_or),
+    "xor": (_WORDS, np.bitwise_xor),
+    "exch": (_WORDS, lambda old, new: new),
+    "cas": (("b16", *_WORDS), lambda old, expected, new: np.where(old == expected, new, old)),
+    "inc": (("u32",), lambda old, limit: np.where(old >= limit, np.uint32(0), old + np.uint32(1))),
+    "dec": (("u32",), lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1))),
+}
+"""Types of each atomic, and its function, where that is not the function of a scalar instruction."""
+
+
+def _atomic_function(name: str, type_: str, *, flush: bool) -> Callable[..., Any]:
+    """From the old bits of a cell and the sources to the new bits; `flush` is ``.ftz``."""
+    evaluate = _ATOMICS[name][1]
+    if evaluate is not None:
+        return evaluate
+    rounding = ".rn" if name == "add" and type_[0] in "fb" else ""
+    return operation(f"{name}{rounding}{'.ftz' if flush else ''}.{type_}").evaluate
 
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
@@ -70,16 +97,15 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
         "space": ("global", "shared", "shared::cta"),
         "order": ORDERS,
         "scope": SCOPES,
-        "operation": ATOMICS,
+        "operation": _ATOMICS,
         "vector": VECTORS,
         "type": VALUES,
     }
     found = split_qualifiers(context, instruction, groups, ("noftz",))
     name, type_name = found.get("operation", ""), found.get("type", "")
-    operation = atomic_operation(name, type_name)
-    if operation is None or (name == "cas" and not returns):
+    if type_name not in _ATOMICS.get(name, ((),))[0] or (name == "cas" and not returns):
         raise context.unsupported(instruction)
-    operands = without_hint(context, instruction, operation.sources + 1 + returns)
+    operands = without_hint(context, instruction, 2 + (name == "cas") + returns)
     count = VECTORS[found["vector"]] if "vector" in found else 1
     bits = TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])
@@ -97,11 +123,12 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     if space not in ("global", "shared", "generic") or named == "const":
         wrong = "const" if named == "const" else space
         raise context.error(address.location, f"atomics act on .global and .shared, not on .{wrong}")
-    flush = type_name == "f32" and space != "shared"
+    # On global memory, additions of f32 flush subnormals.
+    evaluate = _atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
 
     def emit(writer: Writer) -> None:
         accesses = [writer.access(context, address, i * bits // 8) for i in range(count)]
-        function = writer.bind(operation.flushed if flush else operation.evaluate)
+        function = writer.bind(evaluate)
         values = [writer.name() for _ in accesses]
         for i, (value, access) in enumerate(zip(values, accesses, strict=True)):
             arguments = ", ".join(writer.array(source[i], bits) for source in sources)

@@ -1,21 +1,32 @@
 """The seam between threads and a tensor core: what executes the matrix instructions of a kernel."""
 
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters
-from golden.simt.arrays import Addresses, Strides, Words
+from golden.simt.arrays import Access, Addresses, Strides, Warps, Words
+from golden.simt.memory_access import MemoryAccess
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 __all__ = ["FragmentMemory", "MatrixEngine"]
 
 
-class FragmentMemory(Protocol):
-    """The memory of a kernel, as a matrix instruction of some warps sees it: generic addresses."""
+@dataclass(frozen=True)
+class FragmentMemory:
+    """The memory of a block, as a matrix instruction of some warps sees it: generic addresses."""
+
+    block: MemoryAccess
+    warps: Warps
+    index: int
+    """Number of the instruction."""
 
     def of(self, warps: slice) -> "FragmentMemory":
         """The same for some of the warps."""
+        return replace(self, warps=self.warps[warps])
 
     def gather(self, addresses: Addresses, size: int) -> NDArray[Any]:
         """The elements of `size` bytes at addresses, shape (warps, ...).
@@ -25,9 +36,17 @@ class FragmentMemory(Protocol):
         golden.simt.errors.KernelFault
             Where there is no memory.
         """
+        values = self.block.load("generic", self._access(addresses), size, 1)
+        return np.asarray(values).reshape(addresses.shape)
 
     def scatter(self, addresses: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
+        flat = [np.ascontiguousarray(values).reshape(-1)]
+        self.block.store("generic", self._access(addresses), flat, size)
+
+    def _access(self, addresses: Addresses) -> Access:
+        threads = np.repeat(self.warps * LANES, addresses[0].size)
+        return Access(threads, addresses.reshape(-1), self.index)
 
 
 class MatrixEngine(Protocol):

@@ -2,15 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Difference
-from golden.simt.arrays import Access, Addresses, Threads, Values, Warps, Words
-from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.arrays import Access, Threads, Values, Words
+from golden.simt.matrix_engine import FragmentMemory, MatrixEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
@@ -21,33 +20,6 @@ __all__ = ["MatrixOperations"]
 
 _ROW_ALIGNMENT: Final = 16
 """Bytes; rows of smaller fragments are aligned to the fragment."""
-
-
-@dataclass(frozen=True)
-class _Memory:
-    """The memory of a block as a matrix instruction sees it; implements `FragmentMemory`."""
-
-    block: MemoryAccess
-    warps: Warps
-    index: int
-
-    def of(self, warps: slice) -> "_Memory":
-        """The same for some of the warps."""
-        return replace(self, warps=self.warps[warps])
-
-    def gather(self, addresses: Addresses, size: int) -> NDArray[Any]:
-        """The elements of `size` bytes at addresses, shape (warps, ...)."""
-        values = self.block.load("generic", self._access(addresses), size, 1)
-        return np.asarray(values).reshape(addresses.shape)
-
-    def scatter(self, addresses: Addresses, values: NDArray[Any], size: int) -> None:
-        """Store elements of `size` bytes at addresses, both of shape (warps, ...)."""
-        flat = [np.ascontiguousarray(values).reshape(-1)]
-        self.block.store("generic", self._access(addresses), flat, size)
-
-    def _access(self, addresses: Addresses) -> Access:
-        threads = np.repeat(self.warps * LANES, addresses[0].size)
-        return Access(threads, addresses.reshape(-1), self.index)
 
 
 class MatrixOperations(MemoryAccess):
@@ -100,8 +72,8 @@ class MatrixOperations(MemoryAccess):
         """``movmatrix``."""
         return [self.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers]
 
-    def _memory(self, access: Access) -> _Memory:
-        return _Memory(self, access.threads[::LANES] >> 5, access.number)
+    def _memory(self, access: Access) -> FragmentMemory:
+        return FragmentMemory(self, access.threads[::LANES] >> 5, access.number)
 
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:

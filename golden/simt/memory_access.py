@@ -1,4 +1,4 @@
-"""Loads and stores of the threads of a block, in every state space.
+"""Loads, stores and asynchronous copies of the threads of a block, in every state space.
 
 An access of several elements must be aligned to its whole size, as the hardware demands.
 """
@@ -97,6 +97,45 @@ class MemoryAccess:
 
     def note_access(self, piece: Piece, width: int, *, reads: bool = False, writes: bool = False) -> None:
         """Note accesses of `width` bytes, after them; an atomic reads and writes."""
+
+    # Asynchronous copies, from global to shared memory
+
+    def copy_async(self, target: Access, source: Access, size: int, valid: NDArray[np.uint32] | None) -> None:
+        """``cp.async``: copy `size` bytes for each thread, the last ones zeros where `valid` is less.
+
+        Where nothing is valid, the source address is not used. The bytes are moved at once; a checker is told
+        that they are in flight.
+        """
+        if valid is None:
+            values = self.load("global", source, min(size, 8), -(-size // 8))
+            self.store("shared", target, values if size == 16 else [values], min(size, 8))
+            return
+        if int(valid.max(initial=0)) > size:
+            position = int(np.argmax(valid))
+            message = f"a copy of {size} bytes with {int(valid[position])} from its source"
+            self.fault(target.number, target.threads, message, position)
+        for count in np.unique(valid).tolist():
+            where = np.flatnonzero(valid == count)
+            self._copy_part(target.some(where), source.some(where), size, count)
+
+    def _copy_part(self, target: Access, source: Access, size: int, count: int) -> None:
+        words = np.zeros((source.threads.size, size), dtype=np.uint8)
+        unit = min(count & -count, 8)
+        for at in range(0, count, unit or 1):
+            part = source._replace(addresses=source.addresses + np.uint64(at))
+            words[:, at : at + unit] = self.load("global", part, unit, 1).view(np.uint8).reshape(-1, unit)
+        width = min(size, 8)
+        values = [
+            np.ascontiguousarray(words[:, at : at + width]).view(f"u{width}")[:, 0]
+            for at in range(0, size, width)
+        ]
+        self.store("shared", target, values, width)
+
+    def commit_copies(self, threads: Threads) -> None:
+        """``cp.async.commit_group``."""
+
+    def await_copies(self, threads: Threads, remaining: int, everything: bool) -> None:
+        """``cp.async.wait_group`` and ``wait_all``."""
 
     # Where addresses lie
 
