@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from golden.ptx.blocks import Block
 from golden.ptx.liveness import live_registers, mask, members, walk
+from golden.ptx.matrix import WarpStatement
 from golden.ptx.syntax import Register
-from golden.ptx.warp_statement import WarpStatement
 from golden.tables.instruction_set import Use
 
 __all__ = ["Allocation", "allocate"]

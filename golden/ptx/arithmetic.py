@@ -75,7 +75,7 @@ ARITHMETIC: Final = MappingProxyType(
 
 
 class IntegerOperation(NamedTuple):
-    """Implements `golden.ptx.scalar_statements.Operation` on Python's integers."""
+    """As `golden.scalar.Operation`, on Python's integers."""
 
     results: tuple[int, ...]
     operands: tuple[int, ...]

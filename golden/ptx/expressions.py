@@ -11,14 +11,17 @@ import operator
 import re
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
-from golden.ptx.lexer import Kind, Token
+from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.source import PtxError
 from golden.ptx.syntax import Immediate
 from golden.tables.layouts import LANES
+
+if TYPE_CHECKING:
+    from golden.ptx.cursor import Cursor
 
 __all__ = ["expression", "literal"]
 
@@ -90,19 +93,7 @@ class _Value(NamedTuple):
     type: Literal["s64", "u64", "f32", "f64"]
 
 
-class _Cursor(Protocol):
-    """What is needed of `golden.ptx.cursor.Cursor`."""
-
-    @property
-    def next(self) -> Token: ...
-    def advance(self) -> Token: ...
-    def accept(self, text: str) -> bool: ...
-    def expect(self, text: str) -> Token: ...
-    def expect_kind(self, kind: Kind, what: str) -> Token: ...
-    def error(self, token: Token, message: str) -> PtxError: ...
-
-
-def expression(cursor: _Cursor) -> Immediate:
+def expression(cursor: "Cursor") -> Immediate:
     """Take a constant expression, and give its value.
 
     Raises
@@ -115,7 +106,7 @@ def expression(cursor: _Cursor) -> Immediate:
     return Immediate(number, "f32" if type_ == "f32" else "f64" if type_ == "f64" else "integer", location)
 
 
-def literal(cursor: _Cursor) -> _Value:
+def literal(cursor: "Cursor") -> _Value:
     """Take a number.
 
     Raises
@@ -158,7 +149,7 @@ def _integer(number: int, *, unsigned: bool) -> _Value:
 class _Parser:
     """Precedence climbing, the operands evaluated as they are read."""
 
-    def __init__(self, cursor: _Cursor) -> None:
+    def __init__(self, cursor: "Cursor") -> None:
         self._cursor = cursor
         self._depth = 0
 

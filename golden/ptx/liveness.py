@@ -1,15 +1,16 @@
 """Which registers are still needed where, and which instructions nobody needs.
 
-This is the backward data-flow equation of live variables, repeated until nothing changes. Sets of registers
-are integers with a bit for each register.
+This is the backward data-flow equation of live variables. Sets are integers with a bit for each element.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import or_
 
 from golden.ptx.blocks import EXIT, Block
 from golden.ptx.decoding import Step
 
-__all__ = ["live_registers", "members", "needed", "remove_unused", "successors", "walk"]
+__all__ = ["fixed_point", "live_registers", "members", "needed", "remove_unused", "successors", "walk"]
 
 
 def successors(blocks: Sequence[Block], number: int) -> tuple[int, ...]:
@@ -24,39 +25,43 @@ def successors(blocks: Sequence[Block], number: int) -> tuple[int, ...]:
     return targets
 
 
+def fixed_point(
+    inputs: Sequence[Sequence[int]], order: Iterable[int], transfer: Callable[[int, int], int]
+) -> tuple[list[int], list[int]]:
+    """The least solution of data-flow equations: the sets that enter and that leave each block.
+
+    What leaves the blocks `inputs` of a block enters it; `transfer` gives what leaves it, from its number and
+    what enters it. The last blocks of `order` are looked at first; all others have empty sets.
+    """
+    entering, leaving = [0] * len(inputs), [0] * len(inputs)
+    readers: list[list[int]] = [[] for _ in inputs]
+    for number, sources in enumerate(inputs):
+        for source in sources:
+            readers[source].append(number)
+    waiting = dict.fromkeys(order)
+    while waiting:
+        number, _ = waiting.popitem()
+        entering[number] = reduce(or_, (leaving[source] for source in inputs[number]), 0)
+        result = transfer(number, entering[number])
+        if result != leaving[number]:
+            leaving[number] = result
+            waiting.update(dict.fromkeys(readers[number]))
+    return entering, leaving
+
+
 def live_registers(blocks: Sequence[Block], *, removing: bool = True) -> tuple[list[int], list[int]]:
     """The registers that are live before and behind each block.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-    removing : bool
-        Whether instructions that nobody needs count as removed.
+    With `removing`, instructions that nobody needs count as removed.
     """
-    live_in = [0] * len(blocks)
-    after = [0] * len(blocks)
+
+    def before(number: int, behind: int) -> int:
+        *_, (_, live) = walk(blocks[number], behind, removing=removing)
+        return live
+
     following = [successors(blocks, number) for number in range(len(blocks))]
-    preceding: list[list[int]] = [[] for _ in blocks]
-    for number, targets in enumerate(following):
-        for target in targets:
-            preceding[target].append(number)
-    waiting = list(range(len(blocks)))
-    queued = set(waiting)
-    while waiting:
-        number = waiting.pop()
-        queued.discard(number)
-        live = 0
-        for target in following[number]:
-            live |= live_in[target]
-        after[number] = live
-        *_, (_, live) = walk(blocks[number], live, removing=removing)
-        if live != live_in[number]:
-            live_in[number] = live
-            for source in preceding[number]:
-                if source not in queued:
-                    queued.add(source)
-                    waiting.append(source)
-    return live_in, after
+    behind, live_in = fixed_point(following, range(len(blocks)), before)
+    return live_in, behind
 
 
 def walk(block: Block, live: int, *, removing: bool = True) -> Iterator[tuple[Step | None, int]]:

@@ -6,11 +6,10 @@ from golden.ptx.allocation import words
 from golden.ptx.decoding import Step
 from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import by_lane
-from golden.ptx.matrix import MatrixStatement, decode_matrix_statement
+from golden.ptx.matrix import MatrixStatement, WarpStatement, decode_matrix_statement
 from golden.ptx.operands import WarpContext
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
-from golden.ptx.warp_statement import WarpStatement
 from golden.tables.commands import (
     MATRIX_ROWS,
     Command,

@@ -7,6 +7,7 @@ from typing import Final
 from golden.ptx.decoding import Context, constant_bits
 from golden.ptx.evaluation import Evaluation
 from golden.ptx.lane_values import LaneValue, by_lane, difference
+from golden.ptx.matrix import WarpStatement
 from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import (
     Address,
@@ -19,7 +20,6 @@ from golden.ptx.syntax import (
     Symbol,
     Variable,
 )
-from golden.ptx.warp_statement import WarpStatement
 from golden.tables.elements import OPERAND_COUNTS
 from golden.tables.layouts import LANES
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from golden.ptx.matrix import WarpStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
-from golden.ptx.warp_statement import WarpStatement
 from golden.tables.elements import ElementType
 from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction

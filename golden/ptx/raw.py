@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from golden.ptx.allocation import Allocation
+from golden.ptx.matrix import WarpStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Instruction, Register, parts
-from golden.ptx.warp_statement import WarpStatement
 
 __all__ = ["RAW_REGISTERS", "allocate_raw", "raw_registers"]
 

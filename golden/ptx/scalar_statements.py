@@ -1,42 +1,24 @@
 """Statements that compute registers from registers, checked: arithmetic, moves, conversions of addresses."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
+from golden.ptx.arithmetic import IntegerOperation
 from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Instruction, Operand, Pair, Selected, SpecialRegister, Symbol, Vector
 
-__all__ = ["AddressConversion", "Computation", "MoveStatement", "Operation", "check_address_conversion"]
+if TYPE_CHECKING:
+    from golden.scalar import Operation  # needs numpy
+
+__all__ = ["AddressConversion", "Computation", "MoveStatement", "check_address_conversion"]
 __all__ += ["check_computation", "check_move", "scalar_operation"]
-
-
-class Operation(Protocol):
-    """A function of raw bits, as `golden.scalar.Operation` describes it."""
-
-    @property
-    def results(self) -> tuple[int, ...]:
-        """Bits of each result."""
-
-    @property
-    def operands(self) -> tuple[int, ...]:
-        """Bits of each operand."""
-
-    @property
-    def signed(self) -> bool:
-        """Whether a wider destination is filled with the sign."""
-
-    @property
-    def evaluate(self) -> Callable[..., Any]:
-        """From operands to the result, or a tuple of them."""
 
 
 @dataclass(frozen=True)
 class Computation:
     """A statement that is an operation on registers."""
 
-    operation: Operation
     targets: tuple[Operand, ...]
     sources: tuple[Operand, ...]
     """Without the carry flag."""
@@ -45,7 +27,7 @@ class Computation:
     """Whether the carry flag is the last operand, and the last result."""
 
 
-def scalar_operation(context: Context, instruction: Instruction) -> Operation:
+def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
     """The operation of `golden.scalar` that an instruction stands for; loads numpy.
 
     Raises
@@ -70,7 +52,9 @@ def _part(operand: Operand) -> str:
     return f"-{operand.selector}" if operand.negative else operand.selector
 
 
-def check_computation(context: Context, instruction: Instruction, found: Operation) -> Computation:
+def check_computation(
+    context: Context, instruction: Instruction, found: "IntegerOperation | Operation"
+) -> Computation:
     """Refuse operands whose number or width does not fit an operation.
 
     Raises
@@ -100,7 +84,7 @@ def check_computation(context: Context, instruction: Instruction, found: Operati
         context.require_source(operand, bits, wider=wider)
     for operand, bits in zip(targets, found.results, strict=False):
         context.require_destination(operand, bits, wider=wider)
-    return Computation(found, targets, tuple(sources), carries_in, carries_out)
+    return Computation(targets, tuple(sources), carries_in, carries_out)
 
 
 class MoveStatement(NamedTuple):

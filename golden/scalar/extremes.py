@@ -6,8 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted
-from golden.scalar.form import Array, Evaluate, Form
-from golden.scalar.packed import of_one_type
+from golden.scalar.form import Array, Evaluate, Form, of_one_type
 
 __all__ = ["FORMS"]
 

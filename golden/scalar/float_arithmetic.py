@@ -11,8 +11,7 @@ from golden.arithmetic.division import divide, reciprocal, square_root
 from golden.arithmetic.fma import add, fused_multiply_add, multiply, subtract
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.scalar.floats import FLOATS, MODES, clamped
-from golden.scalar.form import Array, Form
-from golden.scalar.packed import of_one_type
+from golden.scalar.form import Array, Form, of_one_type
 
 __all__ = ["FORMS"]
 

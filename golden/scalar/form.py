@@ -8,7 +8,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Evaluate", "Form", "Operation", "UnsupportedInstruction", "dtype", "raw_dtype", "width"]
+__all__ = [
+    "Array",
+    "Evaluate",
+    "Form",
+    "Operation",
+    "UnsupportedInstruction",
+    "dtype",
+    "of_one_type",
+    "raw_dtype",
+    "width",
+]
 
 Array = NDArray[Any]
 """Raw bits of one operand, one element for each thread."""
@@ -134,3 +144,23 @@ def raw_dtype(type_: str) -> np.dtype[Any]:
 def dtype(type_: str) -> np.dtype[Any]:
     """The dtype of the numbers of an integer or bit type: signed for ``s32``, else unsigned."""
     return np.dtype(f"{'i' if type_[0] == 's' else 'u'}{width(type_) // 8}")
+
+
+def _by_halves(evaluate: Evaluate) -> Evaluate:
+    """A function of 32-bit operands that applies one of 16-bit operands to the halves."""
+
+    def both(*operands: Array) -> Array:
+        halves = (np.ascontiguousarray(operand)[..., None].view(np.uint16) for operand in operands)
+        result: Array = np.ascontiguousarray(evaluate(*halves)).view(np.uint32)[..., 0]
+        return result
+
+    return both
+
+
+def of_one_type(evaluate: Evaluate, sources: int, type_: str) -> Any:
+    """What `Form.build` returns where operands and result have one type.
+
+    Of packed halves, two in a register, `evaluate` works on the elements.
+    """
+    bits = width(type_)
+    return (bits,), (bits,) * sources, _by_halves(evaluate) if type_.endswith("x2") else evaluate

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.form import Array, Evaluate, Form, dtype, width
-from golden.scalar.packed import of_one_type
+from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, width
 
 __all__ = ["FORMS", "high_product"]
 

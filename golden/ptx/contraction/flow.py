@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move, literal, scaled_mma
-from golden.ptx.liveness import members
+from golden.ptx.liveness import fixed_point, members
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register, parts
 
 __all__ = ["Code", "Flow", "Statement", "Value", "addends"]
@@ -162,23 +162,16 @@ class Flow:
                     of_register[register] = of_register.get(register, 0) | 1 << number[place, register]
         order = [place for place, _ in number]
         ends = {block: self._ends(block, number, of_register) for block in reached}
-        before, after = dict.fromkeys(reached, 0), {block: ends[block][0] for block in reached}
-        preceding: dict[int, list[int]] = {block: [] for block in reached}
+        preceding: list[list[int]] = [[] for _ in self.code.blocks]
         for block in reached:
             for target in self.code.successors[block]:
                 preceding[target].append(block)
-        waiting = list(reversed(reached))
-        while waiting:
-            block = waiting.pop()
-            incoming = 0
-            for source in preceding[block]:
-                incoming |= after[source]
-            before[block] = incoming
+
+        def after(block: int, incoming: int) -> int:
             made, kept = ends[block]
-            outgoing = made | incoming & kept
-            if outgoing != after[block]:
-                after[block] = outgoing
-                waiting.extend(self.code.successors[block])
+            return made | incoming & kept
+
+        before, _ = fixed_point(preceding, reversed(reached), after)
         for block in reached:
             self._read(block, before[block], number, of_register, order)
 
