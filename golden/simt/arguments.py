@@ -28,21 +28,9 @@ _KINDS_WITH_BYTES: Final = "biufcV"
 
 
 class BoundArguments:
-    """The parameters of one launch.
+    """The parameters of one launch: `data` is the bytes of all of them.
 
-    Parameters
-    ----------
-    memory : DeviceMemory
-        Where arrays are placed.
-    size : int
-        Bytes of all parameters.
-
-    Attributes
-    ----------
-    data : bytearray
-        The bytes of all parameters.
-    placed : list of (ndarray, Allocation, ndarray of uint8)
-        The arrays in device memory, each with its memory and what that held at first.
+    `placed` are the arrays in device memory, each with its memory and what that held at first.
     """
 
     def __init__(self, memory: DeviceMemory, size: int) -> None:
@@ -65,13 +53,7 @@ class BoundArguments:
         return allocation.address
 
     def collect(self) -> None:
-        """Copy the arrays back, each if it has changed.
-
-        Raises
-        ------
-        LaunchError
-            For a change of a read-only array.
-        """
+        """Copy the arrays back, each if it has changed; LaunchError for a change of a read-only one."""
         for array, allocation, before in self.placed:
             if np.array_equal(allocation.bytes, before):
                 continue

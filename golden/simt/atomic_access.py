@@ -18,16 +18,9 @@ class AtomicAccess(MemoryAccess):
     """What ``atom`` and ``red`` do: operations go from old bits of cells and sources to new bits."""
 
     def atomic(self, space: str, access: Access, operation: Any, sources: Values, size: int) -> NDArray[Any]:
-        """Do an atomic on global or shared memory, thread after thread; the old values.
+        """Do an atomic on cells of `size` bytes, thread after thread; the old values.
 
-        Parameters
-        ----------
-        space : {"global", "shared", "generic"}
-        access : Access
-        operation : callable
-        sources : sequence of ndarray
-        size : int
-            Bytes of a cell.
+        `space` is ``"global"``, ``"shared"`` or ``"generic"``.
         """
         if space == "generic" and access.threads.size and int(access.addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):

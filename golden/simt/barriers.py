@@ -34,12 +34,7 @@ class _Barrier:
 
 
 class Barriers:
-    """Sixteen named barriers, and one of its own for each warp.
-
-    Parameters
-    ----------
-    block : golden.simt.block.BlockRun
-    """
+    """Sixteen named barriers, and one of its own for each warp, of a `golden.simt.block.BlockRun`."""
 
     def __init__(self, block: Any) -> None:
         self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it

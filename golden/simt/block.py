@@ -43,16 +43,7 @@ _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
 class BlockRun(AtomicAccess, MbarrierAccess, MatrixOperations):
-    """A block of a grid.
-
-    Parameters
-    ----------
-    kernel : golden.simt.kernel.CompiledKernel
-    launch : golden.simt.grid.LaunchState
-    index : (int, int, int)
-        Of the block in the grid.
-    geometry : Geometry
-    """
+    """A block of a grid, of a `golden.simt.compiled.CompiledKernel` and a `golden.simt.grid.LaunchState`."""
 
     def __init__(self, kernel: Any, launch: Any, geometry: Geometry) -> None:
         x, y, z = geometry.block
@@ -87,12 +78,7 @@ class BlockRun(AtomicAccess, MbarrierAccess, MatrixOperations):
     # What runs next
 
     def run(self) -> Literal["done", "waiting", "paused"]:
-        """Run until all threads have ended, wait for another block, or have had their turn.
-
-        Raises
-        ------
-        KernelFault
-        """
+        """Run until all threads have ended, wait for another block, or have had their turn; KernelFault."""
         groups, codes, blocks = self._groups, self.kernel.codes, self.kernel.blocks
         pause = self.steps + _TURN
         with np.errstate(all="ignore"):

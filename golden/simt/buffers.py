@@ -87,13 +87,7 @@ class DeviceBuffer:
         self._allocation = None
 
     def require(self) -> int:
-        """The address, for a launch.
-
-        Raises
-        ------
-        LaunchError
-            If the buffer has been freed.
-        """
+        """The address, for a launch; LaunchError if the buffer has been freed."""
         return self.allocation.address
 
     @property

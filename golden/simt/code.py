@@ -30,18 +30,9 @@ _GLOBALS: Final[Mapping[str, Any]] = {
 def compile_block(
     block: Block, number: int, *, everyone: bool, slots: Mapping[str, int], widths: Sequence[int]
 ) -> BlockCode:
-    """Compile a block.
+    """Compile a block; `number` names its code in a traceback.
 
-    Parameters
-    ----------
-    block : Block
-    number : int
-        For the name of the code in a traceback.
-    everyone : bool
-        Whether all threads of the block take part: registers are then used and replaced as a whole.
-    slots : mapping of str to int
-    widths : sequence of int
-        Of the registers.
+    With `everyone`, all threads of the block take part: registers are used and replaced as a whole.
     """
     writer = Writer(slots, widths)
     for step in block.steps:

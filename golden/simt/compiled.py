@@ -39,20 +39,11 @@ def _decode(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 class CompiledKernel:
-    """An entry, decoded.
+    """An entry, decoded; PtxError for what is malformed or not supported.
 
-    Parameters
-    ----------
-    source : Source
-    version : (int, int)
-        PTX ISA version.
-    entry : Function
-    flat : Body
-        Its body without calls.
-    variables : mapping of str to (Variable, int or None)
-        The variables of the module, those in global memory and constants with their addresses.
-    contract : bool
-        Whether multiplications and additions are joined as the assembler does.
+    `flat` is its body without calls. `variables` are the variables of the module, those in global memory and
+    constants with their addresses. With `contract`, multiplications and additions are joined as the assembler
+    does.
 
     Attributes
     ----------
@@ -76,10 +67,6 @@ class CompiledKernel:
         Whether it uses a predefined register that changes with time.
     unused_loads : tuple of SourceLine
         Loads that were removed because nobody uses their results.
-
-    Raises
-    ------
-    PtxError
     """
 
     def __init__(
@@ -160,15 +147,8 @@ class CompiledKernel:
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
         """Refuse the kernel where something cannot execute its matrix instructions.
 
-        Parameters
-        ----------
-        missing : callable
-            Why an instruction cannot be executed, as `golden.simt.matrix_engine.MatrixEngine.missing`.
-
-        Raises
-        ------
-        LaunchError
-            For the first such instruction, with its line.
+        `missing` says why, as `golden.simt.matrix_engine.MatrixEngine.missing`. LaunchError for the first
+        such instruction, with its line.
         """
         for index, instruction in self.matrix:
             problem = missing(instruction)

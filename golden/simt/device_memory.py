@@ -32,27 +32,7 @@ TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
 class Allocation:
-    """The bytes of one buffer, or of a memory that a block has for itself.
-
-    Parameters
-    ----------
-    address : int
-        Of the first byte, in its state space.
-    nbytes : int
-    name : str
-        For messages.
-
-    Attributes
-    ----------
-    data : ndarray of uint8
-        The bytes, padded at the end.
-    views : dict of int to ndarray
-        The same memory as elements of 1, 2, 4 and 8 bytes.
-    written : ndarray of bool or None
-        Which bytes have ever been written; None where all of them count as written.
-    constant : bool
-        Whether kernels may only load from it.
-    """
+    """The bytes of one buffer, or of a memory that a block has for itself; `name` is for messages."""
 
     def __init__(self, address: int, nbytes: int, name: str) -> None:
         self.address = address
@@ -60,9 +40,13 @@ class Allocation:
         self.end = address + nbytes
         self.name = name
         self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // _PADDING) * _PADDING + _PADDING, dtype=np.uint8)
+        """The bytes, padded at the end."""
         self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
+        """The same memory as elements of 1, 2, 4 and 8 bytes."""
         self.written: NDArray[np.bool_] | None = None
+        """Which bytes have ever been written; None where all of them count as written."""
         self.constant = False
+        """Whether kernels may only load from it."""
 
     @property
     def bytes(self) -> NDArray[np.uint8]:
@@ -85,15 +69,7 @@ class DeviceMemory:
         self._is_changing = False
 
     def allocate(self, nbytes: int, name: str = "", *, address: int | None = None) -> Allocation:
-        """Make a buffer of zeros.
-
-        Parameters
-        ----------
-        nbytes : int
-        name : str
-            For messages.
-        address : int or None
-            Where it is to lie, if there is room.
+        """Make a buffer of zeros, at `address` if there is room; `name` is for messages.
 
         Raises
         ------

@@ -140,18 +140,9 @@ class _Waiting:
 def run_grid(
     kernel: CompiledKernel, launch: LaunchState, on_block: Callable[[int, int], None] | None = None
 ) -> LaunchResult:
-    """Run all blocks of a grid.
+    """Run all blocks of a grid; KernelFault for what a kernel does wrong.
 
-    Parameters
-    ----------
-    kernel : CompiledKernel
-    launch : LaunchState
-    on_block : callable or None
-        Called after each block with the number of those that have ended, and of all.
-
-    Raises
-    ------
-    KernelFault
+    `on_block` is called after each block with the number of those that have ended, and of all.
     """
     total = int(np.prod(launch.grid, dtype=np.int64))
     done = 0

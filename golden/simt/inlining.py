@@ -39,15 +39,7 @@ _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
 def flatten(
     source: Source, entry: Function, functions: Mapping[str, Function], body_of: Callable[[Function], Body]
 ) -> Body:
-    """The body of an entry with all calls replaced by what they call.
-
-    Parameters
-    ----------
-    source : Source
-    entry : Function
-    functions : mapping of str to Function
-    body_of : callable
-        The parsed body of a function.
+    """The body of an entry with all calls replaced by what they call; `body_of` parses a body.
 
     Raises
     ------

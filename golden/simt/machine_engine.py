@@ -274,15 +274,7 @@ def missing_on_core(
 ) -> str | None:
     """Why a core cannot execute an instruction; None if it can.
 
-    Parameters
-    ----------
-    instruction : Instruction
-    profile : Profile
-        Of the core.
-    formats : iterable of str or None
-        As for `MachineEngine`.
-    name : str
-        Of the core, for the message.
+    `formats` are as for `MachineEngine`; `name` is for the message.
     """
     if isinstance(instruction, MmaInstruction):
         if instruction.family not in CORE_FAMILIES:

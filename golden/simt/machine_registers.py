@@ -30,10 +30,7 @@ def scratch_address(memory: Storage) -> int:
 class _Carrier:
     """Registers moved as if they held an accumulator of 16 x 16, which is any bits at all.
 
-    Parameters
-    ----------
-    element : {"f32", "s32", "f16"}
-        Of 32 bits for eight registers, of 16 bits for four.
+    Elements of 32 bits take eight registers, of 16 bits four.
     """
 
     def __init__(self, element: Accumulator) -> None:
@@ -75,15 +72,8 @@ class MachineRegisters:
 
     A fragment goes through global memory, as an accumulator that the machine loads or stores: about 80 cycles
     for eight registers, of which the host port would take 256 words. A fragment of one or two registers takes
-    the place of four. What fills no such accumulator goes through the host port.
-
-    Parameters
-    ----------
-    machine : Machine
-    formats : frozenset of str or None
-        Multiplicand formats it has; None for all.
-    warp : int
-        Whose registers.
+    the place of four. What fills no such accumulator goes through the host port. `formats` are the
+    multiplicand formats of the machine; None for all.
     """
 
     def __init__(self, machine: Machine, formats: frozenset[str] | None, warp: int = 0) -> None:

@@ -63,18 +63,12 @@ def pending_count(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
 
 
 class MbarrierAccess(MemoryAccess):
-    """The barriers in the shared memory of a block.
-
-    Attributes
-    ----------
-    mbarriers : dict of int to _State
-        By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``.
-    awaited : set of int
-        The barriers of which the last wait found the phase incomplete.
-    """
+    """The barriers in the shared memory of a block."""
 
     mbarriers: dict[int, _State]
+    """By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``."""
     awaited: set[int]
+    """The barriers of which the last wait found the phase incomplete."""
 
     def init_mbarrier(self, access: Access, counts: NDArray[np.uint32]) -> None:
         """``mbarrier.init``."""
@@ -101,15 +95,10 @@ class MbarrierAccess(MemoryAccess):
     ) -> NDArray[np.uint64]:
         """Arrivals, each after its transactions; the state of the barrier before each of them.
 
-        Parameters
-        ----------
-        access : Access
-        counts, transactions : ndarray of uint32 or None
-            Arrivals, and transactions to expect, of each thread; None for one and for none.
-        mode : {"arrive", "arrive_drop", "expect_tx", "complete_tx"}
-            The last two arrive with nothing; ``complete_tx`` completes its transactions.
-        completes : bool
-            Whether a phase may become complete.
+        `counts` are the arrivals of each thread, `transactions` those to expect; None for one and for none.
+        The modes are ``"arrive"``, ``"arrive_drop"``, ``"expect_tx"`` and ``"complete_tx"``: the last two
+        arrive with nothing, and the last one completes its transactions. `completes` is whether a phase may
+        become complete.
         """
         threads = access.threads
         if counts is not None:

@@ -35,16 +35,10 @@ class Piece(NamedTuple):
 
 
 class MemoryAccess:
-    """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses.
-
-    Attributes
-    ----------
-    kernel : golden.simt.compiled.CompiledKernel
-    launch : golden.simt.grid.LaunchState
-        Its `changed` counts the stores, and the atomics that changed something.
-    """
+    """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses."""
 
     kernel: Any
+    """A `golden.simt.compiled.CompiledKernel`."""
     geometry: Geometry
     device: DeviceMemory
     shared: Allocation
@@ -52,19 +46,16 @@ class MemoryAccess:
     local_bytes: int
     parameters: Allocation
     launch: Any
+    """A `golden.simt.grid.LaunchState`; it counts the stores, and the atomics that changed something."""
     total: int
     _recent: Allocation | None
 
     def load(self, space: str, access: Access, size: int, count: int) -> Any:
         """Load `count` elements of `size` bytes for each thread; an array, or a list of `count` arrays.
 
-        Parameters
-        ----------
-        space : {"global", "shared", "local", "param", "generic"}
-            Constants are in global memory. Parameters of the entry have a memory of their own, parameters of
-            calls are in local memory.
-        access : Access
-        size, count : int
+        `space` is ``"global"``, ``"shared"``, ``"local"``, ``"param"`` or ``"generic"``. Constants are in
+        global memory. Parameters of the entry have a memory of their own, parameters of calls are in local
+        memory.
         """
         results = [np.zeros(access.threads.size, dtype=TYPES[size]) for _ in range(count)]
         for piece in self._pieces(space, access, size * count):

@@ -79,20 +79,10 @@ def run_parallel(
     jobs: int,
     on_block: Callable[[int, int], None] | None = None,
 ) -> LaunchResult:
-    """Run all blocks of a grid in up to `jobs` processes.
+    """Run all blocks of a grid in up to `jobs` processes; KernelFault for what a kernel does wrong.
 
-    Parameters
-    ----------
-    kernel : CompiledKernel
-    launch : LaunchState
-    jobs : int
-        Where it is 1, where accesses are checked, and where the system cannot fork: one process.
-    on_block : callable or None
-        As for `golden.simt.grid.run_grid`; begins again if the grid has to run again.
-
-    Raises
-    ------
-    KernelFault
+    One process does it where accesses are checked, and where the system cannot fork. `on_block` is as for
+    `golden.simt.grid.run_grid`, and begins again if the grid has to run again.
     """
     total = int(np.prod(launch.grid, dtype=np.int64))
     ranges = _ranges(total, jobs)

@@ -21,23 +21,14 @@ class SpinDetector:
     store or an atomic that changed something, is repeated for ever unless another thread stores something, or
     until a time if it looks at a clock. The state is compared in two successive rounds, after 16 rounds, 32,
     64, ..., and at once in a loop that has been found to spin before.
-
-    Parameters
-    ----------
-    block : golden.simt.block.BlockRun
-
-    Attributes
-    ----------
-    parked : dict of int to ndarray
-        The threads that wait, by the block of code where they go on.
-    timed : bool
-        Whether any of them may wait for a time.
     """
 
     def __init__(self, block: Any) -> None:
         self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
         self.parked: dict[int, Threads] = {}
+        """The threads that wait, by the block of code where they go on."""
         self.timed = False
+        """Whether any of them may wait for a time."""
         self._seen_changes = 0
         self._known: set[int] = set()
         self._rounds: dict[int, tuple[int, int, int, list[NDArray[Any]] | None]] = {}

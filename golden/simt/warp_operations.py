@@ -49,19 +49,9 @@ def shuffle(
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """``shfl``: values of other lanes, and whether the source lane was in range.
 
-    Parameters
-    ----------
-    mode : {"up", "down", "bfly", "idx"}
-    threads : ndarray of int64
-        The threads that take part, ascending.
-    total : int
-        Threads of the block.
-    a, b, c : ndarray of uint32
-        Value, lane or distance, and clamp with segment mask, of each of them.
-
-    Notes
-    -----
-    A lane that reads one that takes no part gets its own value; PTX leaves it open.
+    The `threads` that take part, ascending, are some of the `total` of the block; `a`, `b` and `c` are value,
+    lane or distance, and clamp with segment mask, of each of them. A lane that reads one that takes no part
+    gets its own value; PTX leaves it open.
     """
     lane = threads & 31
     distance = b.astype(np.int64) & 31
