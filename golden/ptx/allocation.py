@@ -146,16 +146,9 @@ def allocate(
 ) -> Allocation:
     """Place all registers that hold parts of fragments.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-        The statements of an entry, which say how long each register is wanted.
-    slots : mapping of str to int
-        The numbers of the registers, by key.
-    matrix : mapping of int to WarpStatement
-        The entry's matrix statements by number.
-    fragments : mapping of str to Register
-        The registers to place, by key: at least all that stand in a vector.
+    The `blocks` of an entry say how long each register is wanted. `slots` are the numbers of the registers,
+    by key; `matrix` the matrix statements by number; `fragments` the registers to place, by key: at least all
+    that stand in a vector.
     """
     groups = _Groups()
     vectors = {

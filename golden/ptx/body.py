@@ -31,14 +31,7 @@ _INITIALISED: Final = (".global", ".const")
 
 
 def parse_body(module: Module, function: Function) -> Body:
-    """Parse the body of a function.
-
-    Parameters
-    ----------
-    module : Module
-        Its variables and functions may be named.
-    function : Function
-        One with a body.
+    """Parse the body of a function that has one; the variables and functions of the module may be named.
 
     Raises
     ------

@@ -12,19 +12,9 @@ __all__ = ["Cursor"]
 
 
 class Cursor:
-    """The tokens of one source, read from front to back with one token in sight.
+    """The tokens of one source, read from front to back with one token in sight: `next`.
 
-    Parameters
-    ----------
-    source : Source
-    stream : iterable of Token or None
-        The tokens to read, with an ``end`` token last; None for all of the source.
-
-    Attributes
-    ----------
-    source : Source
-    next : Token
-        The token in sight.
+    Without a stream, whose last token is an ``end``, these are all tokens of the source.
     """
 
     def __init__(self, source: Source, stream: Iterable[Token] | None = None) -> None:

@@ -39,15 +39,8 @@ def declare(
 ) -> list[Variable]:
     """Take a declaration from after its state space up to and with the semicolon.
 
-    Parameters
-    ----------
-    cursor : Cursor
-    space : str
-        State space with its dot.
-    external : bool
-        Whether ``.extern`` stands before it.
-    block : int or None
-        Number of the pair of braces it stands in, which makes the keys unique; None outside of functions.
+    The `space` has its dot; `external` is whether ``.extern`` stands before it. The number `block` of the
+    braces that it stands in makes the keys unique; it is None outside of functions.
 
     Raises
     ------
@@ -72,17 +65,9 @@ def declare(
 
 
 def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...]:
-    """Take the parameters of a function from its opening to its closing parenthesis.
+    """Take the parameters of a function from its opening to its closing parenthesis; PtxError if malformed.
 
-    Parameters
-    ----------
-    cursor : Cursor
-    registers : bool
-        Whether they may be in registers; parameters of an entry may not.
-
-    Raises
-    ------
-    PtxError
+    Those of an entry may not be in `registers`.
     """
     cursor.expect("(")
     found: dict[str, Variable] = {}

@@ -69,13 +69,9 @@ class Context:
     """Bits of each."""
 
     def decode(self, instruction: Instruction, index: int) -> Step:
-        """Decode an instruction that ends no block; the guard of one that lanes execute together is left out.
+        """Decode an instruction that ends no block, by its number in the kernel.
 
-        Parameters
-        ----------
-        instruction : Instruction
-        index : int
-            Its number in the kernel.
+        The guard of one that lanes execute together is left out.
         """
         step = self.decoder(self, instruction, index)
         if instruction.guard is None or step.mask is not None:
@@ -123,18 +119,9 @@ class Context:
         emit: Callable[[Any], Any],
         **kind: Any,
     ) -> Step:
-        """A decoded instruction.
+        """A decoded instruction, by its number in the kernel.
 
-        Parameters
-        ----------
-        instruction : Instruction
-        index : int
-            Its number in the kernel.
-        sources, targets : iterable of Operand
-            Whose registers it reads and writes.
-        emit : callable
-        **kind
-            Further fields of `Step`.
+        It reads and writes the registers of `sources` and of `targets`; `kind` are further fields of `Step`.
         """
         reads, writes = self.registers(sources), self.registers(targets)
         return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
@@ -158,15 +145,7 @@ class Context:
             raise self.error(instruction.location, f"{instruction.name} takes {told}")
 
     def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
-        """Refuse an operand that cannot be a source of this width.
-
-        Parameters
-        ----------
-        operand : Operand
-        bits : int
-        wider : bool
-            Whether a register may be wider than that.
-        """
+        """Refuse an operand that cannot be a source of this width; with `wider`, a register may be wider."""
         if isinstance(operand, Negated) and bits == 1:
             operand = operand.register
         if isinstance(operand, Register):
@@ -246,21 +225,10 @@ def split_qualifiers(
     groups: Mapping[str, Iterable[str]],
     ignored: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Sort the qualifiers of an instruction by what they say.
+    """Sort the qualifiers of an instruction by what they say: the one given of each group, if any is.
 
-    Parameters
-    ----------
-    context : Context
-    instruction : Instruction
-    groups : mapping of str to iterable of str
-        What each group of qualifiers may be; at most one of each group may be given.
-    ignored : iterable of str
-        Qualifiers without effect on values; cache hints need not be listed.
-
-    Returns
-    -------
-    dict of str to str
-        The qualifier given of each group, where there is one.
+    Of each of the `groups`, at most one qualifier may be given. The `ignored` ones have no effect on values;
+    cache hints need not be listed.
     """
     found: dict[str, str] = {}
     without = frozenset(ignored)

@@ -88,13 +88,7 @@ Action = Callable[[Evaluation], None]
 def run(evaluation: Evaluation, blocks: Sequence[Block], limit: int) -> Iterator[tuple[Work, SourceLine]]:
     """Evaluate blocks from the first one on, and yield their commands as they come.
 
-    Parameters
-    ----------
-    evaluation : Evaluation
-    blocks : sequence of Block
-        Their steps are to be given the evaluation.
-    limit : int
-        Statements after which it is stopped.
+    Their steps are to be given the evaluation.
 
     Raises
     ------

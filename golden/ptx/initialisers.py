@@ -17,16 +17,8 @@ def initialised(cursor: Cursor, variable: Variable, extents: Extents, length: in
     """A variable with the values that follow its equals sign.
 
     Every dimension is a list in braces. What a list does not give is zero; the outermost list of an open
-    array gives its length.
-
-    Parameters
-    ----------
-    cursor : Cursor
-    variable : Variable
-    extents : tuple of int or None
-        Its dimensions; the first one may be open.
-    length : int
-        Elements of a vector, which are one more list.
+    array gives its length. The first of the dimensions `extents` may be open; the `length` elements of a
+    vector are one more list.
 
     Raises
     ------

@@ -12,14 +12,7 @@ LaneValue = int | tuple[int, ...]
 
 
 def by_lane(function: Callable[..., int], *operands: LaneValue) -> LaneValue:
-    """Compute lane by lane; once where no operand differs between lanes.
-
-    Parameters
-    ----------
-    function : callable
-        From a number of each operand to a number.
-    *operands : int or tuple of int
-    """
+    """Compute lane by lane; once where no operand differs between lanes."""
     if all(isinstance(operand, int) for operand in operands):
         return function(*operands)
     columns = (operand if isinstance(operand, tuple) else (operand,) * LANES for operand in operands)
@@ -29,12 +22,7 @@ def by_lane(function: Callable[..., int], *operands: LaneValue) -> LaneValue:
 def by_array(function: Callable[..., Any], widths: Sequence[int], *operands: LaneValue) -> list[LaneValue]:
     """The results of a function of arrays, such as `golden.scalar.Operation.evaluate`; loads numpy.
 
-    Parameters
-    ----------
-    function : callable
-    widths : sequence of int
-        Bits of each operand; 1 for a predicate.
-    *operands : int or tuple of int
+    `widths` are the bits of each operand; 1 for a predicate.
     """
     import numpy as np  # noqa: PLC0415  integers alone need none
 

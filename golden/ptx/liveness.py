@@ -67,19 +67,7 @@ def live_registers(blocks: Sequence[Block], *, removing: bool = True) -> tuple[l
 def walk(block: Block, live: int, *, removing: bool = True) -> Iterator[tuple[Step | None, int]]:
     """The instructions of a block that are needed, last one first, each with what is live before it.
 
-    Parameters
-    ----------
-    block : Block
-    live : int
-        What is live behind the block.
-    removing : bool
-        As for `live_registers`.
-
-    Yields
-    ------
-    Step or None
-        None for the terminator, which comes first, also where there is none.
-    int
+    `live` is what is live behind the block. The terminator comes first, as None, also where there is none.
     """
     terminator = block.terminator
     if terminator is not None:
@@ -103,15 +91,7 @@ def needed(block: Block, live: int) -> list[Step]:
 def remove_unused(blocks: Sequence[Block]) -> list[Step]:
     """Remove the instructions whose results nobody uses, and note what is live between blocks.
 
-    Parameters
-    ----------
-    blocks : sequence of Block
-        Changed in place.
-
-    Returns
-    -------
-    list of Step
-        The loads that were removed, in order.
+    The blocks are changed in place; returned are the loads that were removed, in order.
     """
     removed: list[Step] = []
     for block, before, behind in zip(blocks, *live_registers(blocks), strict=True):

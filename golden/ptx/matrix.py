@@ -88,14 +88,7 @@ class WarpStatement(MatrixStatement):
 def decode_matrix_statement(
     context: Context, statement: Instruction, *, raw: bool = False
 ) -> MatrixStatement:
-    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a raw entry.
-
-    Parameters
-    ----------
-    context : Context
-    statement : Instruction
-    raw : bool
-        Whether the entry names machine registers; see `golden.ptx.raw`.
+    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a raw entry (`golden.ptx.raw`).
 
     Raises
     ------

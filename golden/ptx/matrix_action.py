@@ -29,15 +29,9 @@ __all__ = ["decode_matrix"]
 
 
 def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
-    """Decode a matrix statement.
+    """Decode a matrix statement, by its number in the entry.
 
-    Parameters
-    ----------
-    context : WarpContext
-        It takes note of the statement, and of the registers that the statement has for itself.
-    instruction : Instruction
-    index : int
-        The statement's number in the entry.
+    The context takes note of the statement, and of the registers that the statement has for itself.
 
     Raises
     ------

@@ -98,12 +98,7 @@ class LoadStatement(NamedTuple):
 
 
 def check_load(context: Context, instruction: Instruction) -> LoadStatement:
-    """Check an ``ld``.
-
-    Raises
-    ------
-    PtxError
-    """
+    """Check an ``ld``; PtxError for one that is not legal."""
     found = access_qualifiers(context, instruction)
     operands = without_hint(context, instruction, 2)
     type_, targets = accessed_values(context, instruction, operands[0], found)

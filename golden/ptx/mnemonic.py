@@ -200,24 +200,7 @@ def _check_version(instruction: MmaInstruction, version: tuple[int, int]) -> Non
 def parse_qualifiers(
     parts: Sequence[str], *, ptx_version: tuple[int, int] | None = None, warp_tile: bool = False
 ) -> Instruction:
-    """Parse mnemonic and qualifiers that are already split at their dots.
-
-    Parameters
-    ----------
-    parts : sequence of str
-        For example ``["wmma", "mma", "sync", ...]``.
-    ptx_version, warp_tile
-        As for `parse_instruction`.
-
-    Returns
-    -------
-    LoadInstruction, StoreInstruction or MmaInstruction
-
-    Raises
-    ------
-    IllegalInstruction
-        As for `parse_instruction`.
-    """
+    """As `parse_instruction`, of mnemonic and qualifiers that are already split at their dots."""
     mnemonics = ("wmma", "mma", "wgmma")
     qualifiers = Qualifiers(parts)
     if not parts or parts[0] not in mnemonics:
@@ -285,10 +268,7 @@ def parse_instruction(
 def parse_move(parts: Sequence[str]) -> MoveInstruction:
     """Parse mnemonic and qualifiers of a matrix move, already split at their dots.
 
-    Parameters
-    ----------
-    parts : sequence of str
-        The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out.
+    The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out.
 
     Raises
     ------

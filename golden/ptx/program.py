@@ -102,12 +102,7 @@ class Entry:
         self.registers = self._allocation.registers
 
     def require(self, arguments: Mapping[str, int | float], *, registers: int = 64) -> None:
-        """Refuse what `commands` would refuse at once, but for a shared memory that is too small.
-
-        Raises
-        ------
-        PtxError
-        """
+        """Refuse with a PtxError what `commands` would at once, but for a shared memory that is too small."""
         self._pack(arguments)
         self._addresses(arguments)
         if self.registers > registers:

@@ -31,16 +31,8 @@ _VOCABULARY: Final = _ONCE | {"load", "store", "mma", *LAYOUTS, *FORMATS}
 class MalformedInstruction(IllegalInstruction):
     """Qualifiers that are unknown, missing, doubled or out of order, whatever their combination.
 
-    Parameters
-    ----------
-    reason : str
-        What is wrong, for the message.
-    qualifier : str
-        The qualifier at fault, as written; empty where one is missing.
-    allowed : iterable of str
-        What may stand there instead.
-    context : str
-        The instruction up to that place.
+    The qualifier at fault is empty where one is missing; `allowed` is what may stand there instead, and
+    `context` the instruction up to that place.
     """
 
     def __init__(self, reason: str, qualifier: str, allowed: Iterable[str], context: str) -> None:

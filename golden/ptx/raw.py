@@ -35,16 +35,7 @@ def raw_registers(statements: Sequence[Instruction]) -> dict[str, Register]:
 def allocate_raw(
     source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
-    """Give each register the place that its name says.
-
-    Parameters
-    ----------
-    source : Source
-        For messages.
-    matrix : mapping of int to WarpStatement
-        The entry's matrix statements by statement index.
-    fragments : mapping of str to Register
-        What `raw_registers` found.
+    """Give each register that `raw_registers` found the place that its name says.
 
     Raises
     ------

@@ -28,13 +28,7 @@ class Computation:
 
 
 def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
-    """The operation of `golden.scalar` that an instruction stands for; loads numpy.
-
-    Raises
-    ------
-    PtxError
-        For an instruction that it does not know.
-    """
+    """The operation of `golden.scalar` for an instruction, which loads numpy; PtxError if there is none."""
     from golden.scalar import UnsupportedInstruction, operation  # noqa: PLC0415  needs numpy
 
     parts = tuple(_part(operand) for operand in instruction.operands)
@@ -55,12 +49,7 @@ def _part(operand: Operand) -> str:
 def check_computation(
     context: Context, instruction: Instruction, found: "IntegerOperation | Operation"
 ) -> Computation:
-    """Refuse operands whose number or width does not fit an operation.
-
-    Raises
-    ------
-    PtxError
-    """
+    """Refuse with a PtxError operands whose number or width does not fit an operation."""
     if not instruction.operands:
         raise context.error(instruction.location, f"{instruction.name} takes operands")
     first, *sources = (
@@ -103,12 +92,7 @@ class MoveStatement(NamedTuple):
 
 
 def check_move(context: Context, instruction: Instruction) -> MoveStatement:
-    """Check a ``mov``.
-
-    Raises
-    ------
-    PtxError
-    """
+    """Check a ``mov``; PtxError for one that is not legal."""
     context.require_count(instruction, 2)
     target, source = instruction.operands
     found = split_qualifiers(context, instruction, {"type": tuple(TYPES)})
@@ -158,12 +142,7 @@ class AddressConversion(NamedTuple):
 
 
 def check_address_conversion(context: Context, instruction: Instruction) -> AddressConversion:
-    """Check a ``cvta``.
-
-    Raises
-    ------
-    PtxError
-    """
+    """Check a ``cvta``; PtxError for one that is not legal."""
     context.require_count(instruction, 2)
     groups = {
         "to": ("to",),

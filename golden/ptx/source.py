@@ -45,20 +45,7 @@ class Location(NamedTuple):
 
 
 def source_text(data: bytes, file: str) -> str:
-    """The text of a file.
-
-    Parameters
-    ----------
-    data : bytes
-        Of the whole file, in UTF-8.
-    file : str
-        Its name, for messages.
-
-    Raises
-    ------
-    PtxError
-        For bytes that are no UTF-8.
-    """
+    """The text of a file from its bytes; PtxError for bytes that are no UTF-8."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -93,14 +80,9 @@ class SourceLine:
 
 
 class Source:
-    """The text of one PTX file.
+    """The text of one PTX file, whose name is for messages.
 
-    Parameters
-    ----------
-    text : str
-        The whole file. Lines may end as on any system; a byte order mark is dropped.
-    file : str
-        Its name, for messages.
+    Lines may end as on any system; a byte order mark is dropped.
     """
 
     def __init__(self, text: str, file: str) -> None:

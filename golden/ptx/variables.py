@@ -25,21 +25,10 @@ def place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
 
 
 def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
-    """Addresses in shared memory, from zero on, each the lowest with the variable's alignment.
+    """Addresses in shared memory by key, from zero on, each the lowest with the variable's alignment.
 
-    Arrays without a length are the memory that is left: all begin behind the others.
-
-    Parameters
-    ----------
-    variables : iterable of Variable
-        In the order of their declarations.
-
-    Returns
-    -------
-    dict of str to int
-        By key.
-    int
-        Where the memory behind all variables of a given length begins.
+    Arrays without a length are the memory that is left: all begin behind the others. Where that is, is the
+    second result. The variables come in the order of their declarations.
     """
     addresses: dict[str, int] = {}
     end = 0

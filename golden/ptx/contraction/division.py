@@ -28,15 +28,7 @@ def factors(
 ) -> tuple[Operand, Operand]:
     """Compute the factors of the last multiplication of a division before it.
 
-    Parameters
-    ----------
-    edits : Edits
-    place : int
-        Of the division.
-    kind : {"approx", "full", "rcp"}
-    operands : tuple of Operand
-        The sources.
-    flush : bool
+    `place` and `operands` are its statement and its sources, `kind` is ``"approx"``, ``"full"`` or ``"rcp"``.
     """
     divisor = operands[-1]
     scale: Operand | None = None

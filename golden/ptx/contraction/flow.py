@@ -281,16 +281,7 @@ def addends(
 ) -> Mapping[int, tuple[int, ...]] | None:
     """`Statement.needs` of a multiplication of fp8, whose results depend on one element of C each.
 
-    Parameters
-    ----------
-    instruction : Instruction
-    registers : callable
-        The numbers of the registers in some operands.
-
-    Returns
-    -------
-    mapping or None
-        None for other instructions.
+    `registers` gives the numbers of the registers in some operands. None for other instructions.
     """
     if scaled_mma(instruction) is None:
         return None

@@ -36,18 +36,8 @@ def contract_blocks(
 ) -> tuple[Contraction, ...]:
     """Change the blocks of a kernel as NVIDIA's assembler does; see docs/explanation/contraction.md.
 
-    Parameters
-    ----------
-    context : Context
-    blocks : sequence of Block
-        Changed in place.
-    calls : sequence of int
-        Before which instructions a call begins or ends, in ascending order.
-
-    Returns
-    -------
-    tuple of Contraction
-        Which additions were joined with which multiplications.
+    Before the instructions `calls`, in ascending order, a call begins or ends. The additions that were joined
+    with multiplications are returned.
     """
     body = _Blocks(context, blocks, calls)
     code = body.code()
