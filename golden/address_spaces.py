@@ -16,13 +16,7 @@ _BEAT_BYTES: Final = 16
 
 
 class NoMemory(LookupError):
-    """No memory holds the bytes that are to be read.
-
-    Parameters
-    ----------
-    address : int
-        Of the first byte of the beat.
-    """
+    """No memory holds the bytes that are to be read, from `address` on."""
 
     def __init__(self, address: int) -> None:
         self.address = address
@@ -43,13 +37,7 @@ class AddressSpaces:
     """Shared memory, where there is one."""
 
     def read(self, address: int, count: int, space: Space) -> NDArray[np.uint8]:
-        """Consecutive bytes, beat by beat only where they do not lie in one memory.
-
-        Raises
-        ------
-        NoMemory
-            For a beat that lies in none.
-        """
+        """Consecutive bytes, beat by beat only where they do not lie in one memory; or NoMemory."""
         pieces: Iterable[tuple[int, int]] = [(address, address + count)]
         if self._find(address, count, space) is None:
             pieces = _beats(address, count)
@@ -63,20 +51,10 @@ class AddressSpaces:
         return np.concatenate(data)
 
     def write(self, lines: Iterable[tuple[int, NDArray[Any]]], space: Space) -> tuple[int | None, int]:
-        """Write all beats that lie in a memory.
+        """Write all beats that lie in a memory, of lines at some addresses.
 
-        Parameters
-        ----------
-        lines : iterable of (int, ndarray of uint8)
-            Addresses, and the bytes from there on.
-        space : {"global", "shared", "generic"}
-
-        Returns
-        -------
-        missing : int or None
-            The address of the first beat that lies in no memory; None if there is none.
-        written : int
-            Bytes.
+        Returned are the address of the first beat that lies in no memory, None if there is none, and the
+        number of bytes written.
         """
         missing: int | None = None
         written = 0

@@ -35,31 +35,15 @@ def dtype_of(element: Format) -> np.dtype[Any]:
 
 
 def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int, ...]) -> NDArray[Any]:
-    """Check dtype, trailing axes and range of an array of elements of `type`.
+    """Check dtype, trailing axes and range of an array whose elements have a type of `FORMATS`.
 
     Floating point comes as values in the dtype of the format (float16, float32, float64, ml_dtypes' bfloat16,
     float8_e4m3fn and float8_e5m2), or as raw bit patterns in the unsigned integer of its width; s32 as int32,
     smaller integers and single bits as values in any integer dtype. Values of tf32 are float32, of which an
     instruction ignores the low 13 bits. Any byte order will do. Nothing is rounded: another dtype is refused.
 
-    Parameters
-    ----------
-    argument : str
-        Name for messages.
-    array : array_like, or an object with ``__array__`` or ``__dlpack__``
-    type : str
-        Key of `golden.tables.formats.FORMATS`.
-    extent : tuple of int
-        The trailing axes.
-
-    Returns
-    -------
-    ndarray
-        `array` itself, if it is one in native byte order; of values the bit patterns, in the same memory.
-
-    Raises
-    ------
-    InvalidArgument
+    The result is `array` itself, if it is one in native byte order; of values the bit patterns, in the same
+    memory. What does not fit is an InvalidArgument with the name `argument`.
     """
     try:
         checked = host_array(array)
@@ -105,9 +89,7 @@ def checked_operands(
 ) -> tuple[list[NDArray[Any]], tuple[int, ...]]:
     """Check a, b and c of a multiply: each with one leading axis, and the leading axes as they came.
 
-    Raises
-    ------
-    InvalidArgument
+    What does not fit is an InvalidArgument.
     """
     checked = [
         checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))

@@ -10,20 +10,11 @@ __all__ = ["loaded_on_first_use"]
 def loaded_on_first_use(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make a package's ``__getattr__`` and ``__dir__`` (PEP 562).
+    """Make ``__getattr__`` and ``__dir__`` (PEP 562) of a package, given by its full name.
 
-    Parameters
-    ----------
-    package : str
-        Its full name.
-    homes : mapping of str to str
-        For each public name the full name of the module that defines it.
-
-    Returns
-    -------
-    getattr, dir : callable
-        ``__getattr__`` imports the module of a name and keeps the object in the package, so that it is called
-        once for each name. It raises `AttributeError` for other names.
+    `homes` has for each public name the full name of the module that defines it. ``__getattr__`` imports the
+    module of a name and keeps the object in the package, so that it is called once for each name. It raises
+    `AttributeError` for other names.
     """
 
     def load(name: str) -> object:

@@ -25,12 +25,7 @@ def raw_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def host_array(given: Any) -> NDArray[Any]:
-    """Make an array of anything that stands for one: a copy only where there is no other way.
-
-    Parameters
-    ----------
-    given : array_like, or an object with ``__array__`` or ``__dlpack__``
-        In the memory of the host.
+    """Make an array of anything in host memory that stands for one: a copy only where there is no other way.
 
     Raises
     ------
@@ -52,12 +47,7 @@ def host_array(given: Any) -> NDArray[Any]:
 def shared_array(given: Any) -> NDArray[Any] | None:
     """The array over the memory of an object, so that writing changes the object; None for what is no array.
 
-    Where an object offers copies alone, the array is read-only.
-
-    Raises
-    ------
-    TypeError, BufferError, RuntimeError
-        As `host_array` does.
+    Where an object offers copies alone, the array is read-only. It raises the errors of `host_array`.
     """
     if isinstance(given, np.ndarray):
         return given

@@ -15,13 +15,7 @@ __all__ = ["execute_host_work"]
 
 
 def execute_host_work(machine: Machine, work: HostWork) -> None:
-    """Read the registers of a machine, compute, and write the results back.
-
-    Parameters
-    ----------
-    machine : Machine
-        Idle; only its registers are touched.
-    work : Elementwise or SetLanes
+    """Read the registers of a machine that is idle, compute, and write the results back.
 
     Raises
     ------

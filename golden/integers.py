@@ -115,24 +115,10 @@ def checked_integer(
     unit: str = "",
     refuse: Callable[[str, str, str], Exception] = InvalidArgument,
 ) -> int:
-    """The integer that a caller handed in.
+    """The integer that a caller handed in: see `integer_of`. The range has no end where `greatest` is None.
 
-    Parameters
-    ----------
-    name : str
-        For the message.
-    value : object
-        See `integer_of`.
-    least, greatest : int, int or None
-        The range; without end for None.
-    unit : str
-        Of the range, for the message.
-    refuse : callable
-        Makes the error of a name, what came and what is allowed.
-
-    Raises
-    ------
-    InvalidArgument, or what `refuse` makes
+    `unit` is the unit of the range, for the message. `refuse` makes the error of a name, what came and what
+    is allowed; without it, that is an InvalidArgument.
     """
     number = integer_of(value)
     if number is not None and number >= least and (greatest is None or number <= greatest):
@@ -147,10 +133,7 @@ def checked_integer(
 def parsed_integer(text: str) -> int | None:
     """The integer that a text spells in Python's syntax; None for any other text.
 
-    Raises
-    ------
-    OverflowError
-        For more decimal digits than Python converts.
+    OverflowError for more decimal digits than Python converts.
     """
     match = _INTEGER.fullmatch(text.strip())
     if match is None:

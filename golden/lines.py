@@ -21,20 +21,10 @@ def _line_shape(instruction: Access) -> tuple[int, int]:
 
 
 def gather_lines(instruction: Access, address: int, stride: int | None) -> list[tuple[int, int]]:
-    """Where the rows (columns) of the matrix lie.
+    """Where the rows (columns) of the matrix lie: byte address and number of bytes of each, first line first.
 
-    Parameters
-    ----------
-    instruction : LoadInstruction or StoreInstruction
-    address : int
-        Byte address of the first element.
-    stride : int or None
-        Elements from one line to the next; None for the default.
-
-    Returns
-    -------
-    list of (int, int)
-        Byte address and number of bytes of each line, first line first.
+    `address` is the byte address of the first element; `stride` counts the elements from one line to the
+    next, None for the default.
     """
     lines, elements = _line_shape(instruction)
     bits = FORMATS[instruction.type].bits
@@ -45,20 +35,10 @@ def gather_lines(instruction: Access, address: int, stride: int | None) -> list[
 def piece_addresses(
     instruction: Access, addresses: NDArray[np.uint64], strides: NDArray[np.int64], size: int
 ) -> NDArray[np.uint64]:
-    """Where the bytes of matrices lie, `size` of them together.
+    """Where the bytes of matrices lie, `size` of them together: shape (matrices, lines, pieces).
 
-    Parameters
-    ----------
-    instruction : LoadInstruction or StoreInstruction
-    addresses : ndarray of uint64, shape (matrices,)
-        Of the first element of each.
-    strides : ndarray of int64, shape (matrices,)
-        Elements from one line to the next.
-    size : int
-
-    Returns
-    -------
-    ndarray of uint64, shape (matrices, lines, pieces)
+    `addresses` are of the first element of each matrix; `strides` count the elements from one line to the
+    next.
     """
     lines, elements = _line_shape(instruction)
     bits = FORMATS[instruction.type].bits
@@ -68,17 +48,9 @@ def piece_addresses(
 
 
 def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any]:
-    """The matrix whose lines are `data`.
+    """The matrices, shape (..., rows, columns), whose lines are `data`, shape (..., lines, bytes).
 
-    Parameters
-    ----------
-    data : ndarray of uint8, shape (..., lines, bytes)
-    instruction : LoadInstruction or StoreInstruction
-
-    Returns
-    -------
-    ndarray, shape (..., rows, columns)
-        Raw bit patterns of floating point, values of integers.
+    Floating point comes as raw bit patterns, integers as values.
     """
     element = FORMATS[instruction.type]
     if element.bits >= 8:
@@ -104,16 +76,7 @@ def matrix_to_lines(matrix: NDArray[Any], instruction: Access) -> NDArray[np.uin
 def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:
     """The bytes of elements one after the other, in the order of the array; small ones low bits first.
 
-    Parameters
-    ----------
-    values : ndarray
-        As for `golden.mma`: raw bit patterns of floating point, values of integers.
-    type : str
-        Key of `golden.tables.formats.FORMATS`.
-
-    Returns
-    -------
-    ndarray of uint8, one axis
+    The values are as for `golden.mma`: raw bit patterns of floating point, values of integers.
     """
     bits = FORMATS[type].bits
     flat = np.ascontiguousarray(values).reshape(-1)

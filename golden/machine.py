@@ -30,34 +30,24 @@ class Difference(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Counters:
-    """What a machine has done since it was made or reset.
-
-    Parameters
-    ----------
-    instructions : int
-        Commands executed to their end.
-    cycles : int
-        Clock cycles in which a command was in progress; 0 on the golden machine.
-    dot_product_cycles : int
-        Sum over the dot-product units of the cycles in which one accepted operands; 0 on the golden machine.
-    read_beats, write_beats : int
-        AXI data beats; 0 on the golden machine.
-    stall_registers, stall_memory, stall_unit : int
-        Cycles in which the next command waited: for registers that an earlier one still reads or writes, for
-        memory likewise, or for its unit to take it; 0 on the golden machine.
-    stall_empty : int
-        Cycles in which commands were in progress, but none waited in the queue; 0 on the golden machine.
-    """
+    """What a machine has done since it was made or reset."""
 
     instructions: int = 0
+    """Commands executed to their end."""
     cycles: int = 0
+    """Clock cycles in which a command was in progress; 0 on the golden machine."""
     dot_product_cycles: int = 0
+    """Sum over the dot-product units of cycles in which one accepted operands; 0 on the golden machine."""
     read_beats: int = 0
     write_beats: int = 0
+    """AXI data beats; 0 on the golden machine."""
     stall_registers: int = 0
     stall_memory: int = 0
     stall_unit: int = 0
+    """Cycles in which the next command waited: for registers that an earlier one still reads or writes, for
+    memory likewise, or for its unit to take it; 0 on the golden machine."""
     stall_empty: int = 0
+    """Cycles in which commands were in progress, but none waited in the queue; 0 on the golden machine."""
 
     def __add__(self, other: "Counters") -> "Counters":
         """What two machines have done together."""

@@ -12,12 +12,8 @@ _LONG_WORD = re.compile(rf"\S{{{WORD_CHARACTERS + 1},}}")
 def printable(text: str, keep: str = "\t") -> str:
     """Text with every character escaped that moves the cursor, ends a line, or reorders what is around it.
 
-    Parameters
-    ----------
-    text : str
-        May hold control characters, escape sequences, marks of writing direction, and lone surrogates.
-    keep : str
-        Control characters that stay.
+    It may hold control characters, of which those in `keep` stay, escape sequences, marks of writing
+    direction, and lone surrogates.
     """
     if text.isprintable():
         return text
@@ -43,12 +39,6 @@ def excerpt(line: str) -> str:
 
 
 def sentence(message: str) -> str:
-    """A message in one line, without words or lists that fill the screen.
-
-    Parameters
-    ----------
-    message : str
-        May contain names, numbers and paths of any length.
-    """
+    """A message, with names and numbers of any length, in one line that does not fill the screen."""
     words = _LONG_WORD.sub(lambda match: without_middle(match[0], WORD_CHARACTERS), message)
     return printable(without_middle(words, MESSAGE_CHARACTERS))

@@ -14,10 +14,7 @@ __all__ = ["resolve_instruction", "resolve_profile"]
 def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
     """The multiply that `instruction` is or spells.
 
-    Raises
-    ------
-    InvalidArgument
-        For another kind of instruction, or another type.
+    InvalidArgument for another kind of instruction, or another type.
     """
     parsed: object = instruction
     if isinstance(instruction, str):
@@ -36,10 +33,7 @@ def resolve_profile(
 ) -> Profile | ExactProfile:
     """The profile of that name.
 
-    Raises
-    ------
-    InvalidArgument
-        For an unknown name, or a generation without the instruction's multiplicands.
+    InvalidArgument for an unknown name, or a generation without the instruction's multiplicands.
     """
     if isinstance(profile, str):
         found = PROFILES.get(profile) or EXACT_PROFILES.get(profile)

@@ -64,11 +64,8 @@ def checked_operands(
 ) -> tuple[list[NDArray[Any]], np.dtype[Any] | None]:
     """Bit patterns of the operands, and the dtype of the values if they came as values.
 
-    A pair of values has a last axis of length 1 in its bit patterns, so that `result.view` restores it.
-
-    Raises
-    ------
-    InvalidArgument
+    A pair of values has a last axis of length 1 in its bit patterns, so that `result.view` restores it. What
+    does not fit is an InvalidArgument.
     """
     if len(operands) != found.operands:
         raise InvalidArgument("operands", f"{len(operands)}", f"{found.operands} for {found.text}")

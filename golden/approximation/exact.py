@@ -26,19 +26,10 @@ Interval = tuple[Fraction, Fraction]
 
 
 def correctly_rounded(form: ApproximateInstruction, operands: tuple[int, ...]) -> int | None:
-    """The exact result, rounded once to nearest even.
+    """The exact result for the bit patterns of single elements, rounded once to nearest even.
 
-    Parameters
-    ----------
-    form : ApproximateInstruction
-        With ``.ftz``, subnormal operands and results are zeros.
-    operands : tuple of int
-        Bit patterns of single elements.
-
-    Returns
-    -------
-    int or None
-        Bit pattern; None where an operand is not finite, or the function has no finite real value.
+    With ``.ftz``, subnormal operands and results are zeros. None where an operand is not finite, or the
+    function has no finite real value.
 
     Raises
     ------

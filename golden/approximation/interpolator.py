@@ -100,14 +100,6 @@ def squares() -> NDArray[np.uint16]:
 
 @compiled
 def polynomial(table: Table, row: int, offset: int) -> int:
-    """The polynomial of a row, in units of ``2**-fraction_bits``.
-
-    Parameters
-    ----------
-    table : Table
-    row : int
-    offset : int
-        Of `Table.offset_bits` bits.
-    """
+    """The polynomial of a row at an offset of `Table.offset_bits` bits, in units of ``2**-fraction_bits``."""
     c0, c1, c2 = int(table.rows[row, 0]), int(table.rows[row, 1]), int(table.rows[row, 2])
     return c0 + c1 * offset + c2 * int(table.squares[offset >> (table.offset_bits - SQUARER_BITS)])

@@ -46,17 +46,7 @@ def tanh(x: int, f32: Format, narrow: Format, table: Table) -> int:
 
 @cache
 def results(function: str, element: str) -> NDArray[np.uint16]:
-    """The result for every bit pattern.
-
-    Parameters
-    ----------
-    function : {"ex2", "tanh"}
-    element : {"f16", "bf16"}
-
-    Returns
-    -------
-    ndarray of uint16, shape (65536,), read-only
-    """
+    """The result of ``"ex2"`` or ``"tanh"`` for every bit pattern of f16 or bf16; read-only."""
     scalar = {"ex2": ex2, "tanh": tanh}[function]
     constants = layout(_F32), layout(float_format(element))
     every = (np.arange(1 << 16),)

@@ -25,13 +25,7 @@ _TABLES = {"div": "rcp", "cos": "sin"}
 
 
 def form(instruction: str) -> ApproximateInstruction:
-    """The form of that text.
-
-    Raises
-    ------
-    InvalidArgument
-        For any other text; the message lists the forms.
-    """
+    """The form of that text; for any other an InvalidArgument whose message lists the forms."""
     found = FORMS.get(instruction) if isinstance(instruction, str) else None
     if found is None:
         raise InvalidArgument("instruction", quoted(instruction), ", ".join(FORMS))
@@ -39,23 +33,11 @@ def form(instruction: str) -> ApproximateInstruction:
 
 
 def operation(instruction: str) -> Operation:
-    """The function that computes a form on bit patterns.
+    """The function that computes a form, a key of `golden.approximation.instructions.FORMS`, on bit patterns.
 
-    Parameters
-    ----------
-    instruction : str
-        PTX text without operands: a key of `golden.approximation.instructions.FORMS`.
-
-    Returns
-    -------
-    callable
-        Takes one array per operand, of dtype uint16, uint32 or uint64 as the register is wide; the arrays of
-        a division broadcast. Returns a new array. Neither dtype nor number of the operands is checked.
-
-    Raises
-    ------
-    InvalidArgument
-        There is no such form.
+    It takes one array per operand, of dtype uint16, uint32 or uint64 as the register is wide; the arrays of a
+    division broadcast. It returns a new array. Neither dtype nor number of the operands is checked. For any
+    other text, the InvalidArgument of `form`.
     """
     found = _OPERATIONS.get(instruction)
     return found if found is not None else _OPERATIONS[form(instruction).text]

@@ -8,17 +8,11 @@ __all__ = ["ApproximateStep", "Approximation", "Arithmetic", "Interpolation", "N
 
 @dataclass(frozen=True, kw_only=True)
 class Special:
-    """A result that does not come from the polynomial.
-
-    Parameters
-    ----------
-    operand, result : int
-        Bit patterns.
-    reason : str
-    """
+    """A result that does not come from the polynomial."""
 
     operand: int
     result: int
+    """Bit patterns."""
     reason: str
 
     def __str__(self) -> str:
@@ -27,21 +21,13 @@ class Special:
 
 @dataclass(frozen=True, kw_only=True)
 class Arithmetic:
-    """One f32 operation before or after the unit.
-
-    Parameters
-    ----------
-    operation : {"*", "-"}
-    left, right, result : int
-        Bit patterns of f32.
-    rounding : {"rn", "rz"}
-    reason : str
-    """
+    """One f32 operation before or after the unit."""
 
     operation: Literal["*", "-"]
     left: int
     right: int
     result: int
+    """Bit patterns of f32."""
     rounding: Literal["rn", "rz"]
     reason: str
 
@@ -54,58 +40,39 @@ class Arithmetic:
 
 @dataclass(frozen=True, kw_only=True)
 class Interpolation:
-    """One use of the interpolator.
-
-    Parameters
-    ----------
-    function : str
-        Name of the table.
-    operand : int
-        Bit pattern.
-    argument : int
-        23 bits; for tanh the magnitude in units of ``2**-31``.
-    row, offset : int
-        Number of the row, and the argument within it.
-    offset_bits : int
-    c0, c1, c2 : int
-        The row.
-    square : int
-        The truncated square of the offset's upper 15 bits.
-    total : int
-        ``c0 + c1 * offset + c2 * square``, in units of ``2**-fraction_bits``.
-    fraction_bits : int
-    magnitude : int
-        What is truncated: the total; for lg2, exponent and total together, complemented if negative.
-    unit_exponent : int
-        The magnitude's unit is ``2**unit_exponent``.
-    cut_bits : int
-        How many low bits of the magnitude are dropped.
-    kept, lost : int
-        Value of the other bits, and of those dropped.
-    negative : bool
-    result : int
-        Bit pattern.
-    """
+    """One use of the interpolator."""
 
     function: str
+    """Name of the table."""
     operand: int
+    """Bit pattern."""
     argument: int
+    """23 bits; for tanh the magnitude in units of ``2**-31``."""
     row: int
     offset: int
+    """Number of the row, and the argument within it."""
     offset_bits: int
     c0: int
     c1: int
     c2: int
+    """The row."""
     square: int
+    """The truncated square of the offset's upper 15 bits."""
     total: int
+    """``c0 + c1 * offset + c2 * square``, in units of ``2**-fraction_bits``."""
     fraction_bits: int
     magnitude: int
+    """What is truncated: the total; for lg2, exponent and total together, complemented if negative."""
     unit_exponent: int
+    """The magnitude's unit is ``2**unit_exponent``."""
     cut_bits: int
+    """How many low bits of the magnitude are dropped."""
     kept: int
     lost: int
+    """Value of the other bits, and of those dropped."""
     negative: bool
     result: int
+    """Bit pattern."""
 
     def __str__(self) -> str:
         sign = "-" if self.negative else ""
@@ -124,18 +91,12 @@ class Interpolation:
 
 @dataclass(frozen=True, kw_only=True)
 class Narrowing:
-    """Truncation of an f32 result to f16 or bf16.
-
-    Parameters
-    ----------
-    type : {"f16", "bf16"}
-    source, result : int
-        Bit patterns.
-    """
+    """Truncation of an f32 result to f16 or bf16."""
 
     type: str
     source: int
     result: int
+    """Bit patterns."""
 
     def __str__(self) -> str:
         return f"truncated 0x{self.source:08x} to {self.type} 0x{self.result:04x}"

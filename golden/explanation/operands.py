@@ -32,32 +32,16 @@ Elements = Sequence[Any] | Array
 def checked_elements(
     argument: str, given: object, type: str, length: int | None
 ) -> tuple[list[int], list[str]]:
-    """Check an operand and make raw bit patterns or integers of it.
+    """Check an operand whose elements have a type of `FORMATS`, and make raw bit patterns or integers of it.
 
     Of a floating-point format, integers are raw bit patterns and floating-point numbers are values, which are
     rounded to nearest even; an operand holds either the one or the other. Overflow gives an infinity, NaN the
     format's canonical NaN (of f64 the same NaN). Of an integer format, integers are values. A truth value is
     a single bit, and nothing else.
 
-    Parameters
-    ----------
-    argument : str
-        Name for messages.
-    given : list, tuple, array or number
-    type : str
-        Key of `golden.tables.formats.FORMATS`.
-    length : int or None
-        Number of elements; None for a single one.
-
-    Returns
-    -------
-    elements : list of int
-    notes : list of str
-        One for each value that the format does not hold exactly.
-
-    Raises
-    ------
-    InvalidArgument
+    The name of the argument is for messages; the length of a single number is None. Returned are the
+    elements, and a note for each value that the format does not hold exactly. What does not fit is an
+    InvalidArgument.
     """
     format = FORMATS[type]
     given = _plain(given)

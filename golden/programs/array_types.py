@@ -27,15 +27,8 @@ def checked_types(
 ) -> Iterator[tuple[Work, object]]:
     """Pass a program on, and warn of each load that reads an array of values of another type.
 
-    Unsigned integers are raw bits, which may be loaded as any type.
-
-    Parameters
-    ----------
-    program : iterable of (Work, object)
-    arrays : mapping of str to ndarray
-        By the name of the parameter.
-    addresses : mapping of str to int
-        Of each array.
+    Unsigned integers are raw bits, which may be loaded as any type. Arrays and their addresses go by the name
+    of the parameter.
 
     Warns
     -----

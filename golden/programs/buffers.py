@@ -22,15 +22,10 @@ _PAGE = 4096
 
 @dataclass(frozen=True)
 class Buffers:
-    """Arrays in memory, one after the other.
-
-    Parameters
-    ----------
-    sizes : mapping of str to int
-        Bytes of each array, by name, in the order in which they are placed.
-    """
+    """Arrays in memory, one after the other."""
 
     sizes: Mapping[str, int]
+    """Bytes of each array, by name, in the order in which they are placed."""
 
     @property
     def addresses(self) -> dict[str, int]:

@@ -16,14 +16,7 @@ _REMEMBERED = 2048
 
 
 class ProgramFault(Exception):
-    """A command of a program faulted.
-
-    Parameters
-    ----------
-    fault : Fault
-    origin : str
-        Where in the program the command stands.
-    """
+    """A command of a program faulted; `origin` is where in the program it stands."""
 
     def __init__(self, fault: Fault, origin: str) -> None:
         super().__init__(f"{fault} ({origin})" if origin else str(fault))
@@ -33,18 +26,12 @@ class ProgramFault(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """What it took to run a program.
-
-    Parameters
-    ----------
-    counters : Counters
-        Of the machine, from its beginning.
-    seconds : float
-        Wall time of the execution, without building or writing files.
-    """
+    """What it took to run a program."""
 
     counters: Counters
+    """Of the machine, from its beginning."""
     seconds: float
+    """Wall time of the execution, without building or writing files."""
 
 
 @dataclass
@@ -87,17 +74,10 @@ def execute(
     on_progress: Callable[[int], None] = lambda count: None,
     on_command: Callable[[object], None] = lambda place: None,
 ) -> Execution:
-    """Execute a program to its end.
+    """Execute a program to its end: pieces of work, each with what names its place in the program.
 
-    Parameters
-    ----------
-    machine : Machine
-    program : iterable of (Work, object)
-        Each piece of work with what names its place in the program.
-    on_progress : callable
-        Called with the number of pieces of work that the machine has taken since the last call.
-    on_command : callable
-        Called with the place of each command, in order, before the machine gets it.
+    `on_progress` is called with the number of pieces of work that the machine has taken since the last call,
+    `on_command` with the place of each command, in order, before the machine gets it.
 
     Raises
     ------

@@ -292,16 +292,10 @@ def _stored_until(unstored: deque[tuple[int, Command]], slot: int) -> Iterator[C
 
 @dataclass(frozen=True, kw_only=True)
 class GemmRun:
-    """What a run gave.
-
-    Parameters
-    ----------
-    d : ndarray, shape (m, n)
-        Raw bit patterns, or int32.
-    execution : Execution
-    """
+    """What a run gave."""
 
     d: NDArray[Any]
+    """Shape (m, n): raw bit patterns, or int32."""
     execution: Execution
 
 

@@ -26,16 +26,10 @@ Argument = NDArray[Any] | int | float
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramRun:
-    """What a run gave.
-
-    Parameters
-    ----------
-    outputs : mapping of str to ndarray
-        The arrays asked for, by the name of their parameter.
-    execution : Execution
-    """
+    """What a run gave."""
 
     outputs: Mapping[str, NDArray[Any]]
+    """The arrays asked for, by the name of their parameter."""
     execution: Execution
 
 

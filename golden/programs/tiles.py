@@ -35,16 +35,10 @@ _UNUSED = 64
 
 @dataclass(frozen=True, kw_only=True)
 class TileRun:
-    """What a batch gave.
-
-    Parameters
-    ----------
-    d : ndarray, shape (..., m, n)
-        Raw bit patterns, or int32.
-    execution : Execution
-    """
+    """What a batch gave."""
 
     d: NDArray[Any]
+    """Shape (..., m, n): raw bit patterns, or int32."""
     execution: Execution
 
 
