@@ -32,8 +32,6 @@ _BUFFERS = 2
 class _Step:
     """All multiplies of one block of D at one step along k."""
 
-    block_row: int
-    block_column: int
     k: int
     first: bool
     last: bool
@@ -188,8 +186,6 @@ class Gemm:
             for block_column in range(0, columns, self.block[1]):
                 for k in range(depth):
                     yield _Step(
-                        block_row,
-                        block_column,
                         k,
                         first=k == 0,
                         last=k == depth - 1,

@@ -178,23 +178,21 @@ class _Builder:
             self._open(index + 1)
 
     def _terminator(self, index: int, instruction: Instruction) -> Terminator | None:
-        context, operands = self._context, instruction.operands
+        context = self._context
         end = partial(Terminator, instruction=instruction, index=index)
         name = instruction.opcode[0]
         if name in ("bra", "ret", "exit") and instruction.opcode[1:] not in ((), ("uni",)):
             raise context.unsupported(instruction)
         if name in ("ret", "exit"):
-            context.require_count(instruction, 0)
+            context.operands(instruction, 0)
             return end(kind="branch", targets=(EXIT,))
         if name == "bra":
-            context.require_count(instruction, 1)
-            (target,) = operands
+            (target,) = context.operands(instruction, 1)
             if not isinstance(target, Symbol):
                 raise context.error(instruction.location, "bra needs a label")
             return end(kind="branch", targets=(target,))
         if name == "brx":
-            context.require_count(instruction, 2)
-            choice, labels = operands
+            choice, labels = context.operands(instruction, 2)
             if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
                 raise context.unsupported(instruction)
             if labels.key not in self._body.targets:
@@ -209,9 +207,9 @@ class _Builder:
         parts = [part for part in instruction.opcode[1:] if part not in ("cta", "aligned")]
         if parts[:1] != ["warp"]:
             return end(kind="barrier", **self._barrier(instruction, parts))
-        context.require_count(instruction, 1)
-        context.require_source(operands[0], 32)
-        return end(kind="warp barrier", reads=context.registers(operands), details={"mask": operands[0]})
+        (mask,) = context.operands(instruction, 1)
+        context.require_source(mask, 32)
+        return end(kind="warp barrier", reads=context.registers((mask,)), details={"mask": mask})
 
     def _barrier(self, instruction: Instruction, parts: list[str]) -> dict[str, Any]:
         """What a barrier of a block reads and writes, and its details; `parts` are its qualifiers."""

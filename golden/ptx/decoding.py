@@ -126,23 +126,25 @@ class Context:
         reads, writes = self.registers(sources), self.registers(targets)
         return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
 
-    def require_count(
+    def operands(
         self,
         instruction: Instruction,
         least: int,
         most: int | None = None,
         operands: tuple[Operand, ...] | None = None,
         what: str = "",
-    ) -> None:
-        """Refuse an instruction with another number of operands, or of operands that are given.
+    ) -> tuple[Operand, ...]:
+        """The operands of an instruction, or those that are given; refuse another number of them.
 
         `what` names them in the message.
         """
-        given, most = len(instruction.operands if operands is None else operands), most or least
+        operands = instruction.operands if operands is None else operands
+        given, most = len(operands), most or least
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"
             told = f"{what}, not {given} operands" if what else f"{expected} operands, not {given}"
             raise self.error(instruction.location, f"{instruction.name} takes {told}")
+        return operands
 
     def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a source of this width; with `wider`, a register may be wider."""

@@ -47,8 +47,8 @@ def fragment_action(context: WarpContext, statement: Instruction) -> Action | No
     else:
         return None
     bits = TYPES[type_name].bits
-    context.require_count(statement, 1 + OPERAND_COUNTS[operation] - (name == "neg"))
-    destination = statement.operands[0]
+    count = 1 + OPERAND_COUNTS[operation] - (name == "neg")
+    destination, *_ = context.operands(statement, count)
     context.require_destination(destination, bits)
     if not isinstance(destination, Register):
         raise context.error(destination.location, "the destination must be a register")

@@ -97,10 +97,9 @@ def decode_matrix_statement(
         the wrong form, number or width.
     """
     instruction = _parsed(context, statement, raw=raw)
-    operands = statement.operands
     made = partial(MatrixStatement, statement=statement)
     if isinstance(instruction, MmaInstruction):
-        context.require_count(statement, 4, what="the fragments d, a, b and c")
+        operands = context.operands(statement, 4, what="the fragments d, a, b and c")
         fragments = {
             use: _fragment(context, operand, instruction, use, type_, raw=raw)
             for (use, type_), operand in zip(instruction.types.items(), operands, strict=True)
@@ -108,17 +107,17 @@ def decode_matrix_statement(
         return made(instruction=instruction, fragments=fragments, destination="d")
     if isinstance(instruction, MoveInstruction):
         if instruction.mnemonic == "movmatrix":
-            context.require_count(statement, 2, what="two registers")
-            to = _matrices(context, operands[0], instruction, written=not raw)
-            of = _matrices(context, operands[1], instruction, written=False)
+            target, source = context.operands(statement, 2, what="two registers")
+            to = _matrices(context, target, instruction, written=not raw)
+            of = _matrices(context, source, instruction, written=False)
             return made(instruction=instruction, fragments={"d": to, "a": of}, destination="d")
         loads = instruction.mnemonic == "ldmatrix"
         what = "its matrices and an address" if loads else "an address and its matrices"
-        context.require_count(statement, 2, what=what)
+        operands = context.operands(statement, 2, what=what)
     else:
         loads = isinstance(instruction, LoadInstruction)
         what = "a fragment, an address" if loads else "an address, a fragment"
-        context.require_count(statement, 2, 3, what=f"{what} and optionally a stride")
+        operands = context.operands(statement, 2, 3, what=f"{what} and optionally a stride")
     vector, place = operands[:2] if loads else operands[1::-1]
     address = context.require_address(place)
     space = _accessed(context, address, instruction.space)

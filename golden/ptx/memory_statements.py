@@ -50,8 +50,7 @@ def without_hint(
     """The operands, their number checked, without the policy of a ``.L2::cache_hint``."""
     hinted = any(part.startswith("L2::cache_hint") for part in instruction.opcode)
     operands = instruction.operands[:-1] if hinted else instruction.operands
-    context.require_count(instruction, least, most, operands)
-    return operands
+    return context.operands(instruction, least, most, operands)
 
 
 def access_qualifiers(context: Context, instruction: Instruction) -> dict[str, str]:

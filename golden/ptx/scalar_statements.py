@@ -93,8 +93,7 @@ class MoveStatement(NamedTuple):
 
 def check_move(context: Context, instruction: Instruction) -> MoveStatement:
     """Check a ``mov``; PtxError for one that is not legal."""
-    context.require_count(instruction, 2)
-    target, source = instruction.operands
+    target, source = context.operands(instruction, 2)
     found = split_qualifiers(context, instruction, {"type": tuple(TYPES)})
     if "type" not in found:
         raise context.unsupported(instruction, "it has no type")
@@ -143,7 +142,7 @@ class AddressConversion(NamedTuple):
 
 def check_address_conversion(context: Context, instruction: Instruction) -> AddressConversion:
     """Check a ``cvta``; PtxError for one that is not legal."""
-    context.require_count(instruction, 2)
+    target, source = context.operands(instruction, 2)
     groups = {
         "to": ("to",),
         "space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry"),
@@ -153,7 +152,6 @@ def check_address_conversion(context: Context, instruction: Instruction) -> Addr
     if "space" not in found or "type" not in found:
         raise context.unsupported(instruction)
     bits, space = TYPES[found["type"]].bits, found["space"].partition("::")[0]
-    target, source = instruction.operands
     context.require_destination(target, bits)
     if not isinstance(source, Symbol):
         context.require_source(source, bits)

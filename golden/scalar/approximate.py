@@ -52,8 +52,7 @@ def reciprocal_root(x: int, f64: Format, table: Table) -> int:
     return multiply(root, _BACK, f64, NEAREST) if subnormal else root
 
 
-def _reciprocal_root(approx: str, type_: str) -> Any:
-    del approx
+def _reciprocal_root(_approx: str, type_: str) -> Any:
     constants = (layout(float_format(type_)),)
 
     def evaluate(a: Array) -> Array:
@@ -62,8 +61,7 @@ def _reciprocal_root(approx: str, type_: str) -> Any:
     return (64,), (64,), evaluate
 
 
-def _approximate(text: str, *qualifiers: str) -> Any:
-    del qualifiers
+def _approximate(text: str, *_qualifiers: str) -> Any:
     form = APPROXIMATE_FORMS[text]
     return (form.bits,), (form.bits,) * form.operands, operation(text)
 

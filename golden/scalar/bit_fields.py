@@ -99,9 +99,8 @@ def _insert(type_: str) -> Any:
     return (bits,), (bits, bits, 32, 32), evaluate
 
 
-def _mask(mode: str, type_: str) -> Any:
+def _mask(mode: str, _type: str) -> Any:
     """``bmsk``: ones from bit `a` on, `b` of them."""
-    del type_
     greatest, wrap = np.uint32(32), np.uint32(31)
 
     def evaluate(a: Array, b: Array) -> Array:
@@ -148,12 +147,11 @@ def _dot_product(count: int, half: str, a_type: str, b_type: str) -> Any:
     return (32,), (32, 32, 32), evaluate
 
 
-def _find_nth(type_: str) -> Any:
+def _find_nth(_type: str) -> Any:
     """``fns``: the position of the one that is `offset` ones away from bit `base`, above or below it.
 
     The least offset gives 0, as on the chip.
     """
-    del type_
     least = np.uint32(1 << 31)
 
     def evaluate(mask: Array, base: Array, offset: Array) -> Array:

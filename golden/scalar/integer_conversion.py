@@ -52,9 +52,8 @@ def _pack(packed: str, source: str, appended: str) -> Any:
     return (32,), (32,) * (3 if appended else 2), evaluate
 
 
-def _float_to_integer(rounding: str, flush: str, saturate: str, target: str, source: str) -> Any:
+def _float_to_integer(rounding: str, flush: str, _saturate: str, target: str, source: str) -> Any:
     """Numbers out of range become the nearest integer of the type, with and without ``.sat``."""
-    del saturate
     element, bits = FLOATS[source], width(target)
     signed = dtype(target).kind == "i"
     constants, arguments = (layout(element.format),), (ROUNDINGS.index(rounding[:2]), bits, int(signed))

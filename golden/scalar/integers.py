@@ -25,9 +25,8 @@ def _absolute(type_: str) -> Any:
     return of_one_type(evaluate, 1, type_)
 
 
-def _saturated(ufunc: Evaluate, sign: str) -> Any:
+def _saturated(ufunc: Evaluate, _sign: str) -> Any:
     """``add.sat.s32`` and ``sub.sat.s32``."""
-    del sign
 
     def evaluate(a: Array, b: Array) -> Array:
         return _clamped(ufunc(a.view(np.int32).astype(np.int64), b.view(np.int32)))
@@ -102,8 +101,7 @@ def _multiply_add(part: str, type_: str) -> Any:
     return (bits,), (width(type_), width(type_), bits), evaluate
 
 
-def _saturated_multiply_add(part: str, saturate: str, type_: str) -> Any:
-    del part, saturate
+def _saturated_multiply_add(_part: str, _saturate: str, type_: str) -> Any:
     product = high_product(type_)
 
     def evaluate(a: Array, b: Array, c: Array) -> Array:

@@ -59,19 +59,16 @@ def _to_eight(target: str, relu: str, source: Element) -> Callable[[Array], Arra
     return narrow
 
 
-def _eight_of_singles(rounding: str, satfinite: str, relu: str, target: str, source: str) -> Any:
-    del rounding, satfinite
+def _eight_of_singles(_rounding: str, _satfinite: str, relu: str, target: str, source: str) -> Any:
     return (16,), (width(source),) * 2, _pair(_to_eight(target, relu, _F32), 8)
 
 
-def _eight_of_halves(rounding: str, satfinite: str, relu: str, target: str, source: str) -> Any:
-    del rounding, satfinite
+def _eight_of_halves(_rounding: str, _satfinite: str, relu: str, target: str, source: str) -> Any:
     narrow = _to_eight(target, relu, _F16)
     return (16,), (width(source),), lambda a: narrow(_parts(a, 16)).view(np.uint16)[..., 0]
 
 
-def _halves_of_eight(rounding: str, relu: str, target: str, source: str) -> Any:
-    del rounding
+def _halves_of_eight(_rounding: str, relu: str, target: str, source: str) -> Any:
     format_ = float_format(source.removesuffix("x2"))
 
     def evaluate(a: Array) -> Array:
@@ -81,9 +78,8 @@ def _halves_of_eight(rounding: str, relu: str, target: str, source: str) -> Any:
     return (width(target),), (16,), evaluate
 
 
-def _to_tf32(rounding: str, relu: str, target: str, source: str) -> Any:
+def _to_tf32(rounding: str, relu: str, _target: str, source: str) -> Any:
     """``cvt.rn.tf32.f32`` and ``cvt.rz``: a NaN becomes the canonical one, its ignored bits cleared."""
-    del target
     kept = np.uint32(0xFFFFFFFF << _TF32.ignored_bits & 0xFFFFFFFF)
 
     def evaluate(a: Array) -> Array:
@@ -92,12 +88,11 @@ def _to_tf32(rounding: str, relu: str, target: str, source: str) -> Any:
     return (32,), (width(source),), evaluate
 
 
-def _to_tf32_away(rounding: str, satfinite: str, target: str, source: str) -> Any:
+def _to_tf32_away(_rounding: str, satfinite: str, _target: str, source: str) -> Any:
     """``cvt.rna.tf32.f32``: to nearest, ties away from zero.
 
     A NaN is cut off like a number. ``.satfinite`` gives the pattern before the infinity or NaN.
     """
-    del rounding, target
     unit = 1 << _TF32.ignored_bits
     kept, half = np.uint32(0x100000000 - unit), np.uint32(unit // 2)
     special = np.uint32(_F32.infinity)

@@ -132,9 +132,8 @@ def _shift(
         count = count & 31 if mode == "wrap" else np.minimum(count, 32)
         return value << count if left else value >> count
 
-    def to_word(value: Array, bits: int, type_: str) -> Array:
+    def to_word(value: Array, _bits: int, type_: str) -> Array:
         """Saturation of the low 34 bits."""
-        del bits
         return clamped(value << 30 >> 30, 32, type_)
 
     return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
@@ -145,13 +144,12 @@ def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> 
 
 
 def _multiply_add(
-    parts: tuple[str, ...], target: str, a_type: str, b_type: str, plus_one: str, saturate: str, scale: str
+    parts: tuple[str, ...], _target: str, a_type: str, b_type: str, plus_one: str, saturate: str, scale: str
 ) -> Any:
     """``vmad``: the product, or its negative, plus or minus the third operand.
 
     As on the chip, words count as signed numbers of 64 bits; only shift and saturation know unsigned ones.
     """
-    del target
     into, first, second, third = (*parts, "", "", "", "")[:4]
     negative = first.startswith("-") != second.startswith("-")
     first, second, subtracts = first.removeprefix("-"), second.removeprefix("-"), third == "-"

@@ -1,10 +1,12 @@
 """A kernel ready to run: its blocks, its registers, and where its variables are."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from golden.limits import LOCAL_BYTES, PARAMETER_BYTES
+from golden.integers import shortened
+from golden.limits import LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
 from golden.locks import SHARED
 from golden.ptx.blocks import build_blocks
 from golden.ptx.contraction.passes import contract_blocks
@@ -154,6 +156,29 @@ class CompiledKernel:
             problem = missing(instruction)
             if problem is not None:
                 raise LaunchError(f"{problem}, needed at {self.source_line(index)}")
+
+    def require_threads(self, block: tuple[int, int, int]) -> None:
+        """Refuse a block that has too many threads, or not those that the kernel is compiled for."""
+        threads = block[0] * block[1] * block[2]
+        if threads > THREADS:
+            raise LaunchError(f"a block has at most {THREADS} threads, not {threads}")
+        most = self.directives.get(".maxntid")
+        if most is not None and threads > math.prod(most):
+            raise LaunchError(
+                f"{self.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
+            )
+        required = self.directives.get(".reqntid")
+        if required is not None and tuple([*required, 1, 1][:3]) != block:
+            raise LaunchError(f"{self.readable} is compiled for blocks of {required}, not {block}")
+
+    def require_shared(self, shared: int) -> None:
+        """Refuse dynamic shared memory beyond what a block has."""
+        base = self.shared_base
+        if base + shared > SHARED_BYTES:
+            raise LaunchError(
+                f"{self.readable} needs {shortened(base + shared)} bytes of shared memory "
+                f"({base} static, {shortened(shared)} dynamic), but a block has at most {SHARED_BYTES}"
+            )
 
     def line_of(self, index: int) -> int:
         """The line of an instruction, by its number."""

@@ -24,15 +24,14 @@ def _mbarrier(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _init(context: Context, instruction: Instruction, index: int) -> Step:
     _qualifiers(context, instruction)
-    context.require_count(instruction, 2)
-    place, count = instruction.operands
+    place, count = context.operands(instruction, 2)
     return _step(context, instruction, index, place, [(count, 32)], "init_mbarrier({}, {})".format)
 
 
 def _invalidate(context: Context, instruction: Instruction, index: int) -> Step:
     _qualifiers(context, instruction)
-    context.require_count(instruction, 1)
-    return _step(context, instruction, index, instruction.operands[0], [], "invalidate_mbarrier({})".format)
+    (place,) = context.operands(instruction, 1)
+    return _step(context, instruction, index, place, [], "invalidate_mbarrier({})".format)
 
 
 def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
@@ -46,8 +45,7 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
         scope=("cta", "cluster"),
     )
     form = found.get("form")
-    context.require_count(instruction, 3 if form else 2, 3)
-    target, place, *amount = instruction.operands
+    target, place, *amount = context.operands(instruction, 3 if form else 2, 3)
     if found.get("space") == "shared::cluster" and not isinstance(target, Sink):
         raise context.error(target.location, "an arrival in .shared::cluster has no state: write _")
     return _signal(context, instruction, index, target, place, amount, form or "")
@@ -56,8 +54,7 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
 def _transact(context: Context, instruction: Instruction, index: int) -> Step:
     """``expect_tx`` and ``complete_tx``."""
     _qualifiers(context, instruction, _CLUSTER, order=("relaxed",), scope=("cta", "cluster"))
-    context.require_count(instruction, 2)
-    place, *amount = instruction.operands
+    place, *amount = context.operands(instruction, 2)
     return _signal(context, instruction, index, Sink(place.location), place, amount, "expect_tx")
 
 
@@ -89,8 +86,8 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
         order=("acquire", "relaxed"),
         scope=("cta", "cluster"),
     )
-    context.require_count(instruction, 3, 4 if instruction.opcode[1] == "try_wait" else 3)
-    target, place, *sources = instruction.operands
+    most = 4 if instruction.opcode[1] == "try_wait" else 3
+    target, place, *sources = context.operands(instruction, 3, most)
     widths = [
         (source, bits) for source, bits in zip(sources, (32 if "form" in found else 64, 32), strict=False)
     ]
@@ -104,8 +101,7 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _pending(context: Context, instruction: Instruction, index: int) -> Step:
     split_qualifiers(context, instruction, {"operation": ("pending_count",), "type": ("b64",)})
-    context.require_count(instruction, 2)
-    target, state = instruction.operands
+    target, state = context.operands(instruction, 2)
     context.require_destination(target, 32)
     context.require_source(state, 64)
 
@@ -129,9 +125,9 @@ def copies_arrive(context: Context, instruction: Instruction, index: int) -> Ste
             "type": ("b64",),
         },
     )
-    context.require_count(instruction, 1)
+    (place,) = context.operands(instruction, 1)
     call = f"arrive_copies({{}}, {'form' not in found})".format
-    return _step(context, instruction, index, instruction.operands[0], [], call)
+    return _step(context, instruction, index, place, [], call)
 
 
 def _step(

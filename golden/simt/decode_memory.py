@@ -186,9 +186,7 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _copy_group(context: Context, instruction: Instruction, index: int, kind: str) -> Step:
     remaining = 0
-    context.require_count(instruction, 1 if kind == "wait_group" else 0)
-    if kind == "wait_group":
-        (operand,) = instruction.operands
+    for operand in context.operands(instruction, int(kind == "wait_group")):
         if not isinstance(operand, Immediate) or operand.kind != "integer" or operand.value < 0:
             raise context.error(operand.location, "cp.async.wait_group takes a constant number of groups")
         remaining = operand.value

@@ -106,12 +106,11 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
 
 def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     """``isspacep``: whether a generic address lies in a window."""
-    context.require_count(instruction, 2)
+    target, source = context.operands(instruction, 2)
     groups = {"space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry")}
     found = split_qualifiers(context, instruction, groups)
     if "space" not in found:
         raise context.unsupported(instruction)
-    target, source = instruction.operands
     context.require_destination(target, 1)
     context.require_source(source, 64)
     space = found["space"].partition("::")[0]

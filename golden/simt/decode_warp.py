@@ -20,8 +20,7 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
     rest = parts[1:] if synchronous else parts
     if len(rest) != 2 or rest[0] not in _SHUFFLES or rest[1] != "b32":
         raise context.unsupported(instruction)
-    context.require_count(instruction, 4 + synchronous)
-    target, *sources = instruction.operands
+    target, *sources = context.operands(instruction, 4 + synchronous)
     mask = sources.pop() if synchronous else None
     widths = [(source, 32) for source in sources]
     call = _Call(shuffle, (repr(rest[0]),), ("B.total",))
@@ -34,12 +33,10 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
     mode, synchronous = found.get("mode", ""), "sync" in found
     if not mode or found.get("type") != ("b32" if mode == "ballot" else "pred"):
         raise context.unsupported(instruction)
-    context.require_count(instruction, 2 + synchronous)
-    target, source = instruction.operands[:2]
+    target, source, *masks = context.operands(instruction, 2 + synchronous)
     targets = [(target, 32 if mode == "ballot" else 1)]
-    mask = instruction.operands[2] if synchronous else None
     call = _Call(vote, (repr(mode),), ("B.warps",))
-    return _step(context, instruction, index, call, [(source, 1)], targets, mask)
+    return _step(context, instruction, index, call, [(source, 1)], targets, *masks)
 
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
@@ -51,8 +48,7 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
         or parts[2] not in ("b32", "b64")
     ):
         raise context.unsupported(instruction)
-    context.require_count(instruction, 3)
-    target, source, mask = instruction.operands
+    target, source, mask = context.operands(instruction, 3)
     sources = [(source, int(parts[2][1:]))]
     call = _Call(match, (repr(parts[0]),))
     return _step(context, instruction, index, call, sources, _with_predicate(target), mask)
@@ -62,24 +58,21 @@ def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode[1:]
     if len(parts) != 3 or parts[0] != "sync" or (parts[1], parts[2]) not in REDUCTIONS:
         raise context.unsupported(instruction)
-    context.require_count(instruction, 3)
-    target, source, mask = instruction.operands
+    target, source, mask = context.operands(instruction, 3)
     call = _Call(reduce, (repr(parts[1]), repr(parts[2])), ("B.warps",))
     return _step(context, instruction, index, call, [(source, 32)], [(target, 32)], mask)
 
 
 def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
-    context.require_count(instruction, 1)
+    (target,) = context.operands(instruction, 1)
     if instruction.opcode[1:] != ("b32",):
         raise context.unsupported(instruction)
-    (target,) = instruction.operands
     call = _Call(active_mask, (), ("B.warps",))
-    return _step(context, instruction, index, call, [], [(target, 32)], None)
+    return _step(context, instruction, index, call, [], [(target, 32)])
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:
-    context.require_count(instruction, 2)
-    target, mask = instruction.operands
+    target, mask = context.operands(instruction, 2)
     if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
         raise context.unsupported(instruction)
     call = _Call(elect, (), ("B.warps",))
@@ -108,7 +101,7 @@ def _step(
     call: _Call,
     sources: Sequence[tuple[Operand, int]],
     targets: Sequence[tuple[Operand, int]],
-    mask: Operand | None,
+    mask: Operand | None = None,
 ) -> Step:
     """A call with sources behind the other arguments, each of some bits, and as many results as targets."""
     for operand, bits in targets:

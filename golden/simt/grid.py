@@ -1,12 +1,13 @@
 """Runs the blocks of a grid, one after the other; those that wait for others give way."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from golden.integers import checked_integer, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.source import SourceLine
 from golden.ptx.special_registers import Geometry, coordinates
@@ -14,10 +15,10 @@ from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
-from golden.simt.errors import Deadlock
+from golden.simt.errors import Deadlock, LaunchError
 from golden.simt.matrix_engine import MatrixEngine
 
-__all__ = ["LaunchResult", "LaunchState", "block_indices", "geometry_of", "run_grid"]
+__all__ = ["Extent", "LaunchResult", "LaunchState", "block_indices", "extent", "geometry_of", "run_grid"]
 
 _TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
@@ -28,6 +29,10 @@ _LONGEST_LOOK: Final = 4096
 _FIRST_SKIP: Final = 1 << 10
 _LAST_SKIP: Final = 1 << 62
 """Ticks that are skipped where nobody can go on before."""
+
+
+Extent = int | Sequence[int]
+"""Of a grid or a block, along x, y and z."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,6 +184,18 @@ def run_grid(
         if not progress and not (any(item.run.waits_for_time for item in waiting) and launch.skip_time()):
             raise _deadlock(kernel, waiting, total - started)
     return launch.result(kernel, total)
+
+
+def extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
+    """A grid or a block with its three extents; LaunchError for what is none."""
+    values = listed(given)
+    if values is None or not 1 <= len(values) <= 3 or None in map(integer_of, values):
+        raise LaunchError(f"{what} takes one to three integers, not {shortened(given)}")
+    x, y, z = (
+        checked_integer(f"{what}.{axis}", value, 1, bound, refuse=LaunchError.refused)
+        for axis, value, bound in zip("xyz", [*values, 1, 1], most, strict=False)
+    )
+    return x, y, z
 
 
 def block_indices(grid: tuple[int, int, int], start: int, end: int) -> Iterator[tuple[int, int, int]]:

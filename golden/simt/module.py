@@ -23,9 +23,8 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
-from golden.simt.grid import LaunchResult, LaunchState
+from golden.simt.grid import Extent, LaunchResult, LaunchState, extent
 from golden.simt.inlining import flatten
-from golden.simt.launch_checks import Extent, extent, require_shared, require_threads
 from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
@@ -320,11 +319,11 @@ class Kernel:
         """
         compiled = self._compiled if contract else self.uncontracted
         extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
-        require_threads(compiled, extents[1])
+        compiled.require_threads(extents[1])
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
         limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
-        require_shared(compiled, shared)
+        compiled.require_shared(shared)
         engine = GoldenEngine() if engine is None else engine
         compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
