@@ -107,7 +107,7 @@ class _Builder:
     def _number(self, target: Any) -> int:
         if isinstance(target, Symbol):
             if target.key not in self._body.labels:
-                raise self._context.error(target.location, f"{target.name} is not a label")
+                raise self._context.error(target, f"{target.name} is not a label")
             return self._starts[self._body.labels[target.key]]
         return int(target)
 
@@ -189,14 +189,14 @@ class _Builder:
         if name == "bra":
             (target,) = context.operands(instruction, 1)
             if not isinstance(target, Symbol):
-                raise context.error(instruction.location, "bra needs a label")
+                raise context.error(instruction, "bra needs a label")
             return end(kind="branch", targets=(target,))
         if name == "brx":
             choice, labels = context.operands(instruction, 2)
             if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
                 raise context.unsupported(instruction)
             if labels.key not in self._body.targets:
-                raise context.error(labels.location, f"{labels.name} is not a list of branch targets")
+                raise context.error(labels, f"{labels.name} is not a list of branch targets")
             context.require_source(choice, 32)
             reads, targets = context.registers((choice,)), self._body.targets[labels.key]
             return end(kind="indexed", targets=targets, reads=reads, details={"choice": choice})
@@ -234,9 +234,7 @@ class _Builder:
             raise context.unsupported(instruction)
         least = 2 if mode == "arrive" else 1
         if not least <= len(sources) <= 2:
-            raise context.error(
-                instruction.location, f"{instruction.name} does not take {len(operands)} operands"
-            )
+            raise context.error(instruction, f"{instruction.name} does not take {len(operands)} operands")
         for source in sources:
             context.require_source(source, 32)
         details.update(barrier=sources[0], count=sources[1] if len(sources) == 2 else None)

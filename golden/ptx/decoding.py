@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from golden.ptx.scalar_types import float_bits, float_value
-from golden.ptx.source import Location, PtxError, Source
+from golden.ptx.source import PtxError, Source
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
@@ -79,14 +79,14 @@ class Context:
         slot = self.slot(instruction.guard.register)
         return replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
 
-    def error(self, location: Location, message: str) -> PtxError:
-        """The error about something at `location`."""
-        return self.source.error(location, message)
+    def error(self, about: Operand | Instruction, message: str) -> PtxError:
+        """The error about something that stands in the text."""
+        return self.source.error(about.location, message)
 
     def unsupported(self, instruction: Instruction, detail: str = "") -> PtxError:
         """The error that an instruction is not supported."""
         return self.error(
-            instruction.location, f"{instruction.name} is not supported" + (f": {detail}" if detail else "")
+            instruction, f"{instruction.name} is not supported" + (f": {detail}" if detail else "")
         )
 
     def slot(self, register: Register) -> int:
@@ -143,7 +143,7 @@ class Context:
         if not least <= given <= most:
             expected = str(least) if least == most else f"{least} to {most}"
             told = f"{what}, not {given} operands" if what else f"{expected} operands, not {given}"
-            raise self.error(instruction.location, f"{instruction.name} takes {told}")
+            raise self.error(instruction, f"{instruction.name} takes {told}")
         return operands
 
     def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
@@ -155,45 +155,43 @@ class Context:
         elif isinstance(operand, SpecialRegister):
             have = SPECIAL[operand.name].bits
             if have < bits:
-                raise self.error(operand.location, f"{operand.name} has {have} bits, not {bits}")
+                raise self.error(operand, f"{operand.name} has {have} bits, not {bits}")
         elif isinstance(operand, Immediate):
             if constant_bits(operand, bits) < 0:
-                raise self.error(operand.location, f"the constant does not fit an operand of {_bits(bits)}")
+                raise self.error(operand, f"the constant does not fit an operand of {_bits(bits)}")
         elif isinstance(operand, Symbol):
-            raise self.error(
-                operand.location, f"{operand.name} cannot stand here; only mov and cvta take an address"
-            )
+            raise self.error(operand, f"{operand.name} cannot stand here; only mov and cvta take an address")
         else:
-            raise self.error(operand.location, f"expected a register or a constant of {_bits(bits)}")
+            raise self.error(operand, f"expected a register or a constant of {_bits(bits)}")
 
     def require_destination(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """Refuse an operand that cannot be a destination of this width."""
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
-            raise self.error(operand.location, "the destination must be a register")
+            raise self.error(operand, "the destination must be a register")
         self._require_width(operand, bits, "a destination", wider=wider)
 
     def _require_width(self, register: Register, bits: int, what: str, *, wider: bool) -> None:
         have = register.type.bits
         if have != bits and not (wider and have > bits > 1):
             found = f"{register.name} is {register.type}"
-            raise self.error(register.location, f"expected {what} of {_bits(bits)}, but {found}")
+            raise self.error(register, f"expected {what} of {_bits(bits)}, but {found}")
 
     def symbol(self, symbol: Symbol) -> tuple[Variable, int]:
         """The variable or parameter of a name, and its address in its state space, without the offset."""
         found = self.symbols.get(symbol.key)
         if found is None:
-            raise self.error(symbol.location, f"{symbol.name} is not a variable or parameter")
+            raise self.error(symbol, f"{symbol.name} is not a variable or parameter")
         return found
 
     def require_address(self, operand: Operand) -> Address:
         """The operand, which must be an address in brackets."""
         if not isinstance(operand, Address):
-            raise self.error(operand.location, "the address must be in brackets, as in [%rd1]")
+            raise self.error(operand, "the address must be in brackets, as in [%rd1]")
         base = operand.base
         if isinstance(base, Register) and (base.type.bits not in (32, 64) or base.type.kind == "float"):
-            raise self.error(base.location, f"an address cannot be in {base.name}, which is {base.type}")
+            raise self.error(base, f"an address cannot be in {base.name}, which is {base.type}")
         if isinstance(base, Symbol):
             self.symbol(base)
         return operand

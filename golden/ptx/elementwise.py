@@ -51,7 +51,7 @@ def fragment_action(context: WarpContext, statement: Instruction) -> Action | No
     destination, *_ = context.operands(statement, count)
     context.require_destination(destination, bits)
     if not isinstance(destination, Register):
-        raise context.error(destination.location, "the destination must be a register")
+        raise context.error(destination, "the destination must be a register")
     what = f"an operand of {statement.name} on a fragment"
     for operand in operands:
         Context.require_source(context, operand, bits)
@@ -99,9 +99,9 @@ def _require_qualifiers(
         if qualifier not in optional:
             choices = ", ".join(f".{item}" for item in optional) or "nothing"
             raise context.error(
-                statement.location,
+                statement,
                 f"qualifier .{qualifier} of {statement.name} on a fragment is not supported; "
                 f"supported: {choices}",
             )
     if name == "fma" and "rn" not in qualifiers:
-        raise context.error(statement.location, f"{statement.name} lacks its rounding; supported: .rn")
+        raise context.error(statement, f"{statement.name} lacks its rounding; supported: .rn")

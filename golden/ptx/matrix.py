@@ -133,7 +133,7 @@ def decode_matrix_statement(
     if stride is not None:
         context.require_source(stride, 32)
         if isinstance(stride, Immediate) and not 0 <= stride.value < 1 << 32:
-            raise context.error(stride.location, f"the stride {stride.value} is not in 0 to {2**32 - 1}")
+            raise context.error(stride, f"the stride {stride.value} is not in 0 to {2**32 - 1}")
     to_use = use if loads else None
     return made(
         instruction=instruction,
@@ -151,7 +151,7 @@ def _parsed(context: Context, statement: Instruction, *, raw: bool) -> MatrixIns
         version = None if raw else context.version
         return parse_qualifiers(statement.opcode, ptx_version=version, warp_tile=raw)
     except IllegalInstruction as error:
-        raise context.error(statement.location, str(error)) from error
+        raise context.error(statement, str(error)) from error
 
 
 def _accessed(context: Context, address: Address, space: Space) -> Space:
@@ -165,7 +165,7 @@ def _accessed(context: Context, address: Address, space: Space) -> Space:
     named = "param" if named == "entry" else named
     what = "generic addresses" if space == "generic" else f".{space}"
     raise context.error(
-        address.base.location, f"{address.base.name} is in .{named}, but the instruction accesses {what}"
+        address.base, f"{address.base.name} is in .{named}, but the instruction accesses {what}"
     )
 
 
@@ -185,14 +185,14 @@ def _registers(
         if isinstance(element, others):
             continue
         if not isinstance(element, Register):
-            raise context.error(element.location, f"expected a register for {name}")
+            raise context.error(element, f"expected a register for {name}")
         if element.type.bits != bits:
             message = f"expected a {bits}-bit register for {name}, but {element.name} is {element.type}"
-            raise context.error(element.location, message)
+            raise context.error(element, message)
     if len(elements) != count:
         plural = "" if count == 1 else "s"
         message = f"expected {count} register{plural} for {name}, not {len(elements)}"
-        raise context.error(operand.location, message)
+        raise context.error(operand, message)
     return elements
 
 
@@ -211,7 +211,7 @@ def _fragment(
     bits = 32 if raw else _register_bits(type_)
     count = fragment(use, type_, instruction.shape).registers * 32 // bits
     if not isinstance(operand, Vector) and count != 1:
-        raise context.error(operand.location, f"{name} must be a vector of registers in braces")
+        raise context.error(operand, f"{name} must be a vector of registers in braces")
     others: tuple[type[Operand], ...] = ()
     if not (raw or isinstance(instruction, StoreInstruction)):
         others = (Sink,) if use == "d" or isinstance(instruction, LoadInstruction) else (Immediate,)
@@ -229,4 +229,4 @@ def _require_literal(context: Context, literal: Immediate, name: str, type_: str
     same = (literal.kind == "integer") != is_float or FORMATS[type_].bits != bits
     if literal.value and not same:
         kind = "floats" if is_float else "integers"
-        raise context.error(literal.location, f"{name} consists of {kind}, unlike this constant")
+        raise context.error(literal, f"{name} consists of {kind}, unlike this constant")

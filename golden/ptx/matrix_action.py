@@ -82,15 +82,13 @@ def _placed(context: WarpContext, decoded: MatrixStatement, index: int) -> WarpS
         if isinstance(base, Register) and context.is_fragment(base):
             if address.offset:
                 raise context.error(
-                    base.location,
+                    base,
                     f"the address {base.name} is in a register of the machine, which is taken as it is; "
                     f"expected no offset, not {address.offset}",
                 )
             rows, address = base, None
         elif context.raw:
-            raise context.error(
-                base.location, "the addresses of rows must be in a 32-bit register, a lane each"
-            )
+            raise context.error(base, "the addresses of rows must be in a 32-bit register, a lane each")
         else:
             rows = Register("row addresses", f"rows of {index}", TYPES["b32"], base.location)
     for register in (*(item for items in fragments.values() for item in items), *([rows] if rows else [])):
@@ -158,7 +156,7 @@ def _row_setter(
         for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
             if place >> 32:
                 raise context.error(
-                    address.base.location,
+                    address.base,
                     f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
                 )
         evaluation.set_lanes(evaluation.allocation.position[rows.key], by_lane(TYPES["u32"].wrap, addresses))
@@ -190,7 +188,5 @@ def _require_distinct_destinations(context: WarpContext, matrix: WarpStatement) 
     seen: set[str] = set()
     for register in written:
         if register.key in seen:
-            raise context.error(
-                register.location, f"{register.name} stands twice in the fragment that is written"
-            )
+            raise context.error(register, f"{register.name} stands twice in the fragment that is written")
         seen.add(register.key)

@@ -75,9 +75,7 @@ def accessed_values(
     count = VECTORS[found["vector"]] if "vector" in found else 1
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     if len(elements) != count:
-        raise context.error(
-            instruction.location, f"{instruction.name} moves {count} values, not {len(elements)}"
-        )
+        raise context.error(instruction, f"{instruction.name} moves {count} values, not {len(elements)}")
     return type_, elements
 
 
@@ -118,7 +116,7 @@ def _parameter_offset(context: Context, address: Address, width: int) -> int:
     offset = address.offset + address.base.offset
     if offset < 0 or offset + width > (variable.size or 0) or offset % width:
         raise context.error(
-            address.location,
+            address,
             f"{width} bytes at offset {offset} of {variable.name}, which has {variable.size}",
         )
     return start + offset
@@ -132,8 +130,8 @@ def accessed_space(
         return _SPACES[found["space"]] if "space" in found else "generic"
     named = context.symbol(address.base)[0].space
     if named == "function":
-        raise context.error(address.location, f"{address.base.name} is a function, not a variable")
+        raise context.error(address, f"{address.base.name} is a function, not a variable")
     have = {"entry": "param", "const": "global"}.get(named, named)
     if "space" in found and _SPACES[found["space"]] != have:
-        raise context.error(address.location, f"{address.base.name} is in .{have}, not in .{found['space']}")
+        raise context.error(address, f"{address.base.name} is in .{have}, not in .{found['space']}")
     return have

@@ -81,13 +81,11 @@ class WarpContext(Context):
         variable, address = super().symbol(symbol)
         if variable.space not in (*_SUPPORTED, "entry"):
             raise self.error(
-                symbol.location,
+                symbol,
                 f"{symbol.name} is in .{variable.space}; supported: variables in .shared and .global",
             )
         if variable.initialiser is not None:
-            raise self.error(
-                symbol.location, f"{symbol.name} has values at the start, which is not supported"
-            )
+            raise self.error(symbol, f"{symbol.name} has values at the start, which is not supported")
         return variable, address
 
     def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
@@ -95,13 +93,11 @@ class WarpContext(Context):
         super().require_source(operand, bits, wider=wider)
         if isinstance(operand, Register) and self.is_fragment(operand):
             raise self.error(
-                operand.location,
+                operand,
                 f"{operand.name} belongs to a fragment and differs between lanes; {_ON_FRAGMENTS}",
             )
         if isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies:
-            raise self.error(
-                operand.location, f"{operand.name} is not supported: a program of one warp has no clock"
-            )
+            raise self.error(operand, f"{operand.name} is not supported: a program of one warp has no clock")
 
     def reader(self, operand: Operand, bits: int) -> Reader:
         """How to find the low bits of a source operand."""
@@ -117,7 +113,7 @@ class WarpContext(Context):
         if isinstance(operand, Symbol):
             key, offset = operand.key, operand.offset
             if self.symbol(operand)[0].space == "entry":
-                raise self.error(operand.location, f"{operand.name} is a parameter, which has no address")
+                raise self.error(operand, f"{operand.name} is a parameter, which has no address")
             return lambda evaluation: evaluation.addresses[key] + offset & mask
         if isinstance(operand, Negated):
             register = operand.register
@@ -135,9 +131,7 @@ class WarpContext(Context):
         def checked(evaluation: Evaluation) -> int:
             value = read(evaluation)
             if isinstance(value, tuple):
-                raise self.error(
-                    operand.location, f"{what} {difference(value)}; it must be the same in all lanes"
-                )
+                raise self.error(operand, f"{what} {difference(value)}; it must be the same in all lanes")
             return value
 
         return checked

@@ -51,7 +51,7 @@ def check_computation(
 ) -> Computation:
     """Refuse with a PtxError operands whose number or width does not fit an operation."""
     if not instruction.operands:
-        raise context.error(instruction.location, f"{instruction.name} takes operands")
+        raise context.error(instruction, f"{instruction.name} takes operands")
     first, *sources = (
         operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
     )
@@ -60,14 +60,12 @@ def check_computation(
     explicit = len(found.results) - carries_out
     if len(targets) != explicit:
         raise context.error(
-            instruction.location, f"results of {instruction.name} must be {explicit}, not {len(targets)}"
+            instruction, f"results of {instruction.name} must be {explicit}, not {len(targets)}"
         )
     carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
     expected = len(found.operands) - carries_in
     if len(sources) != expected:
-        raise context.error(
-            instruction.location, f"{instruction.name} takes {expected} sources, not {len(sources)}"
-        )
+        raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(sources)}")
     wider = instruction.opcode[0] == "cvt"
     for operand, bits in zip(sources, found.operands, strict=False):
         context.require_source(operand, bits, wider=wider)
@@ -99,18 +97,16 @@ def check_move(context: Context, instruction: Instruction) -> MoveStatement:
         raise context.unsupported(instruction, "it has no type")
     type_ = TYPES[found["type"]]
     if isinstance(target, Vector) and isinstance(source, Vector):
-        raise context.error(instruction.location, "mov packs or unpacks one vector, not two")
+        raise context.error(instruction, "mov packs or unpacks one vector, not two")
     if isinstance(target, Pair):
-        raise context.error(target.location, "mov has one destination")
+        raise context.error(target, "mov has one destination")
     targets, sources = (
         operand.elements if isinstance(operand, Vector) else (operand,) for operand in (target, source)
     )
     move = MoveStatement(type_.bits, targets, sources)
     for vector in (target, source):
         if isinstance(vector, Vector) and type_.bits / len(vector.elements) not in (8, 16, 32):
-            raise context.error(
-                vector.location, f"{type_} does not split into {len(vector.elements)} registers"
-            )
+            raise context.error(vector, f"{type_} does not split into {len(vector.elements)} registers")
     for item in targets:
         context.require_destination(item, move.part if len(targets) > 1 else type_.bits)
     if isinstance(source, Symbol):
@@ -118,7 +114,7 @@ def check_move(context: Context, instruction: Instruction) -> MoveStatement:
         widths = "32 or 64" if space in ("shared", "local", "param") else "64"
         if type_.kind == "float" or str(type_.bits) not in widths:
             raise context.error(
-                source.location,
+                source,
                 f"the address of {source.name} has {widths} bits, the instruction needs {type_}",
             )
         return move
@@ -160,6 +156,6 @@ def check_address_conversion(context: Context, instruction: Instruction) -> Addr
         declared = "param" if declared == "entry" else declared
         if "to" in found or declared != space:
             raise context.error(
-                source.location, f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
+                source, f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
             )
     return AddressConversion(space, -1 if "to" in found else 1, bits, target, source)

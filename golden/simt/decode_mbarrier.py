@@ -47,7 +47,7 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
     form = found.get("form")
     target, place, *amount = context.operands(instruction, 3 if form else 2, 3)
     if found.get("space") == "shared::cluster" and not isinstance(target, Sink):
-        raise context.error(target.location, "an arrival in .shared::cluster has no state: write _")
+        raise context.error(target, "an arrival in .shared::cluster has no state: write _")
     return _signal(context, instruction, index, target, place, amount, form or "")
 
 
@@ -181,7 +181,7 @@ def _barrier_address(context: Context, operand: Operand) -> Address:
     named = context.space_of(address)
     if named not in (None, "shared"):
         space = "param" if named == "entry" else named
-        raise context.error(address.location, f"an mbarrier lies in .shared, not in .{space}")
+        raise context.error(address, f"an mbarrier lies in .shared, not in .{space}")
     return address
 
 

@@ -80,7 +80,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
     address = context.require_address(operands[0])
     space = accessed_space(context, instruction, found, address)
     if context.space_of(address) in ("entry", "const") or found.get("space") == "const":
-        raise context.error(address.location, "parameters of an entry and constants cannot be stored to")
+        raise context.error(address, "parameters of an entry and constants cannot be stored to")
     size = type_.bits // 8
 
     def emit(writer: Writer) -> None:
@@ -122,7 +122,7 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     named = context.space_of(address)
     if space not in ("global", "shared", "generic") or named == "const":
         wrong = "const" if named == "const" else space
-        raise context.error(address.location, f"atomics act on .global and .shared, not on .{wrong}")
+        raise context.error(address, f"atomics act on .global and .shared, not on .{wrong}")
     # On global memory, additions of f32 flush subnormals.
     evaluate = _atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
 
@@ -159,12 +159,12 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     for address, space in ((to, "shared"), (source, "global")):
         named = context.space_of(address)
         if named not in (None, space):
-            raise context.error(address.location, f"cp.async copies from .global to .shared, not .{named}")
+            raise context.error(address, f"cp.async copies from .global to .shared, not .{named}")
     size = operands[2]
     allowed = (16,) if "cg" in parts else (4, 8, 16)
     if not isinstance(size, Immediate) or size.value not in allowed:
         sizes = " or ".join(str(value) for value in allowed)
-        raise context.error(size.location, f"{instruction.name} copies {sizes} bytes")
+        raise context.error(size, f"{instruction.name} copies {sizes} bytes")
     count = operands[3] if len(operands) == 4 else None
     ignore = count is not None and getattr(getattr(count, "type", None), "kind", "") == "predicate"
     if count is not None:
@@ -188,7 +188,7 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
     remaining = 0
     for operand in context.operands(instruction, int(kind == "wait_group")):
         if not isinstance(operand, Immediate) or operand.kind != "integer" or operand.value < 0:
-            raise context.error(operand.location, "cp.async.wait_group takes a constant number of groups")
+            raise context.error(operand, "cp.async.wait_group takes a constant number of groups")
         remaining = operand.value
 
     def emit(writer: Writer) -> None:

@@ -112,9 +112,9 @@ def _step(
     if mask is not None:
         context.require_source(mask, 32)
         if isinstance(mask, Negated):
-            raise context.error(mask.location, "the mask of lanes must be a 32-bit register or constant")
+            raise context.error(mask, "the mask of lanes must be a 32-bit register or constant")
         if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
-            raise context.error(mask.location, "the mask of lanes is empty")
+            raise context.error(mask, "the mask of lanes is empty")
         reads.append(mask)
 
     def emit(writer: Writer) -> None:
