@@ -55,7 +55,11 @@ class ScalarType:
 
     def float_bits(self, value: float) -> int:
         """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
-        return _bfloat16_bits(value) if self.name == "bf16" else float_bits(value, self.bits)
+        if self.name != "bf16":
+            return float_bits(value, self.bits)
+        return (
+            _BFLOAT16.canonical_nan if math.isnan(value) else convert(float_bits(value, 64), _F64, _BFLOAT16)
+        )
 
     def widened(self) -> "ScalarType":
         """The type of the same kind and twice the width."""
@@ -99,9 +103,3 @@ def float_value(pattern: int, bits: int) -> float:
     """The value of an IEEE pattern of 16, 32 or 64 bits."""
     (value,) = struct.unpack(_PACKINGS[bits], pattern.to_bytes(bits // 8, "little"))
     return float(value)
-
-
-def _bfloat16_bits(value: float) -> int:
-    if math.isnan(value):
-        return _BFLOAT16.canonical_nan
-    return convert(float_bits(value, 64), _F64, _BFLOAT16)

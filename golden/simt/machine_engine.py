@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from golden.invalid_argument import InvalidArgument
 from golden.lines import piece_addresses
@@ -104,7 +103,7 @@ class MachineEngine:
             lines = piece_addresses(instruction, addresses[own], strides[own], 1)
             data = memory.of(own).gather(lines, 1)[0]
             stride, step = _own_stride(instruction, data.shape[1], layout.size)
-            storage.write(start, _spread(data, step))
+            storage.write(start, np.pad(data, ((0, 0), (0, step - data.shape[1]))).reshape(-1))
             first = self._registers[warp].take(layout.registers)
             return first, Load(local, first, start - self._origin(space), stride, warp=warp)
 
@@ -302,9 +301,3 @@ def _own_stride(instruction: LoadInstruction | StoreInstruction, line: int, unit
     """The least legal stride for lines of so many bytes, in elements and in bytes."""
     step = -(-line // unit) * unit
     return step * 8 // FORMATS[instruction.type].bits, step
-
-
-def _spread(data: NDArray[np.uint8], step: int) -> NDArray[np.uint8]:
-    spread = np.zeros((len(data), step), dtype=np.uint8)
-    spread[:, : data.shape[1]] = data
-    return spread.reshape(-1)

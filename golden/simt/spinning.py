@@ -41,7 +41,9 @@ class SpinDetector:
             rounds, before = 0, None
         rounds += 1
         now: list[NDArray[Any]] | None = None
-        if before is not None or self._looks(target, rounds):
+        # After 16 rounds, 32, 64, ...; at once where threads have spun before.
+        looks_now = target in self._known or (rounds >= _FIRST_LOOK and rounds & (rounds - 1) == 0)
+        if before is not None or looks_now:
             registers = self._block.registers
             live = self._block.kernel.blocks[target].live_in
             own = self._block.own_memory()[threads]
@@ -56,10 +58,6 @@ class SpinDetector:
             self.timed |= looked != looks
         self._rounds[target] = (0 if same else rounds, changes, looks, None if before is not None else now)
         return same
-
-    def _looks(self, target: int, rounds: int) -> bool:
-        """Whether to keep the state after so many rounds; at once where threads have spun before."""
-        return target in self._known or (rounds >= _FIRST_LOOK and rounds & (rounds - 1) == 0)
 
     def park(self, target: int, threads: Threads) -> None:
         """Keep threads until memory changes."""

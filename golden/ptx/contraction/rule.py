@@ -185,11 +185,12 @@ def _additions(flow: Flow, user: int, register: Register, product: Form) -> list
     target, *factors, addends = statement.instruction.operands
     if any(_is(part, register) for factor in factors for part in parts(factor)):
         return None
-    results = parts(target)
     return [
         (number, 1)
-        for number, operand in enumerate(parts(addends))
-        if _is(operand, register) and _is_needed(flow, user, results[number])
+        for number, (result, operand) in enumerate(zip(parts(target), parts(addends), strict=True))
+        if _is(operand, register)
+        and isinstance(result, Register)
+        and (user, flow.slot(result)) in flow.needed
     ]
 
 
@@ -234,10 +235,6 @@ def _keep_doubled(flow: Flow, place: int, operands: list[Join]) -> None:
     orders = [factors[1], factors[1][::-1]] if instructions[0].opcode[0] == "mul" else [factors[1]]
     if any(all(map(flow.same, factors[0], order)) for order in orders):
         first.joinable = second.joinable = False
-
-
-def _is_needed(flow: Flow, place: int, result: Operand) -> bool:
-    return isinstance(result, Register) and (place, flow.slot(result)) in flow.needed
 
 
 def _is(operand: Operand, register: Register) -> bool:
