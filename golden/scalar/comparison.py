@@ -136,22 +136,16 @@ def _select(type_: str) -> Any:
     return (bits,), (bits, bits, 1), lambda a, b, p: np.where(p, a, b)
 
 
-def _select_by_sign(type_: str, sign: str) -> Any:
-    """``slct``: the first operand where the third is not negative, else the second."""
-    bits = width(type_)
+def _select_by_sign(flush: str, type_: str, sign: str) -> Any:
+    """``slct``: the first operand where the third is not negative, else the second.
+
+    Of floats, -0 is not negative, and a NaN selects the second operand.
+    """
+    bits, element = width(type_), FLOATS.get(sign)
 
     def evaluate(a: Array, b: Array, c: Array) -> Array:
-        return np.where(c.view(np.int32) >= 0, a, b)
-
-    return (bits,), (bits, bits, width(sign)), evaluate
-
-
-def _select_by_float(flush: str, type_: str, sign: str) -> Any:
-    """``slct`` by a float: -0 is not negative, a NaN selects the second operand."""
-    element = FLOATS[sign]
-    bits = width(type_)
-
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
+        if element is None:
+            return np.where(c.view(np.int32) >= 0, a, b)
         return np.where(element.comparable(flushed(c, element) if flush else c) >= 0, a, b)
 
     return (bits,), (bits, bits, 32), evaluate
@@ -208,8 +202,8 @@ FORMS: Final = (
     Form(f"set {_FLOAT} {_COMBINE} .ftz? .f16x2|.u32|.s32 .f16x2", _set),
     Form(f"set {_FLOAT} {_COMBINE} .bf16x2|.u32|.s32 .bf16x2", _set),
     Form(f"selp {_ANY}", _select),
-    Form(f"slct {_ANY} .s32", _select_by_sign),
-    Form(f"slct .ftz? {_ANY} .f32", _select_by_float),
+    Form(f"slct {_ANY} .s32", partial(_select_by_sign, "")),
+    Form(f"slct .ftz? {_ANY} .f32", _select_by_sign),
     Form(
         "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64",
         _test,

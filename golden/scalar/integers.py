@@ -87,18 +87,15 @@ def _product(part: str, type_: str) -> tuple[Evaluate, int]:
     return (np.multiply if part == "lo" else high_product(type_)), width(type_)
 
 
-def _multiply(part: str, type_: str) -> Any:
-    evaluate, bits = _product(part, type_)
-    return (bits,), (width(type_),) * 2, evaluate
-
-
-def _multiply_add(part: str, type_: str) -> Any:
+def _multiply(add: bool, part: str, type_: str) -> Any:
+    """``mul`` and ``mad``."""
     product, bits = _product(part, type_)
 
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
+    def multiply_add(a: Array, b: Array, c: Array) -> Array:
         return product(a, b) + c
 
-    return (bits,), (width(type_), width(type_), bits), evaluate
+    factors = (width(type_), width(type_))
+    return (bits,), (*factors, bits) if add else factors, multiply_add if add else product
 
 
 def _saturated_multiply_add(_part: str, _saturate: str, type_: str) -> Any:
@@ -184,10 +181,10 @@ FORMS: Final = (
     Form("add .sat .s32", lambda _, type_: _saturated(np.add, type_)),
     Form(f"sub {_ALL}", partial(of_one_type, np.subtract, 2)),
     Form("sub .sat .s32", lambda _, type_: _saturated(np.subtract, type_)),
-    Form(f"mul .lo|.hi {_ALL}", _multiply),
-    Form(f"mul .wide {_NARROW}", _multiply),
-    Form(f"mad .lo|.hi {_ALL}", _multiply_add),
-    Form(f"mad .wide {_NARROW}", _multiply_add),
+    Form(f"mul .lo|.hi {_ALL}", partial(_multiply, False)),
+    Form(f"mul .wide {_NARROW}", partial(_multiply, False)),
+    Form(f"mad .lo|.hi {_ALL}", partial(_multiply, True)),
+    Form(f"mad .wide {_NARROW}", partial(_multiply, True)),
     Form("mad .hi .sat .s32", _saturated_multiply_add),
     Form("mul24 .lo|.hi .sat? .u32|.s32", partial(_multiply24, False)),
     Form("mad24 .lo|.hi .sat? .u32|.s32", partial(_multiply24, True)),

@@ -46,29 +46,6 @@ class CompiledKernel:
     `flat` is its body without calls. `variables` are the variables of the module, those in global memory and
     constants with their addresses. With `contract`, multiplications and additions are joined as the assembler
     does.
-
-    Attributes
-    ----------
-    name, readable : str
-        As mangled, and for messages.
-    parameters : tuple of (Variable, int)
-        With their offsets.
-    parameter_bytes, local_bytes : int
-    shared_base : int
-        Bytes of static shared memory, behind which dynamic shared memory begins.
-    contractions : tuple of Contraction
-        The additions that are joined with multiplications.
-    blocks : list of Block
-    codes : tuple of list
-        The compiled blocks for some and for all threads; None where not compiled yet.
-    slots : dict of str to int
-    widths : list of int
-    matrix : tuple of (int, Instruction)
-        The matrix instructions with their numbers.
-    reads_clock : bool
-        Whether it uses a predefined register that changes with time.
-    unused_loads : tuple of SourceLine
-        Loads that were removed because nobody uses their results.
     """
 
     def __init__(
@@ -82,11 +59,14 @@ class CompiledKernel:
         contract: bool = True,
     ) -> None:
         self.name = entry.name
+        """As mangled."""
         self.readable = readable(entry.name)
+        """For messages."""
         self.directives = entry.directives
         self._source = source
         self._locations = [instruction.location for instruction in flat.instructions]
         self.parameters = place_parameters(entry)
+        """With their offsets."""
         self.parameter_bytes = max(
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
@@ -106,6 +86,7 @@ class CompiledKernel:
         ]
         shared += [variable for variable in flat.variables.values() if variable.space == "shared"]
         addresses, self.shared_base = place_shared(shared)
+        """Bytes of static shared memory, behind which dynamic shared memory begins."""
         symbols |= {variable.key: (variable, addresses[variable.key]) for variable in shared}
         self._shared = sorted(
             (addresses[variable.key], variable.size or 0, variable.name) for variable in shared
@@ -117,18 +98,23 @@ class CompiledKernel:
         context = Context(source, version, symbols, _decode)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
+        """The additions that are joined with multiplications."""
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
+        """Loads that were removed because nobody uses their results."""
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
+        """The matrix instructions with their numbers."""
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
         self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots
         self.widths = context.widths
         self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
+        """Whether it uses a predefined register that changes with time."""
         self.codes: tuple[list[BlockCode | None], list[BlockCode | None]] = (
             [None] * len(self.blocks),
             [None] * len(self.blocks),
         )
+        """The compiled blocks for some and for all threads; None where not compiled yet."""
 
     def block_bytes(self, threads: int, shared: int) -> int:
         """About the bytes that a block takes while it runs, `shared` of them in shared memory."""

@@ -35,43 +35,24 @@ def _invalidate(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
-    """``arrive`` and ``arrive_drop``, with a state as result."""
-    found = _qualifiers(
-        context,
-        instruction,
-        _CLUSTER,
-        form=("expect_tx", "noComplete"),
-        order=("release", "relaxed"),
-        scope=("cta", "cluster"),
-    )
-    form = found.get("form")
-    target, place, *amount = context.operands(instruction, 3 if form else 2, 3)
-    if found.get("space") == "shared::cluster" and not isinstance(target, Sink):
-        raise context.error(target, "an arrival in .shared::cluster has no state: write _")
-    return _signal(context, instruction, index, target, place, amount, form or "")
-
-
-def _transact(context: Context, instruction: Instruction, index: int) -> Step:
-    """``expect_tx`` and ``complete_tx``."""
-    _qualifiers(context, instruction, _CLUSTER, order=("relaxed",), scope=("cta", "cluster"))
-    place, *amount = context.operands(instruction, 2)
-    return _signal(context, instruction, index, Sink(place.location), place, amount, "expect_tx")
-
-
-def _signal(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    target: Operand,
-    place: Operand,
-    amount: list[Operand],
-    form: str,
-) -> Step:
-    mode, completes = instruction.opcode[1], form != "noComplete"
+    """``arrive`` and ``arrive_drop``, which give a state, ``expect_tx`` and ``complete_tx``."""
+    mode = instruction.opcode[1]
+    if mode.startswith("arrive"):
+        groups = {"form": ("expect_tx", "noComplete"), "order": ("release", "relaxed")}
+        found = _qualifiers(context, instruction, _CLUSTER, **groups, scope=("cta", "cluster"))
+        form = found.get("form")
+        target, place, *amount = context.operands(instruction, 3 if form else 2, 3)
+        if found.get("space") == "shared::cluster" and not isinstance(target, Sink):
+            raise context.error(target, "an arrival in .shared::cluster has no state: write _")
+    else:
+        _qualifiers(context, instruction, _CLUSTER, order=("relaxed",), scope=("cta", "cluster"))
+        form = "expect_tx"
+        place, *amount = context.operands(instruction, 2)
+        target = Sink(place.location)
 
     def call(access: str, value: str = "None") -> str:
         amounts = f"None, {value}" if form == "expect_tx" else f"{value}, None"
-        return f"arrive_mbarrier({access}, {amounts}, {mode!r}, {completes})"
+        return f"arrive_mbarrier({access}, {amounts}, {mode!r}, {form != 'noComplete'})"
 
     sources = [(operand, 32) for operand in amount]
     return _step(context, instruction, index, place, sources, call, target, 64)
@@ -79,13 +60,8 @@ def _signal(
 
 def _wait(context: Context, instruction: Instruction, index: int) -> Step:
     """``test_wait`` and ``try_wait``, of the phase of a state or of a parity."""
-    found = _qualifiers(
-        context,
-        instruction,
-        form=("parity",),
-        order=("acquire", "relaxed"),
-        scope=("cta", "cluster"),
-    )
+    groups = {"form": ("parity",), "order": ("acquire", "relaxed"), "scope": ("cta", "cluster")}
+    found = _qualifiers(context, instruction, **groups)
     most = 4 if instruction.opcode[1] == "try_wait" else 3
     target, place, *sources = context.operands(instruction, 3, most)
     widths = [
@@ -113,18 +89,8 @@ def _pending(context: Context, instruction: Instruction, index: int) -> Step:
 
 def copies_arrive(context: Context, instruction: Instruction, index: int) -> Step:
     """``cp.async.mbarrier.arrive``."""
-    found = split_qualifiers(
-        context,
-        instruction,
-        {
-            "async": ("async",),
-            "object": ("mbarrier",),
-            "operation": ("arrive",),
-            "form": ("noinc",),
-            "space": _CTA,
-            "type": ("b64",),
-        },
-    )
+    words = {"async": ("async",), "object": ("mbarrier",), "operation": ("arrive",), "form": ("noinc",)}
+    found = split_qualifiers(context, instruction, {**words, "space": _CTA, "type": ("b64",)})
     (place,) = context.operands(instruction, 1)
     call = f"arrive_copies({{}}, {'form' not in found})".format
     return _step(context, instruction, index, place, [], call)
@@ -190,8 +156,8 @@ _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {
     "inval": _invalidate,
     "arrive": _arrive,
     "arrive_drop": _arrive,
-    "expect_tx": _transact,
-    "complete_tx": _transact,
+    "expect_tx": _arrive,
+    "complete_tx": _arrive,
     "test_wait": _wait,
     "try_wait": _wait,
     "pending_count": _pending,
