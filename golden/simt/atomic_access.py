@@ -30,24 +30,19 @@ class AtomicAccess(MemoryAccess):
         for piece in self._pieces(space, access, size, writes=True):
             positions = slice(None) if piece.where is None else piece.where
             some = [source[positions] for source in sources]
-            places = piece.offsets >> SHIFTS[size]
-            result[positions] = self._atomic(piece.memory.views[size], places, operation, some)
+            view, cells = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            with SHARED:  # other launches wait meanwhile
+                if operation is np.add and cells.size:
+                    result[positions] = self._add(view, cells, some[0])
+                else:
+                    result[positions] = self._exchange(view, cells, operation, some)
             self.note_access(piece, size, reads=True, writes=True)
         return result
-
-    def _atomic(
-        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Values
-    ) -> NDArray[Any]:
-        """One atomic by each thread, in their order; the old values. Other launches wait meanwhile."""
-        with SHARED:
-            if operation is np.add and cells.size:
-                return self._add(view, cells, sources[0])
-            return self._exchange(view, cells, operation, sources)
 
     def _exchange(
         self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Values
     ) -> NDArray[Any]:
-        """Any atomic, in rounds."""
+        """Any atomic, by each thread in their order, in rounds; the old values."""
         old = np.empty(cells.size, dtype=view.dtype)
         left = np.arange(cells.size)
         while left.size:

@@ -22,9 +22,7 @@ def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> ND
     return result
 
 
-_GLOBALS: Final[Mapping[str, Any]] = {
-    **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge}
-}
+_GLOBALS: Final = {"Access": Access, "where": np.where, "full": np.full, "merge": _merge}
 
 
 def compile_block(

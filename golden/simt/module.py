@@ -217,16 +217,7 @@ class Module:
 
 
 class Kernel:
-    """An entry of a module, ready to be launched.
-
-    Parameters
-    ----------
-    module : Module
-        Kept alive with its variables.
-    compile_ : callable
-        Decodes the kernel, given `contract`.
-    memory : DeviceMemory
-    """
+    """An entry of a module, ready to be launched; it keeps the module alive with its variables."""
 
     def __init__(self, module: Module, compile_: Callable[..., CompiledKernel], memory: DeviceMemory) -> None:
         self._module = module
