@@ -91,17 +91,10 @@ class Context:
 
     def slot(self, register: Register) -> int:
         """The number of a register."""
-        return self._slot(register.key, register.type.bits)
-
-    def carry(self) -> int:
-        """The number of the carry flag, a predicate without a name."""
-        return self._slot("%cc", 1)
-
-    def _slot(self, key: str, bits: int) -> int:
-        if key not in self.slots:
-            self.slots[key] = len(self.widths)
-            self.widths.append(bits)
-        return self.slots[key]
+        if register.key not in self.slots:
+            self.slots[register.key] = len(self.widths)
+            self.widths.append(register.type.bits)
+        return self.slots[register.key]
 
     def registers(self, operands: Iterable[Operand]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""

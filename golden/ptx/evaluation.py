@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from golden.ptx.allocation import Allocation
 from golden.ptx.blocks import EXIT, Block, Terminator
@@ -10,17 +9,14 @@ from golden.ptx.decoding import Step
 from golden.ptx.lane_values import LaneValue, by_lane, difference
 from golden.ptx.provenance import Provenance
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import Location, Source, SourceLine
+from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Operand, Register
 from golden.tables.commands import Command, Elementwise, Fill, HostWork, Move, SetLanes, Uniform
 
-__all__ = ["CARRY", "Action", "Evaluation", "Work", "merged", "run"]
+__all__ = ["Action", "Evaluation", "Work", "merged", "run"]
 
 Work = Command | HostWork
 """What a kernel gives rise to: commands for the core, and what the host does between them."""
-
-CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
-"""The carry flag."""
 
 
 @dataclass

@@ -5,7 +5,7 @@ from typing import Final
 from golden.ptx.arithmetic import integer_operation
 from golden.ptx.decoding import Context, Step
 from golden.ptx.elementwise import fragment_action
-from golden.ptx.evaluation import CARRY, Action, Evaluation
+from golden.ptx.evaluation import Action, Evaluation
 from golden.ptx.lane_values import LaneValue, by_array, by_lane
 from golden.ptx.matrix import MNEMONICS
 from golden.ptx.matrix_action import decode_matrix
@@ -18,7 +18,7 @@ from golden.ptx.scalar_statements import (
     scalar_operation,
 )
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Instruction, Operand, Register
+from golden.ptx.syntax import Instruction, Register
 
 __all__ = ["decode_statement"]
 
@@ -50,15 +50,10 @@ def _compute(context: WarpContext, instruction: Instruction, index: int) -> Step
         return _step(context, instruction, index, action)
     integers = integer_operation(instruction.opcode)
     operation = integers or scalar_operation(context, instruction)
-    found = check_computation(context, instruction, operation)
+    targets, sources = check_computation(context, instruction, operation)
     readers = [
-        context.reader(operand, bits)
-        for operand, bits in zip(found.sources, operation.operands, strict=False)
+        context.reader(operand, bits) for operand, bits in zip(sources, operation.operands, strict=True)
     ]
-    sources: tuple[Operand, ...] = (*found.sources, CARRY) if found.carries_in else found.sources
-    targets: tuple[Operand, ...] = (*found.targets, CARRY) if found.carries_out else found.targets
-    if found.carries_in:
-        readers.append(context.reader(CARRY, 1))
 
     def evaluate(evaluation: Evaluation) -> None:
         values = [read(evaluation) for read in readers]

@@ -1,30 +1,22 @@
 """Statements that compute registers from registers, checked: arithmetic, moves, conversions of addresses."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from golden.ptx.arithmetic import IntegerOperation
 from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Instruction, Operand, Pair, Selected, SpecialRegister, Symbol, Vector
+from golden.ptx.source import Location
+from golden.ptx.syntax import Instruction, Operand, Pair, Register, Selected, SpecialRegister, Symbol, Vector
 
 if TYPE_CHECKING:
     from golden.scalar import Operation  # needs numpy
 
-__all__ = ["AddressConversion", "Computation", "MoveStatement", "check_address_conversion"]
+__all__ = ["CARRY", "AddressConversion", "MoveStatement", "check_address_conversion"]
 __all__ += ["check_computation", "check_move", "scalar_operation"]
 
 
-@dataclass(frozen=True)
-class Computation:
-    """A statement that is an operation on registers."""
-
-    targets: tuple[Operand, ...]
-    sources: tuple[Operand, ...]
-    """Without the carry flag."""
-    carries_in: bool
-    carries_out: bool
-    """Whether the carry flag is the last operand, and the last result."""
+CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
+"""The carry flag."""
 
 
 def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
@@ -48,8 +40,11 @@ def _part(operand: Operand) -> str:
 
 def check_computation(
     context: Context, instruction: Instruction, found: "IntegerOperation | Operation"
-) -> Computation:
-    """Refuse with a PtxError operands whose number or width does not fit an operation."""
+) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """The destinations and sources of an operation, with `CARRY` where it reads or writes the flag.
+
+    PtxError for operands whose number or width does not fit.
+    """
     if not instruction.operands:
         raise context.error(instruction, f"{instruction.name} takes operands")
     first, *sources = (
@@ -71,7 +66,7 @@ def check_computation(
         context.require_source(operand, bits, wider=wider)
     for operand, bits in zip(targets, found.results, strict=False):
         context.require_destination(operand, bits, wider=wider)
-    return Computation(targets, tuple(sources), carries_in, carries_out)
+    return (*targets, *(CARRY,) * carries_out), (*sources, *(CARRY,) * carries_in)
 
 
 class MoveStatement(NamedTuple):

@@ -1,6 +1,5 @@
 """Code of scalar arithmetic, through `golden.scalar`, and of the moves between registers."""
 
-from dataclasses import replace
 from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
@@ -27,17 +26,13 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         For an instruction that `golden.scalar` does not know, and for operands that do not fit it.
     """
     found = scalar_operation(context, instruction)
-    checked = check_computation(context, instruction, found)
-    sources, targets = checked.sources, checked.targets
-    carry = context.carry() if checked.carries_in or checked.carries_out else -1
+    targets, sources = check_computation(context, instruction, found)
 
     def emit(writer: Writer) -> None:
         texts = [
-            writer.broadcast(operand, bits) for operand, bits in zip(sources, found.operands, strict=False)
+            writer.broadcast(operand, bits) for operand, bits in zip(sources, found.operands, strict=True)
         ]
-        if checked.carries_in:
-            texts.append(writer.slot(carry))
-        elif all(isinstance(operand, Immediate) for operand in sources):
+        if all(isinstance(operand, Immediate) for operand in sources):
             texts[0] = writer.array(sources[0], found.operands[0])
         call = f"{writer.bind(found.evaluate)}({', '.join(texts)})"
         if len(found.results) == 1:
@@ -45,15 +40,10 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
             return
         values = [writer.name() for _ in found.results]
         writer.line(f"{', '.join(values)} = {call}")
-        for target, value, bits in zip(targets, values, found.results, strict=False):
+        for target, value, bits in zip(targets, values, found.results, strict=True):
             writer.write(target, value, bits, signed=found.signed)
-        if checked.carries_out:
-            writer.assign(carry, values[-1])
 
-    step = context.step(instruction, index, sources, targets, emit, pure=True)
-    reads = (*step.reads, carry) if checked.carries_in else step.reads
-    writes = (*step.writes, carry) if checked.carries_out else step.writes
-    return replace(step, reads=reads, writes=writes)
+    return context.step(instruction, index, sources, targets, emit, pure=True)
 
 
 def _move(context: Context, instruction: Instruction, index: int) -> Step:
