@@ -113,10 +113,6 @@ class Scoreboard(Component):
     Throughput: a command each 2 cycles. Latency: 1 cycle from `allocate` to `conflict`. Expected critical
     path: an 8-bit comparison, or the sum of all conflicts.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     unit : In(Unit)

@@ -38,10 +38,6 @@ class Arithmetic(Pipeline):
 
     Testbench: cocotb_tests/dot_product/test_unit.py, through `DotProductUnit`.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
     input.a, input.b, input.c, input.operation, input.c_beyond

@@ -38,10 +38,6 @@ class Selects(data.Struct):
 def fields(config: DotProductConfig) -> dict[str, Member]:
     """The fields that there are in a configuration, by name.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Returns
     -------
     dict of str to Member
@@ -109,10 +105,6 @@ class DotProductStage(Stage):
     """A stage of the dot-product unit, which names its `fields`; what the configuration lacks is left out.
 
     The stage that produces a field describes it; one that consumes it adds what it makes of it.
-
-    Parameters
-    ----------
-    config : DotProductConfig
 
     Attributes
     ----------

@@ -38,10 +38,6 @@ class Fp8Maximum(DotProductStage):
 
     Expected critical path: one 6-bit comparison and the choice it makes.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Members
     -------
     input.fp8_exponent : `Widths.fp8_lanes` x 6
@@ -91,10 +87,6 @@ class MaximumExponent(DotProductStage):
     "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021) e330.
 
     Expected critical path: one 9-bit comparison and the choice it makes.
-
-    Parameters
-    ----------
-    config : DotProductConfig
 
     Members
     -------

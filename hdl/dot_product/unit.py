@@ -28,10 +28,6 @@ class DotProductUnit(Component):
     one result per cycle as long as the receiver takes one per cycle. Results leave in the order of their
     operands. Flow control: `hdl.stream.elastic.with_flow_control`.
 
-    Parameters
-    ----------
-    config : DotProductConfig
-
     Attributes
     ----------
     latency : int

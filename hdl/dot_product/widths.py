@@ -50,10 +50,6 @@ class Widths:
     Exponents travel with an offset that makes every one of them positive, so that comparisons are unsigned:
     a product has the sum of its two biased exponents (plus `half_offset` for f16), and C is brought to the
     same scale.
-
-    Parameters
-    ----------
-    config : DotProductConfig
     """
 
     config: DotProductConfig

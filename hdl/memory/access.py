@@ -65,10 +65,6 @@ class AccessCheck(Component):
     Throughput: one access in six cycles. Latency: five cycles.
     Expected critical path: the 66-bit sum of address and span.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(AccessRequest))

@@ -43,10 +43,6 @@ def burst_layout(config: CoreConfig) -> data.StructLayout:
 class Axi4Signature(wiring.Signature):
     """An AXI4 master port without ids: INCR bursts of beats of `beat_bytes`, answered in order.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     ar, aw : Out(stream of burst_layout(config))

@@ -39,10 +39,6 @@ class AxiReads(Component):
     to its beat. No output to the bus depends on an input within a cycle but `r.ready`, on `beats.ready`.
     Testbench: cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     bursts : In(stream.Signature(burst_layout(config)))

@@ -34,10 +34,6 @@ class AxiWrites(Component):
     critical path: whether a beat is taken, and so the next burst.
     Testbench: cocotb_tests/memory/test_memory_port.py, through `MemoryPort`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     bursts : In(stream.Signature(burst_layout(config)))

@@ -133,10 +133,6 @@ class WordPlace(NamedTuple):
 class BankMapping:
     """The banks of one configuration.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Attributes
     ----------
     patterns : set of Pattern

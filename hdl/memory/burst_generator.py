@@ -29,10 +29,6 @@ class BurstGenerator(Component):
     access to its first burst. `access.ready` depends on `bursts.ready`, so a queue belongs before it.
     Expected critical path: a sum of 10 bits, then the number of beats.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     access : In(stream.Signature(access_layout(config)))

@@ -24,10 +24,6 @@ class FragmentReader(Component):
     Expected critical path: quad counter, register port.
     Testbench: cocotb_tests/memory/test_store_engine.py, through `StoreEngine`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     access : In(stream.Signature(access_layout(config)))

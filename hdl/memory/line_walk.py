@@ -75,10 +75,6 @@ class LineWalk(Component):
     Expected critical path: offset, ends of the beat, `part.last`.
     Testbench: cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     access : In(access_layout(config))

@@ -69,10 +69,6 @@ class LoadCrossbar(Component):
     on the other: the one follows from the number of filled buffers, the other from the room in the queue.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     access : In(stream.Signature(access_layout(config)))

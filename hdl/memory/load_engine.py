@@ -36,10 +36,6 @@ class LoadEngine(Component):
     first burst; 8 from the last beat to the first quad of the registers, the quads of the fragment, then 2 to
     `done`. `request.ready` and `beats.ready` do not depend on another ready.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(access_layout(config)))

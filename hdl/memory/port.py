@@ -37,10 +37,6 @@ class MemoryPort(Component):
     memory stays the same. Latency, from a read burst to its first beat: 3 cycles and the bus's own
     (2 without on-chip memory), 4 in on-chip memory.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     read_bursts, write_bursts : In(stream.Signature(space_burst_layout(config)))

@@ -44,10 +44,6 @@ class RowAddresses(Component):
     `start` to `done`, and one for each quad; 2 from `keep` to the first address.
     Critical path expected: the quad from the register file, four alignments, a flag.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(RowRequest)

@@ -60,10 +60,6 @@ class StoreCrossbar(Component):
     to the next without a gap. Latency from the last quad to the first beat: 6 cycles.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     quad : In(StoredQuad)

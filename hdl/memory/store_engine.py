@@ -38,10 +38,6 @@ class StoreEngine(Component):
     Latency: 3 cycles from the last register read to the first burst. None of `request.ready`, `read.ready`,
     `bursts.ready`, `beats.ready` depends on another.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(access_layout(config)))

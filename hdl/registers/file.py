@@ -46,10 +46,6 @@ class RegisterFile(Component):
     registers while the core works.
     Expected critical path: the choice among the users of a port to its register.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     write : In(register_write_signature(config, registers=word_registers)).array(word_registers)

@@ -56,10 +56,6 @@ class RegisterMover(Component):
     ports are free. Latency: one cycle more.
     Expected critical path: the rows' memory to the write port.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(MoveRequest))

@@ -39,10 +39,6 @@ class F64Collect(Component):
     Critical path expected: valid of all units to their ready, and on to the counters of their queues.
     Testbench: cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     tile : In(stream.Signature(F64Tile))

@@ -26,10 +26,6 @@ class Steps:
     Unit u computes the lanes t with ``t % units == u``; in part i that is lane ``i * units + u``. The 128
     elements of a tile of 16 rows take ``count`` steps, and as many again for each further k; a tile of 8
     rows, which has one block, takes half as many.
-
-    Parameters
-    ----------
-    config : CoreConfig
     """
 
     config: CoreConfig

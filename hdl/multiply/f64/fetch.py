@@ -31,10 +31,6 @@ class F64Fetch(Component):
     Critical path expected: the grant to the enable of the address register.
     Testbench: cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(F64Request))

@@ -28,10 +28,6 @@ class F64Issue(Component):
     Critical path expected: ready of the units to the enables of operand registers and row memories.
     Testbench: cocotb_tests/multiply/test_f64_multiplier.py, through `F64Multiplier`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     tiles : In(range(3)), oldest : In(F64Tile), release : Out(1)

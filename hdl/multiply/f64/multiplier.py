@@ -31,10 +31,6 @@ class F64Multiplier(Component):
     Latency: fetching, issuing, the units' own, and 9 cycles; with four units 15 more, for writes left over.
     Critical path expected: of the stages.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(F64Request))

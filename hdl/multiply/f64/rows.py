@@ -53,10 +53,6 @@ class F64Rows(Component):
     by one stage while the other one reads the other buffer; nothing here keeps them apart.
     Critical path expected: step, memory, choice of one of four lanes.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     write : In(QuadWrite)

@@ -69,10 +69,6 @@ class TileCollect(Component):
     Critical path expected: the units' valid to the write enables of the memories.
     Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     tile : In(stream.Signature(ResultTile))

@@ -78,10 +78,6 @@ class TileFetch(Component):
     Critical path expected: a fragment's last word to the address of the next fragment.
     Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(TileRequest))

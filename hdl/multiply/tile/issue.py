@@ -56,10 +56,6 @@ class TileIssue(Component):
     64 of them, the step counter's last value to the tile's end.
     Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     tile : In(stream.Signature(FetchedTile))

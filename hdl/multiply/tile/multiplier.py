@@ -52,10 +52,6 @@ class TileMultiplier(Component):
     for issuing.
     Critical path expected: of the stages.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     request : In(stream.Signature(TileRequest))

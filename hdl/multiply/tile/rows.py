@@ -112,10 +112,6 @@ class RowMemories(Component):
     apart.
     Critical path expected: a memory's read, at the start of a path that ends in the issue stage.
 
-    Parameters
-    ----------
-    config : CoreConfig
-
     Members
     -------
     write : In(row_write_layout(config))

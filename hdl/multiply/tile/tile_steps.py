@@ -42,10 +42,6 @@ class Steps:
 
     So after the last ``y_part`` and ``x_part`` a pair of register words is complete. ``y_part`` is also the
     number of the register word that holds the rows of Y.
-
-    Parameters
-    ----------
-    config : CoreConfig
     """
 
     config: CoreConfig
