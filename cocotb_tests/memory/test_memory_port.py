@@ -31,7 +31,7 @@ SIZE = 0x6000
 WINDOW = 0x13000
 """Of the on-chip memory: amid the addresses of the memory on the bus, which `.global` sees there."""
 CONFIG = CoreConfig(outstanding_reads=5, shared_bytes=2 * PAGE_BYTES, shared_base=WINDOW)
-MOST_BEATS = 128
+MOST_BUS_BEATS = 256
 Place = tuple[bool, int]
 """Whether on chip, and the page within that memory."""
 
@@ -73,6 +73,11 @@ class Bench:
         """The page that a burst is in."""
         chip, address = self.place(burst)
         return chip, address // PAGE_BYTES
+
+    @property
+    def most_beats(self) -> int:
+        """Of a burst: as many as AXI4 has, or a page."""
+        return min(MOST_BUS_BEATS * self.config.data_bits // (8 * self.beat), PAGE_BYTES // self.beat)
 
     def burst(self, most: int = 12) -> Burst:
         """A burst anywhere, also where nothing is, often at the edge of a page."""
@@ -161,7 +166,7 @@ class Bench:
         self.on_bus.data[:] = self.bus.memory.data
         if not self.config.shared_bytes:
             return
-        beats = min(MOST_BEATS, PAGE_BYTES // self.beat)
+        beats = self.most_beats
         for address in range(0, self.config.shared_bytes, beats * self.beat):
             burst = Burst(space=SHARED, address=address, beats=beats)
             values = [(self.rng.getrandbits(8 * self.beat), (1 << self.beat) - 1) for _ in range(beats)]
@@ -170,7 +175,7 @@ class Bench:
 
     async def check_on_chip(self) -> None:
         """Read the whole on-chip memory."""
-        beats = min(MOST_BEATS, PAGE_BYTES // self.beat)
+        beats = self.most_beats
         await self.read(
             [
                 Burst(space=SHARED, address=address, beats=beats)
@@ -210,7 +215,7 @@ async def anything_anywhere(dut: Any) -> None:
     for share in (0.0, 0.3, 0.7):
         made.renew(share)
         await made.mixed(12)
-        await made.mixed(3, min(MOST_BEATS, PAGE_BYTES // made.beat))
+        await made.mixed(3, made.most_beats)
         await made.check_on_chip()
 
 
