@@ -26,7 +26,10 @@ WIDTHS = Widths(CONFIG)
 VOLTA = DotProductConfig(formats=frozenset({"f16", "bf16", "i8"}), profile=PROFILES["volta"])
 """Without a least Emax: limits of bf16 go down to -120."""
 
-FLOATS = (Multiplicand.F16, Multiplicand.BF16, Multiplicand.TF32)
+FP8 = DotProductConfig(formats=frozenset({"fp8"}))
+"""With sums shorter than the longest shift."""
+
+FLOATS = (Multiplicand.F16, Multiplicand.BF16, Multiplicand.TF32, Multiplicand.FP8)
 F16, F32 = float_format("f16"), float_format("f32")
 _TO_TERMS = len(align.AlignSelects.delays) + len(align.Align.delays)
 
@@ -103,40 +106,60 @@ def is_of(operation: Any, config: DotProductConfig) -> Value:
     return Cat(operation.multiplicand == Multiplicand[name.upper()] for name in sorted(config.formats)).any()
 
 
-def normalized(hdl: ModuleType = normalize, config: DotProductConfig = CONFIG, lowest: int = -1) -> Claim:
+def limited(hdl: ModuleType = normalize, config: DotProductConfig = CONFIG, lowest: int = -1) -> Claim:
+    """`Limit`: Emax on the scale of the exponents of f32, and its distance below 0, of five bits at most.
+
+    Assumes a format that exists, and an Emax for which the limit is `lowest` at least; 0 for f16.
+    """
+    claim = Claim()
+    unit = hdl.Limit(config)
+    claim.include(unit)
+    widths, operation, maximum = Widths(config), unit.input.operation, unit.input.maximum
+    wide = (operation.multiplicand == Multiplicand.BF16) | (operation.multiplicand == Multiplicand.TF32)
+    limit = Signal(signed(len(maximum) + 2), name="limit")
+    zero = Mux(wide, widths.exponent_zero(narrow=False), widths.exponent_zero(narrow=True))
+    claim.module.d.comb += limit.eq(maximum - zero + widths.top_exponent + F32.bias - 1)
+    claim.assume("format", is_of(operation, config))
+    claim.assume("limit", Mux(wide, limit >= lowest, limit >= 0))
+    floating = is_float(operation)
+    positive = Mux(floating & (limit > 0), limit, 0)
+    right = Mux(limit < 0, Mux(limit < -31, 31, -limit), 0)
+    late = claim.past(Cat(floating, positive[:9], right[:5]), unit.latency, name="wanted")
+    claim.always("limit", unit.output.limit == late[1:10])
+    claim.always("right", implies(late[0], unit.output.right == late[10:]))
+    return claim
+
+
+def normalized(hdl: ModuleType = normalize, config: DotProductConfig = CONFIG) -> Claim:
     """`Normalize`: the magnitude of the sum, shifted left by what the exponent becomes less.
 
     With the leading bit one, limit + 1 - exponent is the shift; without, the exponent is 0 and the limit the
-    shift. A negative limit, down to `lowest`, counts as 0, and its distance comes out, of five bits at most.
-    Integers pass. Assumes a limit below 511 for f16, so that the exponent fits, and a format that exists.
+    shift. A negative sum's magnitude lacks one in a last place behind all others. Integers pass. Assumes a
+    format that exists, and a limit below 511, so that the exponent fits; integers have none (`limited`).
     """
     claim = Claim()
     unit = hdl.Normalize(config)
     claim.include(unit)
     output = unit.output
     bits, limit_bits = len(output.value), len(unit.input.limit)
-    operation = unit.input.operation
-    wide = (operation.multiplicand == Multiplicand.BF16) | (operation.multiplicand == Multiplicand.TF32)
-    claim.assume("limit", implies(~wide, unit.input.limit < (1 << limit_bits) - 1))
-    claim.assume("format", is_of(operation, config))
-    integer = ~is_float(operation)
-    late = claim.past(Cat(integer, wide, unit.input.limit, unit.input.sum), unit.latency, name="input")
-    integer, wide, given_limit = late[0], late[1], late[2 : 2 + limit_bits]
-    total = late[2 + limit_bits :].as_signed()
-    below = wide & (given_limit >= (1 << limit_bits) + lowest)
-    limit = Signal(limit_bits, name="limit")
-    distance = Signal(limit_bits, name="distance")
-    claim.module.d.comb += [limit.eq(Mux(below, 0, given_limit)), distance.eq(-given_limit)]
-    claim.always("right", output.right == Mux(below, Mux(distance > 31, 31, distance), 0))
-    magnitude = Mux(total < 0, -total, total)[:bits]
+    integer = ~is_float(unit.input.operation)
+    claim.assume("format", is_of(unit.input.operation, config))
+    claim.assume("limit", unit.input.limit < Mux(integer, 1, (1 << limit_bits) - 1))
+    late = claim.past(Cat(integer, unit.input.limit, unit.input.sum), unit.latency, name="input")
+    integer, limit = late[0], late[1 : 1 + limit_bits]
+    total = late[1 + limit_bits :].as_signed()
+    negative = total < 0
+    magnitude = Mux(negative, ~total, total)[:bits]
     normal = output.value[-1]
     shift = Signal(10, name="shift")
     claim.module.d.comb += shift.eq(Mux(normal, limit + 1 - output.exponent, limit))
-    shifted = Mux(shift < bits, (magnitude << shift[:5])[:bits], 0)
-    fits = Mux(shift < bits, (magnitude << shift[:5])[bits:] == 0, magnitude == 0)
-    claim.always("negative", output.negative == (total < 0))
+    longer = Cat(negative.replicate(bits), magnitude, Const(0, bits))
+    shifted = (longer << shift[:6])[bits:]
+    fits = Mux(shift <= bits, shifted[bits:] == 0, (magnitude == 0) & ~negative)
+    wanted = Mux(shift <= bits, shifted[:bits], 0)
+    claim.always("negative", output.negative == negative)
     claim.always("integer", implies(integer, output.value == total[:bits]))
-    claim.always("value", implies(~integer, (output.value == shifted) & fits))
+    claim.always("value", implies(~integer, (output.value == wanted) & fits))
     claim.always("exponent", implies(~integer, (output.exponent != 0) == normal))
     claim.always("shift", implies(~integer & normal, output.exponent <= limit + 1))
     return claim
@@ -144,6 +167,9 @@ def normalized(hdl: ModuleType = normalize, config: DotProductConfig = CONFIG, l
 
 def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim:
     """`Round`: the magnitude truncated to f32, to the nearest f16, or the clamped integer.
+
+    A negative sum's magnitude is one more than its value, in a last place behind all of its bits, which are
+    ones beyond the last one: so one more in its last place.
 
     Assumes of `Normalize` that an exponent other than 0 comes with the leading bit; that there are no
     infinities or NaN among the operands; and that the exponent is below 400, or 300 where the result is f16:
@@ -171,7 +197,12 @@ def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim
     operation = Operation(operation)
     floating = is_float(operation)
     to_single = operation.result == Result.F32
-    significand, sticky = value[-24:] >> right, value[:-24].any()
+    whole = value + negative
+    # Where one more makes a power of two, it has an exponent of its own.
+    magnitude = Mux(whole[-1], whole[1:], whole[:-1])
+    becomes_normal = whole[-2] & (exponent == 0) & (right == 0)
+    exponent = Mux(whole[-1] | becomes_normal, exponent + 1, exponent)
+    significand, sticky = magnitude[-24:] >> right, magnitude[:-24].any()
     sign = (negative ^ c_sign)[0]
 
     # f32: zero is positive, what is too large is infinite or, saturated, the largest number.
@@ -196,10 +227,10 @@ def rounded(hdl: ModuleType = round, config: DotProductConfig = CONFIG) -> Claim
     above_least = Mux(exponent > least, exponent - least, 0)
     claim.module.d.comb += packed.eq((above_least << 10) + kept + up)
     infinite = packed >= F16.infinity
-    magnitude = Mux(infinite, Mux(operation.saturate, F16.infinity - 1, F16.infinity), packed)
+    bounded = Mux(infinite, Mux(operation.saturate, F16.infinity - 1, F16.infinity), packed)
     # The sign of zero goes, but not of what was another f32 before.
     half_sign = sign & Mux(direct, packed != 0, ~single_zero)
-    claim.always("f16", implies(floating & ~to_single, d == Cat(magnitude[:15], half_sign)))
+    claim.always("f16", implies(floating & ~to_single, d == Cat(bounded[:15], half_sign)))
 
     total = Cat(value[:32], negative).as_signed()
     clamped = Mux(total > 2**31 - 1, 2**31 - 1, Mux(total < -(2**31), Const(-(2**31), signed(32)), total))
@@ -225,9 +256,17 @@ def test_round() -> None:
     prove("dot_product_round", rounded(), Flushed(len(round.Round.delays)))
 
 
-def test_normalize_without_least_maximum() -> None:
-    claim = normalized(config=VOLTA, lowest=-120)
-    prove("dot_product_normalize_volta", claim, Flushed(len(normalize.Normalize.delays)))
+def test_normalize_of_fp8_alone() -> None:
+    prove("dot_product_normalize_fp8", normalized(config=FP8), Flushed(len(normalize.Normalize.delays)))
+
+
+def test_limit() -> None:
+    prove("dot_product_limit", limited(), Flushed(len(normalize.Limit.delays)))
+
+
+def test_limit_without_least_maximum() -> None:
+    claim = limited(config=VOLTA, lowest=-120)
+    prove("dot_product_limit_volta", claim, Flushed(len(normalize.Limit.delays)))
 
 
 def test_round_without_least_maximum() -> None:
@@ -246,25 +285,36 @@ def test_faulty_reduce() -> None:
         prove("faulty_dot_product_reduce", reduced(broken), Flushed(len(reduce.Reduce.delays)))
 
 
-def test_faulty_normalize_without_least_maximum() -> None:
+def test_faulty_limit_without_least_maximum() -> None:
     broken = faulty(normalize, "distance[bits:].any()", "distance[bits + 1 :].any()")
-    claim = normalized(broken, VOLTA, -120)
+    claim = limited(broken, VOLTA, -120)
     with pytest.raises(Counterexample, match="broken: right"):
-        prove("faulty_dot_product_normalize_volta", claim, Flushed(len(normalize.Normalize.delays)))
+        prove("faulty_dot_product_limit_volta", claim, Flushed(len(normalize.Limit.delays)))
 
 
-def test_faulty_normalize() -> None:
-    broken = faulty(normalize, "ample |= allowed & ~move", "ample |= allowed")
+@pytest.mark.parametrize(
+    ("text", "fault", "config"),
+    [
+        ("ample |= allowed & ~move", "ample |= allowed", CONFIG),
+        ("top |= lacks_one", "top |= 0", CONFIG),
+        ("_all_equal(shifted[-after:], fill)", "_all_equal(value[-after - shift : -shift], fill)", FP8),
+    ],
+)
+def test_faulty_normalize(text: str, fault: str, config: DotProductConfig) -> None:
+    claim = normalized(faulty(normalize, text, fault), config)
     with pytest.raises(Counterexample, match="broken: "):
-        prove("faulty_dot_product_normalize", normalized(broken), Flushed(len(normalize.Normalize.delays)))
+        prove("faulty_dot_product_normalize", claim, Flushed(len(normalize.Normalize.delays)))
 
 
 @pytest.mark.parametrize(
     ("text", "fault", "broken"),
     [
-        ("guard & (below | kept[0])))[:18]", "guard & below))[:18]", "f16"),
-        (" | exponent_1[:8].all()", "", "f32"),
-        ("given.negative ^ value[31]", "given.negative ^ value[30]", "integer"),
+        ("guard & (differs | kept[0]))", "guard & differs)", "f16"),
+        ("guard | ~differs & kept[0]", "guard", "f16"),
+        (" | single[23:31].all()", "", "f32"),
+        ("exponent[0] | up & kept[:10].all()", "exponent[0]", "f16"),
+        ("_value()[:-24].all()", "_value()[:-25].all()", "f"),
+        ("negative ^ whole[31]", "negative ^ whole[30]", "integer"),
     ],
 )
 def test_faulty_round(text: str, fault: str, broken: str) -> None:

@@ -52,7 +52,7 @@ class DotProductConfig:
     profile : Profile
         Constants of the floating-point arithmetic.
     depth : int
-        Cycles from operands to result: 1 to 29. Fewer need fewer flip-flops and a slower clock.
+        Cycles from operands to result: 1 to 26. Fewer need fewer flip-flops and a slower clock.
 
     Raises
     ------
@@ -64,8 +64,8 @@ class DotProductConfig:
         For formats and a profile of other classes.
     """
 
-    depths: ClassVar[range] = range(1, 30)
-    """One cycle in the queue behind the arithmetic, and one for each of its 28 cuts that holds registers."""
+    depths: ClassVar[range] = range(1, 27)
+    """One cycle in the queue behind the arithmetic, and one for each of its 25 cuts that holds registers."""
 
     formats: frozenset[str] = frozenset({"f16"})
     profile: Profile = HOPPER

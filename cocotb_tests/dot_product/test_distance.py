@@ -1,4 +1,4 @@
-"""Distance: of every term from Emax, and the limit of the last shift."""
+"""Distance: of every term from Emax."""
 
 import random
 from typing import Any
@@ -9,14 +9,13 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage, join
 from hdl.config import DotProductConfig
 from hdl.dot_product.distance import Distance
-from hdl.dot_product.widths import FLOATING, HALF, LANES, Widths
+from hdl.dot_product.widths import LANES, Widths
 from sim.testbench.dot_product_operands import FP8_MODES, MODES
 from sim.testbench.unit import unit_design
 
 CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"}))
 WIDTHS = Widths(CONFIG)
 BITS = WIDTHS.exponent_bits
-F32_BIAS = 127
 
 
 @cocotb.test
@@ -26,7 +25,6 @@ async def distances(dut: Any) -> None:
     for _ in range(800):
         mode = rng.choice((*MODES, *FP8_MODES))
         is_fp8 = mode.format == "fp8"
-        # Of the sum's highest bit, seven above Emax: what Emax itself may be.
         maximum = rng.randrange(40, 400)
         values = [
             min(maximum, rng.choice((0, rng.randrange(64), 1 << rng.randrange(9)))) for _ in range(LANES + 1)
@@ -35,15 +33,12 @@ async def distances(dut: Any) -> None:
         coarse = [min(value // 8, 4) for value in values[:LANES]]
         quarter = [is_fp8 and bool(value & 4) for value in values[:LANES]]
         foreign = [7 >> min(value % 4, 3) if is_fp8 else 0 for value in values[:LANES]]
-        # What the lanes' exponents are subtracted from need not be Emax itself.
-        reference = maximum + rng.randrange(2)
         c = min(values[LANES], 32)
         inputs.append(
             {
                 "operation": mode.code(),
                 "maximum": maximum,
-                "reference": reference,
-                "product_exponent": join([reference - value for value in values[:LANES]], BITS),
+                "product_exponent": join([maximum - value for value in values[:LANES]], BITS),
                 "c_exponent": maximum - values[LANES],
             }
         )
@@ -54,9 +49,6 @@ async def distances(dut: Any) -> None:
             "foreign": (join(foreign, 3), join([7 if value < 4 else 0 for value in coarse], 3)),
             "c_distance": (c, 32 if c == 32 else 63),
         }
-        if mode.format in FLOATING:
-            exponent = maximum - WIDTHS.exponent_zero(narrow=mode.format in HALF) + WIDTHS.top_exponent
-            entry["limit"] = (exponent + F32_BIAS - 1) % (1 << BITS)
         expected.append(entry)
     await check_stage(dut, inputs, expected, len(Distance.delays))
 

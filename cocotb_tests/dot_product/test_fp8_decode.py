@@ -107,7 +107,7 @@ async def products(dut: Any) -> None:
             significands_a.append(a_significand)
             significands_b.append(b_significand)
             is_zero = not (a_significand and b_significand)
-            exponents.append(0 if is_zero else a_exponent + b_exponent + SCALE)
+            exponents.append(0 if is_zero else a_exponent + b_exponent + SCALE + (lanes == LANES))
             masks.append(63 if finite else 0)
             signs.append(sign ^ c_sign)
         inputs.append({"a": join(a, 8), "b": join(b, 8), "c": c, "c_sign": c_sign, "operation": mode.code()})

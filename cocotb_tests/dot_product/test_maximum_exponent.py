@@ -44,8 +44,17 @@ async def product_maxima(dut: Any) -> None:
             exponents = [far] * LANES
             exponents[operation % LANES] = (1 << BITS) - 1
         inputs.append({"product_exponent": join(exponents, BITS)})
-        expected.append({"product_maximum": max(exponents)})
+        expected.append({"product_maximum": join((max(exponents[::2]), max(exponents[1::2])), BITS)})
     await check_stage(dut, inputs, expected, len(ProductMaximum.delays))
+
+
+def three_exponents(rng: random.Random, end: int) -> list[int]:
+    """Three numbers below `end` in any order, often equal or different in one bit."""
+    first = rng.randrange(end)
+    near = [value for value in (first, *(first ^ 1 << bit for bit in range(BITS))) if value < end]
+    exponents = [first, rng.choice((rng.randrange(end), rng.choice(near))), rng.choice(near)]
+    rng.shuffle(exponents)
+    return exponents
 
 
 @cocotb.test
@@ -53,10 +62,9 @@ async def product_or_c(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     for _ in range(500):
-        product = rng.getrandbits(BITS)
-        c = rng.choice((rng.getrandbits(BITS), product ^ 1 << rng.randrange(BITS), product))
-        inputs.append({"product_maximum": product, "c_exponent": c})
-        expected.append({"maximum": max(product, c)})
+        exponents = three_exponents(rng, 1 << BITS)
+        inputs.append({"product_maximum": join(exponents[:2], BITS), "c_exponent": exponents[2]})
+        expected.append({"maximum": max(exponents)})
     await check_stage(dut, inputs, expected, len(MaximumExponent.delays))
 
 
@@ -73,10 +81,10 @@ async def fp8_maxima(dut: Any) -> None:
             exponents[operation] = most
         elif operation == lanes:
             exponents = [0] * lanes
-        largest = max(exponents)
+        maxima = [max(some) + Widths.half_offset * any(some) for some in (exponents[::2], exponents[1::2])]
         inputs.append({"fp8_exponent": join(exponents, 6)})
-        expected.append({"fp8_maximum": largest + Widths.half_offset if largest else 0})
-    await check_stage(dut, inputs, expected, (lanes - 1).bit_length())
+        expected.append({"fp8_maximum": join(maxima, BITS)})
+    await check_stage(dut, inputs, expected, (lanes - 1).bit_length() - 1)
 
 
 @cocotb.test
@@ -84,25 +92,33 @@ async def fp8_or_c(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     for _ in range(300):
-        fp8 = rng.choice((0, rng.randrange(130, 189)))
-        c = rng.choice((rng.randrange(1, 382), fp8 ^ 1 << rng.randrange(BITS), fp8))
-        inputs.append({"fp8_maximum": fp8, "c_exponent": c})
-        expected.append({"c_or_fp8_exponent": max(fp8, c)})
+        fp8 = [rng.choice((0, rng.randrange(130, 189))) for _ in range(2)]
+        c = rng.choice((rng.randrange(1, 382), fp8[0] ^ 1 << rng.randrange(BITS), *fp8))
+        inputs.append({"fp8_maximum": join(fp8, BITS), "c_exponent": c})
+        expected.append({"c_or_fp8_exponent": max(*fp8, c)})
     await check_stage(dut, inputs, expected, len(Fp8OrC.delays))
 
 
 @cocotb.test
-async def reference(dut: Any) -> None:
-    """Emax, and one more of fp8."""
+async def with_fp8(dut: Any) -> None:
+    """Products of fp8 in these lanes lack one."""
     rng = random.Random(cocotb.RANDOM_SEED)
     inputs, expected = [], []
     for _ in range(300):
-        product, other = rng.randrange(400), rng.randrange(400)
         is_fp8 = rng.getrandbits(1)
+        exponents = three_exponents(rng, 400)
+        if is_fp8:
+            exponents = [rng.choice((0, 130 + exponent)) for exponent in three_exponents(rng, 59)]
+            exponents[2] = max(exponents[2], 32)
         operation = (Multiplicand.FP8 if is_fp8 else Multiplicand.BF16).value
-        inputs.append({"operation": operation, "product_maximum": product, "c_or_fp8_exponent": other})
-        maximum = max(product, other)
-        expected.append({"maximum": maximum, "reference": maximum + is_fp8})
+        inputs.append(
+            {
+                "operation": operation,
+                "product_maximum": join(exponents[:2], BITS),
+                "c_or_fp8_exponent": exponents[2],
+            }
+        )
+        expected.append({"maximum": max(*(exponent + is_fp8 for exponent in exponents[:2]), exponents[2])})
     await check_stage(dut, inputs, expected, len(MaximumExponent.delays))
 
 
@@ -118,7 +134,7 @@ def test_fp8_or_c(simulate: Simulate) -> None:
 
 def test_maximum_exponent_with_fp8(simulate: Simulate) -> None:
     design = unit_design("dot_product_maximum_exponent_fp8", MaximumExponent(FP8["beside"]))
-    simulate(design, __name__, cases=("reference",))
+    simulate(design, __name__, cases=("with_fp8",))
 
 
 def test_product_maximum(simulate: Simulate) -> None:

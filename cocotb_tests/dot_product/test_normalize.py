@@ -1,4 +1,4 @@
-"""Normalize: magnitude, shift and exponent for every position of the leading one and every limit."""
+"""Normalize: value, shift and exponent for every position of the leading one and every limit."""
 
 import random
 from typing import Any
@@ -10,75 +10,92 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.dot_product.stage import check_stage
 from golden.tables.profiles import PROFILES
 from hdl.config import DotProductConfig
-from hdl.dot_product.normalize import Normalize
-from hdl.dot_product.widths import FLOATING, Widths
-from sim.testbench.dot_product_operands import MODES
+from hdl.dot_product.normalize import Limit, Normalize
+from hdl.dot_product.widths import FLOATING, WIDE, Widths
+from sim.testbench.dot_product_operands import FP8_MODES, MODES
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-CONFIG = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
 CONFIGS = {
-    "hopper": CONFIG,
+    "hopper": DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"})),
     "volta": DotProductConfig(formats=frozenset({"f16", "bf16", "i8"}), profile=PROFILES["volta"]),
+    "fp8": DotProductConfig(formats=frozenset({"fp8"})),
 }
-"""Volta has no least Emax, so that sums of bf16 can lie far below f32's subnormals."""
+"""Volta has no least Emax, so that sums of bf16 can lie far below f32's subnormals. Sums of fp8 are short."""
 
 LOWEST = {"hopper": -1, "volta": -120}
 """The lowest limits."""
 
-TOTAL = Widths(CONFIG).total
-BITS = TOTAL - 1
 
-
-def normalized(magnitude: int, limit: int) -> tuple[int, int]:
-    """The value and its biased exponent."""
-    shift = min(BITS - magnitude.bit_length(), limit) if magnitude else 0
-    value = magnitude << shift
-    return value, limit + 1 - shift if value >> (BITS - 1) else 0
+def normalized(total: int, limit: int, bits: int) -> tuple[int, int]:
+    """The value and its biased exponent; a negative total lacks one in a last place far to the right."""
+    places = 2 * bits
+    magnitude = (abs(total) << places) - (total < 0)
+    shift = min(bits + places - magnitude.bit_length(), limit) if magnitude else 0
+    value = magnitude << shift >> places
+    return value, limit + 1 - shift if value >> (bits - 1) else 0
 
 
 @cocotb.test
 async def shifts(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
-    formats, lowest = parameters()["formats"], parameters()["lowest"]
-    modes = [mode for mode in MODES if mode.format in formats]
+    config = CONFIGS[parameters()["config"]]
+    bits = Widths(config).total - 1
+    modes = [mode for mode in (*MODES, *FP8_MODES) if mode.format in config.formats]
     floats, integers = ([mode for mode in modes if (mode.format in FLOATING) == it] for it in (True, False))
-    cases = [(0, limit, 0) for limit in (0, 1, 31, 32, 380)]
-    for length in range(1, BITS + 1):
-        for limit in (*range(0, BITS + 2), 64, 255, 500 + lowest):
+    totals = []
+    for length in range(1, bits + 1):
+        for limit in (*range(0, bits + 2), 64, 255, 499):
             magnitude = 1 << (length - 1) | rng.getrandbits(length) >> 1
-            cases.append((rng.choice((magnitude, -magnitude)), limit, 0))
-    cases += [(-(1 << length), 300, 0) for length in range(BITS)]
-    cases += [(rng.randrange(-(1 << BITS), 1 << BITS), rng.randrange(500 + lowest), 1) for _ in range(200)]
+            totals.append((rng.choice((magnitude, -magnitude)), limit))
+    totals += [(0, limit) for limit in (0, 1, 31, 32, 380)]
+    totals += [(-1, limit) for limit in (*range(bits + 3), 64, 128, 256, 380)]
+    totals += [(-(1 << length), 300) for length in range(bits + 1)]
     inputs, expected = [], []
-    for total, limit, integer in cases:
-        mode = rng.choice(integers if integer else floats)
-        inputs.append({"sum": total & ((1 << TOTAL) - 1), "operation": mode.code(), "limit": limit})
-        value, exponent = normalized(abs(total), limit)
-        entry = {"negative": int(total < 0), "value": value, "exponent": exponent, "right": 0}
-        if integer:
-            entry = {"negative": int(total < 0), "value": total & ((1 << BITS) - 1)}
-        elif total == 0:
-            entry = {"value": 0, "exponent": 0, "right": 0}
-        expected.append(entry)
-    expected[0]["negative"] = 0
-    # A negative limit counts as 0, and its distance comes out, where the formats have f32's exponents.
-    for limit in range(lowest, 0):
-        for mode in floats:
-            magnitude = rng.getrandbits(BITS)
-            inputs.append({"sum": magnitude, "operation": mode.code(), "limit": limit % (1 << 9)})
-            if mode.format in ("bf16", "tf32"):
-                value, exponent = normalized(magnitude, 0)
-                right = min(-limit, 31)
-                expected.append({"negative": 0, "value": value, "exponent": exponent, "right": right})
-            else:
-                expected.append({"right": 0})
+    for total, limit in totals:
+        code = rng.choice(floats).code()
+        inputs.append({"sum": total & ((2 << bits) - 1), "operation": code, "limit": limit})
+        value, exponent = normalized(total, limit, bits)
+        expected.append({"negative": int(total < 0), "value": value, "exponent": exponent})
+    for _ in range(200 if integers else 0):
+        total = rng.randrange(-(1 << bits), 1 << bits)
+        inputs.append(
+            {"sum": total & ((2 << bits) - 1), "operation": rng.choice(integers).code(), "limit": 0}
+        )
+        expected.append({"negative": int(total < 0), "value": total & ((1 << bits) - 1)})
     await check_stage(dut, inputs, expected, len(Normalize.delays))
 
 
-@pytest.mark.parametrize("profile", CONFIGS)
-def test_normalize(simulate: Simulate, profile: str) -> None:
-    config = CONFIGS[profile]
-    assert Widths(config).total == TOTAL
-    values = {"formats": sorted(config.formats), "lowest": LOWEST[profile]}
-    simulate(unit_design(f"dot_product_normalize_{profile}", Normalize(config)), __name__, values=values)
+@cocotb.test
+async def limits(dut: Any) -> None:
+    """The exponent of the sum's highest bit, less one; a negative limit is 0, and its distance comes out."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    widths = Widths(CONFIGS[parameters()["config"]])
+    modes = [mode for mode in (*MODES, *FP8_MODES) if mode.format in widths.config.formats]
+    inputs, expected = [], []
+    for mode in modes:
+        of_zero = widths.top_exponent + 127 - 1 - widths.exponent_zero(narrow=mode.format not in WIDE)
+        first = LOWEST[parameters()["config"]] - of_zero if mode.format in WIDE else 32
+        for maximum in (*range(first, first + 130), *(rng.randrange(first, 382) for _ in range(100))):
+            inputs.append({"operation": mode.code(), "maximum": maximum})
+            limit = maximum + of_zero
+            if mode.format not in FLOATING:
+                expected.append({"limit": 0})
+            else:
+                expected.append(
+                    {"limit": max(limit, 0)}
+                    | ({"right": min(max(-limit, 0), 31)} if widths.right_bits else {})
+                )
+    await check_stage(dut, inputs, expected, len(Limit.delays))
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_normalize(simulate: Simulate, config: str) -> None:
+    design = unit_design(f"dot_product_normalize_{config}", Normalize(CONFIGS[config]))
+    simulate(design, __name__, cases=("shifts",), values={"config": config})
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_limit(simulate: Simulate, config: str) -> None:
+    design = unit_design(f"dot_product_limit_{config}", Limit(CONFIGS[config]))
+    simulate(design, __name__, cases=("limits",), values={"config": config})

@@ -57,7 +57,7 @@ def test_depths_are_as_many_as_there_are_cuts(formats: set[str]) -> None:
 
 @pytest.mark.parametrize("depth", [-1, 0, 30])
 def test_refused_depths(depth: int) -> None:
-    with pytest.raises(ValueError, match=rf"^Depth must be from 1 to 29, not {depth}$"):
+    with pytest.raises(ValueError, match=rf"^Depth must be from 1 to 26, not {depth}$"):
         DotProductConfig(depth=depth)
 
 

@@ -17,6 +17,9 @@ __all__ = ["differences", "incremented", "signed_sums", "sums"]
 _BITS: Final = 64
 """The most bits of a chain: what simulates fastest."""
 
+_FIELDS: Final = 4
+"""The most fields of a chain: more of them take few cells less, and more time."""
+
 
 def differences(m: Module, minuend: Value, subtrahends: Sequence[Value]) -> list[Value]:
     """``minuend - y`` of each subtrahend, in shared carry chains.
@@ -37,9 +40,8 @@ def differences(m: Module, minuend: Value, subtrahends: Sequence[Value]) -> list
         Each with the width of `minuend`.
     """
     bits = len(minuend)
-    fields = 1 << (_BITS // bits).bit_length() - 1
     results: list[Value] = []
-    for some in _chains(len(subtrahends), fields):
+    for some in _chains(len(subtrahends), bits):
         packed = Cat(Cat(subtrahends[index], Const(0, bits))[:bits] for index in some)
         word = common(m, (minuend.replicate(len(some)) - packed)[: len(packed)])
         results += [word[position * bits :][:bits] for position in range(len(some))]
@@ -67,7 +69,7 @@ def sums(m: Module, xs: Sequence[Value], ys: Sequence[Value], carries: Sequence[
     """
     bits = len(xs[0]) + 1
     results: list[Value] = []
-    for some in _chains(len(xs), _BITS // bits):
+    for some in _chains(len(xs), bits):
         x, y = (Cat(Cat(carries[index], values[index]) for index in some)[1:] for values in (xs, ys))
         word = common(m, (x + y + carries[some[0]])[: len(x) + 1])
         results += [word[position * bits :][:bits] for position in range(len(some))]
@@ -99,6 +101,7 @@ def incremented(value: Value) -> Value:
     return Cat(~value[0], *(value[index] ^ value[:index].all() for index in range(1, len(value))))
 
 
-def _chains(count: int, fields: int) -> Iterator[range]:
-    """The numbers of the fields of each chain."""
+def _chains(count: int, bits: int) -> Iterator[range]:
+    """The numbers of the fields of each chain, of so many fields and bits a field."""
+    fields = min(_FIELDS, _BITS // bits)
     return (range(first, min(first + fields, count)) for first in range(0, count, fields))

@@ -62,12 +62,12 @@ class Align(DotProductStage):
     distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
     theirs need 10.
 
-    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance from the
-    reference (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count.
+    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance and
+    one more (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count.
 
     A product is shifted by 0 or 16, then by 0 or 8 in the look-up tables of the sign.
 
-    Expected critical path: a look-up table behind each register.
+    Expected critical path: the multiplier before the first cut.
     Testbench: cocotb_tests/dot_product/test_align.py, through `FromDistancesToTerms`.
 
     Members
@@ -81,7 +81,7 @@ class Align(DotProductStage):
         A significand is never negative: signs are relative to the sign of C.
     """
 
-    delays = (0.9, 1.6)
+    delays = (6.7, 1.6)
     input_fields = "operation selects foreign sign c_sign count product c_value c_beyond c_distance"
     output_fields = "term carry c_term"
 

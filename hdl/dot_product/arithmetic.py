@@ -15,7 +15,7 @@ from hdl.dot_product.fp8_decode import Fp8Decode
 from hdl.dot_product.fp8_distance import Fp8Distance
 from hdl.dot_product.maximum_exponent import Fp8Maximum, Fp8OrC, MaximumExponent, ProductMaximum
 from hdl.dot_product.multiply import Multiply
-from hdl.dot_product.normalize import Normalize
+from hdl.dot_product.normalize import Limit, Normalize
 from hdl.dot_product.operands import Operation
 from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
@@ -70,7 +70,7 @@ def _stages(config: DotProductConfig) -> list[Stage | tuple[Stage, ...]]:
         *when(fp8 and lanes, Fp8OrC),
         *when(lanes, ProductMaximum),
         MaximumExponent(config),
-        (Distance(config), *when(lanes, Factors), *when(fp8, Fp8Distance)),
+        (Distance(config), Limit(config), *when(lanes, Factors), *when(fp8, Fp8Distance)),
         (Multiply(config), *when(lanes, AlignSelects)),
         (Align(config), *when(fp8, Fp8Align)),
         Reduce(config),

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.dot_product.adders import sums
 from hdl.dot_product.fields import DotProductStage
-from hdl.dot_product.widths import WIDE
+from hdl.dot_product.widths import LANES, WIDE
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
 from hdl.stream.pipeline import Cut, behind
 
@@ -61,14 +61,14 @@ class Decode(DotProductStage):
     output.byte_a, output.byte_b : 2 x 64
         Bytes 1, 3, ... 15, in words of the lanes 8 to 15; only with integers of more than one bit.
     output.product_exponent : 16 x 9
-        With the offset of `Widths`.
+        With the offset of `Widths`, less one for fp8.
     output.sign : 16
         Of the products.
     output.nan, output.infinite : 4 x 64
         Words of flags: what a product is.
     """
 
-    delays = (3.5, 3.4, 3.9)
+    delays = (3.5, 3.4, 3.4)
     input_fields = "a b operation"
     output_fields = "significand_a significand_b byte_a byte_b product_exponent sign nan infinite"
 
@@ -104,7 +104,7 @@ class Decode(DotProductStage):
                 output.infinite[index].eq(third((a.maximal | b.maximal) & ~nan, f"infinite{index}")),
             ]
             signs.append(third(a.sign ^ b.sign, f"product_sign{index}"))
-        self._exponents(m, third, sides_a, sides_b)
+        self._exponents(m, third, sides_a, sides_b, behind(cuts[:2], ~fp8, "not_fp8"))
         # Lane k's sign is bit 16 * k of all words' bits.
         m.d.comb += output.sign.eq(Cat(Cat(*signs)[::PLACE]))
         if self.widths.multiplied_integer:
@@ -189,10 +189,12 @@ class Decode(DotProductStage):
             exponent |= ~(raw >> 11) & spread(kinds.e4m3) & every_place(8)
         return exponent | flags(~hidden)
 
-    def _exponents(self, m: Module, cut: Cut, a: list[_Operands], b: list[_Operands]) -> None:
+    def _exponents(self, m: Module, cut: Cut, a: list[_Operands], b: list[_Operands], lead: Value) -> None:
         exponents_a, exponents_b = (places([operands.exponent for operands in side], 8) for side in (a, b))
         # The exponent of an infinity or a NaN does not matter, so it may be one more.
         carries = places([operands.maximal for operands in a], 1)
+        if self.widths.exponent_lead:
+            carries = [lead] * LANES
         totals = sums(m, exponents_a, exponents_b, carries)
         zeros = places([common(m, x.zero | y.zero) for x, y in zip(a, b, strict=True)], 1)
         for lane, (total, zero) in enumerate(zip(totals, zeros, strict=True)):

@@ -1,10 +1,9 @@
-"""Distance: how far below Emax each term lies, and what the sum may be shifted in the end."""
+"""Distance: how far below Emax each term lies."""
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
 from hdl.dot_product.adders import differences
 from hdl.dot_product.fields import DotProductStage
-from hdl.dot_product.widths import WIDE
 from hdl.stream.pipeline import Cut
 
 __all__ = ["Distance"]
@@ -18,43 +17,35 @@ class Distance(DotProductStage):
     Members
     -------
     output.fine : 16 x 3
-        Distance of each product from Emax modulo 8; for fp8 the distance of the reference modulo 4.
+        Distance of each product from Emax modulo 8; for fp8 one more, modulo 4.
     output.coarse : 16 x 3
         Divided by 8; 4 and more stand for 32 and anything beyond it, and then `fine` means nothing.
     output.quarter : 16
-        Bit 2 of the distance from the reference, for fp8; 0 otherwise. Only with fp8 beside other formats.
+        Bit 2 of the distance and one more, for fp8; 0 otherwise. Only with fp8 beside other formats.
         Where only fp8 is computed, there are no `fine` and `coarse` either.
     output.foreign : 16 x 3
         Of a product of fp8, shifted left by 3 less `fine`, whether the lowest three bits are not its own
         (`Multiply`); 0 otherwise. Together with `quarter`.
     output.c_distance : 6
         32 and more stand for anything beyond.
-    output.limit : 9
-        The most `Normalize` may shift the sum: the biased f32 exponent that its highest magnitude bit would
-        have, less one.
     """
 
     delays = (4.2,)
-    input_fields = "operation maximum reference product_exponent c_exponent"
-    output_fields = "fine coarse quarter foreign c_distance limit"
+    input_fields = "operation maximum product_exponent c_exponent"
+    output_fields = "fine coarse quarter foreign c_distance"
 
     def _logic(self, m: Module, cut: Cut) -> None:
-        widths = self.widths
         maximum = self.input.maximum
-        if widths.lanes:
+        if self.widths.lanes:
             self._lanes(m, cut)
         c_distance = cut(_clamped((maximum - self.input.c_exponent)[: len(maximum)]), "c_distance")
-        wide = widths.chosen(self.input.operation.multiplicand, WIDE)
-        offset = Mux(wide, widths.limit_offset(narrow=False), widths.limit_offset(narrow=True))
-        limit = cut((maximum + offset)[: widths.exponent_bits], "limit")
-        m.d.comb += [self.output.c_distance.eq(c_distance), self.output.limit.eq(limit)]
+        m.d.comb += self.output.c_distance.eq(c_distance)
 
     def _lanes(self, m: Module, cut: Cut) -> None:
         has_quarters = "quarter" in self.produces
-        reference = self.input.reference if has_quarters else self.input.maximum
         fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
         exponents = list(self.input.product_exponent)
-        for lane, difference in enumerate(differences(m, reference, exponents)):
+        for lane, difference in enumerate(differences(m, self.input.maximum, exponents)):
             distance = _clamped(difference)
             fine, coarse = distance[:3], distance[3:]
             if has_quarters:

@@ -58,8 +58,12 @@ def fields(config: DotProductConfig) -> dict[str, Member]:
     if widths.fp8:
         found |= _of_fp8(widths)
     if widths.fp8 and widths.lanes:
-        found |= dict.fromkeys(("c_or_fp8_exponent", "reference"), Out(widths.exponent_bits))
-        found |= {"quarter": Out(LANES), "foreign": Out(3).array(LANES), "fp8_shifted": Out(widths.fp8_lanes)}
+        found |= {
+            "c_or_fp8_exponent": Out(widths.exponent_bits),
+            "quarter": Out(LANES),
+            "foreign": Out(3).array(LANES),
+            "fp8_shifted": Out(widths.fp8_lanes),
+        }
     return found
 
 
@@ -79,7 +83,11 @@ def _of_lanes(widths: Widths) -> dict[str, Member]:
     exponent, words = Out(widths.exponent_bits), Out(64).array(WORDS)
     return {
         **dict.fromkeys(("significand_a", "significand_b", "nan", "infinite", "float_a", "float_b"), words),
-        **{"product_exponent": exponent.array(LANES), "product_maximum": exponent, "sign": Out(LANES)},
+        **{
+            "product_exponent": exponent.array(LANES),
+            "product_maximum": exponent.array(2),
+            "sign": Out(LANES),
+        },
         **{"product_special": Out(Special), "fine": Out(3).array(LANES), "coarse": Out(3).array(LANES)},
         **{"selects": Out(Selects).array(LANES), "carry": Out(LANES)},
         **{"term": Out(signed(widths.window + 1)).array(LANES)},
@@ -93,7 +101,10 @@ def _of_fp8(widths: Widths) -> dict[str, Member]:
     significands = Out(FP8_SIGNIFICAND_BITS).array(lanes)
     return {
         **dict.fromkeys(("fp8_significand_a", "fp8_significand_b", "fp8_a", "fp8_b"), significands),
-        **{"fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes), "fp8_maximum": Out(widths.exponent_bits)},
+        **{
+            "fp8_exponent": Out(FP8_EXPONENT_BITS).array(lanes),
+            "fp8_maximum": Out(widths.exponent_bits).array(2),
+        },
         **dict.fromkeys(("fp8_zero", "fp8_infinite"), Out(64).array(words)),
         **{"fp8_nan": Out(64).array(words // 2), "fp8_special": Out(Special)},
         **dict.fromkeys(("fp8_sign", "fp8_quarter", "fp8_near", "fp8_far", "fp8_carry"), Out(lanes)),

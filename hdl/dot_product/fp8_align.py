@@ -19,7 +19,7 @@ class Fp8Align(DotProductStage):
     then by 0 or 4, in one look-up table a bit together with the sign. As in `Align` a negative term leaves as
     its one's complement.
 
-    Expected critical path: one look-up table behind the multiplier's register.
+    Expected critical path: the multiplier before the first cut.
     Testbench: cocotb_tests/dot_product/test_fp8_align.py.
 
     Members
@@ -33,7 +33,7 @@ class Fp8Align(DotProductStage):
         One is to be added for each set bit.
     """
 
-    delays = (0.8, 1.5)
+    delays = (6.6, 1.5)
     input_fields = "operation product fp8_quarter fp8_near fp8_far fp8_shifted fp8_sign"
     output_fields = "fp8_term fp8_carry"
 

@@ -54,7 +54,7 @@ class Fp8Decode(DotProductStage):
     output.fp8_significand_a, output.fp8_significand_b : `Widths.fp8_lanes` x 4
         Fixed point with 3 fraction bits.
     output.fp8_exponent : `Widths.fp8_lanes` x 6
-        Of the products, biased by 30.
+        Of the products, biased by 30 and `Widths.exponent_lead`.
     output.fp8_sign : `Widths.fp8_lanes`
         Of the products, relative to the sign of C.
     output.fp8_zero, output.fp8_infinite : words of four lanes
@@ -105,8 +105,9 @@ class Fp8Decode(DotProductStage):
             zeros.append(zero)
             signs.append(first(a.sign ^ b.sign ^ flags(spread(c_sign)), f"sign{index}"))
             nans.append(a.nan | b.nan)
-        # One more does not matter where the exponent is replaced by zero.
-        totals = sums(m, places(exponents["a"], 5), places(exponents["b"], 5), places(zeros_a, 1))
+        # The exponent of a zero does not matter, so it may be one more or less.
+        carries = [zero ^ self.widths.exponent_lead for zero in places(zeros_a, 1)]
+        totals = sums(m, places(exponents["a"], 5), places(exponents["b"], 5), carries)
         for lane, (total, zero) in enumerate(zip(totals, places(zeros, 1), strict=True)):
             exponent = second(Mux(zero | ~fp8, 0, total), f"exponent{lane}")
             m.d.comb += output.fp8_exponent[lane].eq(exponent)

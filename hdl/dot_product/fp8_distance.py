@@ -13,11 +13,11 @@ __all__ = ["Fp8Distance"]
 class Fp8Distance(DotProductStage):
     """Subtract the exponents from Emax; a significand too far below it becomes zero.
 
-    A product that is not zero has an exponent of 130 to 188 with `Widths.half_offset`, and Emax is not less.
+    A product that is not zero has an exponent of 130 to 189 with `Widths.half_offset`, and Emax is not less.
     So seven bits of the difference suffice where Emax is below 256, and 16 and more leave nothing: a product
     has eight bits, of which the window keeps 15 at distance 0.
 
-    Expected critical path: the carry chain of eight lanes, 56 bits, and the OR of a difference's upper bits.
+    Expected critical path: the carry chain of four lanes, 28 bits, and the OR of a difference's upper bits.
 
     Members
     -------
@@ -34,7 +34,7 @@ class Fp8Distance(DotProductStage):
         Significands; one of them is zero where the distance is 16 or more, and in other formats.
     """
 
-    delays = (5.2,)
+    delays = (4.2,)
     input_fields = "operation maximum fp8_exponent fp8_significand_a fp8_significand_b"
     output_fields = "fp8_fine fp8_quarter fp8_near fp8_far fp8_shifted fp8_a fp8_b"
 

@@ -1,19 +1,22 @@
-"""Maximum exponent: the reference of the alignment."""
+"""Maximum exponent: what all terms are aligned to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
 from hdl.config import DotProductConfig
 from hdl.dot_product.fields import DotProductStage
-from hdl.dot_product.widths import LANES, Widths
+from hdl.dot_product.widths import FP8_EXPONENT_BITS, LANES, Widths
 from hdl.stream.pipeline import Cut
 
 __all__ = ["Fp8Maximum", "Fp8OrC", "MaximumExponent", "ProductMaximum"]
 
 
 class ProductMaximum(DotProductStage):
-    """Find the maximum exponent of the products in a tree of comparisons.
+    """Find the largest exponents of the odd and of the even products, in two trees of comparisons.
+
+    `MaximumExponent` compares them with each other and with C at once, which takes less time than one
+    comparison after the other.
 
     Expected critical path: one 9-bit comparison and the choice it makes.
 
@@ -21,20 +24,21 @@ class ProductMaximum(DotProductStage):
     -------
     input.product_exponent : 16 x 9
         0 for a zero product.
-    output.product_maximum : 9
+    output.product_maximum : 2 x 9
     """
 
-    delays = (3.0,) * (LANES - 1).bit_length()
+    delays = (3.0,) * ((LANES - 1).bit_length() - 1)
     input_fields = "product_exponent"
     output_fields = "product_maximum"
 
     def _logic(self, m: Module, *cuts: Cut) -> None:
-        (maximum,) = _tree(cuts, list(self.input.product_exponent))
-        m.d.comb += self.output.product_maximum.eq(maximum)
+        maxima = _tree(cuts, list(self.input.product_exponent))
+        for output, maximum in zip(self.output.product_maximum, maxima, strict=True):
+            m.d.comb += output.eq(maximum)
 
 
 class Fp8Maximum(DotProductStage):
-    """Find the maximum exponent of the products of fp8 with lanes of their own, as `ProductMaximum` does.
+    """Find the largest exponents of the products of fp8 with lanes of their own, as `ProductMaximum` does.
 
     Expected critical path: one 6-bit comparison and the choice it makes.
 
@@ -42,7 +46,7 @@ class Fp8Maximum(DotProductStage):
     -------
     input.fp8_exponent : `Widths.fp8_lanes` x 6
         Without the offset of f16's scale; 0 for a zero product.
-    output.fp8_maximum : 9
+    output.fp8_maximum : 2 x 9
         On f16's scale; 0 if all products are zero.
     """
 
@@ -50,34 +54,35 @@ class Fp8Maximum(DotProductStage):
     output_fields = "fp8_maximum"
 
     def __init__(self, config: DotProductConfig) -> None:
-        self.delays = (2.6,) * (Widths(config).fp8_lanes - 1).bit_length()
+        self.delays = (2.6,) * ((Widths(config).fp8_lanes - 1).bit_length() - 1)
         super().__init__(config)
 
     def _logic(self, m: Module, *cuts: Cut) -> None:
         *others, last = cuts
-        two = _tree(others, list(self.input.fp8_exponent))
-        some = last(Cat(*two).any(), "some")
-        (maximum,) = _tree([last], two)
-        m.d.comb += self.output.fp8_maximum.eq(maximum | Mux(some, self.widths.half_offset, 0))
+        four = _tree(others, list(self.input.fp8_exponent))
+        for index, maximum in enumerate(_tree([last], four)):
+            some = last((four[index] | four[index + 2]).any(), f"some{index}")
+            offset = Mux(some, self.widths.half_offset, 0)
+            m.d.comb += self.output.fp8_maximum[index].eq(maximum | offset)
 
 
 class Fp8OrC(DotProductStage):
     """The larger exponent of C and the products of fp8 that have lanes of their own.
 
-    Expected critical path: one 9-bit comparison and the choice it makes.
+    Expected critical path: one 9-bit comparison and the choice of three.
 
     Members
     -------
     output.c_or_fp8_exponent : 9
     """
 
-    delays = (2.7,)
+    delays = (3.4,)
     input_fields = "fp8_maximum c_exponent"
     output_fields = "c_or_fp8_exponent"
 
     def _logic(self, m: Module, cut: Cut) -> None:
-        larger = _larger(self.input.fp8_maximum, self.input.c_exponent)
-        m.d.comb += self.output.c_or_fp8_exponent.eq(cut(larger, "c_or_fp8_exponent"))
+        largest = _of_three(self.input.c_exponent, *self.input.fp8_maximum)
+        m.d.comb += self.output.c_or_fp8_exponent.eq(cut(largest(), "c_or_fp8_exponent"))
 
 
 class MaximumExponent(DotProductStage):
@@ -86,23 +91,20 @@ class MaximumExponent(DotProductStage):
     That tensor cores align all terms to it is found in M. Fasi, N. J. Higham, M. Mikaitis and S. Pranesh,
     "Numerical behavior of NVIDIA tensor cores", PeerJ Computer Science 7 (2021) e330.
 
-    Expected critical path: one 9-bit comparison and the choice it makes.
+    Expected critical path: one 9-bit comparison and the choice of three.
 
     Members
     -------
-    input.product_maximum : 9
+    input.product_maximum : 2 x 9
         `fp8_maximum` where only fp8 is computed.
     input.c_exponent : 9
         Never less than the least Emax, so Emax is not either. `c_or_fp8_exponent` with fp8 beside other
         formats.
     output.maximum : 9
-    output.reference : 9
-        What the lanes of 16 bits subtract their exponents from: one more for fp8 (`Multiply`). Only with fp8
-        beside other formats.
     """
 
-    delays = (3.2,)
-    output_fields = "maximum reference"
+    delays = (3.8,)
+    output_fields = "maximum"
 
     def __init__(self, config: DotProductConfig) -> None:
         widths = Widths(config)
@@ -112,14 +114,15 @@ class MaximumExponent(DotProductStage):
         super().__init__(config)
 
     def _logic(self, m: Module, cut: Cut) -> None:
-        products, c = getattr(self.input, self._products), getattr(self.input, self._c)
-        is_products = _exceeds(products, c)
-        m.d.comb += self.output.maximum.eq(cut(Mux(is_products, products, c), "maximum"))
-        if "reference" in self.produces:
-            # Each candidate's is made beside the comparison.
+        products = list(getattr(self.input, self._products))
+        c = getattr(self.input, self._c)
+        # Products of fp8 in the lanes of 16 bits lack one: C is larger than those it exceeds all the same.
+        largest = _of_three(c, *products)
+        if self.widths.exponent_lead:
             fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
-            candidates = ((exponent + fp8)[: len(exponent)] for exponent in (products, c))
-            m.d.comb += self.output.reference.eq(cut(Mux(is_products, *candidates), "reference"))
+            low, high = slice(0, FP8_EXPONENT_BITS), slice(FP8_EXPONENT_BITS, None)
+            products = [Cat((exponent[low] + fp8)[low], exponent[high]) for exponent in products]
+        m.d.comb += self.output.maximum.eq(cut(largest(c, *products), "maximum"))
 
 
 def _tree(cuts: Sequence[Cut], level: list[Value]) -> list[Value]:
@@ -127,13 +130,24 @@ def _tree(cuts: Sequence[Cut], level: list[Value]) -> list[Value]:
     for cut in cuts:
         pairs = zip(level[: len(level) // 2], level[len(level) // 2 :], strict=True)
         level = [
-            cut(_larger(x, y), f"maximum_{len(level) // 2}_{index}") for index, (x, y) in enumerate(pairs)
+            cut(Mux(_exceeds(x, y), x, y), f"maximum_{len(level) // 2}_{index}")
+            for index, (x, y) in enumerate(pairs)
         ]
     return level
 
 
-def _larger(x: Value, y: Value) -> Value:
-    return Mux(_exceeds(x, y), x, y)
+def _of_three(x: Value, y: Value, z: Value) -> Callable[..., Value]:
+    """The choice of the largest of three numbers, or of what is given in place of each.
+
+    All comparisons are made at once.
+    """
+    y_beats_z, x_beats_y, x_beats_z = _exceeds(y, z), _exceeds(x, y), _exceeds(x, z)
+    chosen = Mux(y_beats_z, x_beats_y, x_beats_z)
+
+    def choice(for_x: Value = x, for_y: Value = y, for_z: Value = z) -> Value:
+        return Mux(chosen, for_x, Mux(y_beats_z, for_y, for_z))
+
+    return choice
 
 
 def _exceeds(x: Value, y: Value) -> Value:

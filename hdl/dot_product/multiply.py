@@ -27,15 +27,18 @@ class Multiply(DotProductStage):
 
     Beside other formats the factors are signed, and the upper product is made of the lanes of f16, whose
     shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of one of f16;
-    the first factor is shifted left by 4 more, the second one by 1 (`Factors`), which together is the
-    distance of `MaximumExponent`'s reference from Emax. So `x1` is at bit 11, `y1` at bit 10, and the upper
+    the first factor is shifted left by 4 more, the second one by 1 (`Factors`), which is the one more that
+    their distances have (`Widths.exponent_lead`). So `x1` is at bit 11, `y1` at bit 10, and the upper
     product begins at bit 21. Significands are at most 15 before the shift, so relative to the lowest bit of
     ``x1 * y1`` what lies between is at most ``225 * (2**(2 - 11) + 2**(1 - 10)) = 0.88``. Up to three bits
     of it lie above bit 20; `Align` masks them where the upper product is shifted by as much. ``x0 * y1 *
     2**10`` reaches bit 10 of the lower product, but only where `x0` is not shifted, and there that bit is
     zero (`Fp8Align`).
 
-    Expected critical path: the multiplier.
+    The products leave without a register, which would take as many flip-flops as a shifted product does in
+    `Align`; the way through a multiplier is long, and all other ways to it are short.
+
+    Expected critical path: the multiplier, with the first step of `Align`.
     Testbench: cocotb_tests/dot_product/test_multiply.py.
 
     Members
@@ -48,11 +51,11 @@ class Multiply(DotProductStage):
         Bit `integer_bit` is the lowest bit of the aligned term, at distance 0.
     """
 
-    delays = (3.8, 0.1, 5.8)
+    delays = (3.8, 0.1)
     input_fields = "fine float_a float_b low_a top_a low_b top_b fp8_fine fp8_a fp8_b"
     output_fields = "product"
 
-    def _logic(self, m: Module, first: Cut, second: Cut, third: Cut) -> None:
+    def _logic(self, m: Module, first: Cut, second: Cut) -> None:
         bits = self.widths.multiplier_bits
         for lane in range(LANES):
             a_factor, b_factor = self._lane(lane) if self.widths.lanes else (Const(0, bits), Const(0, bits))
@@ -65,7 +68,7 @@ class Multiply(DotProductStage):
             product = factors[:bits] * factors[bits:]
             if self.widths.lanes:
                 product = factors[:bits].as_signed() * factors[bits:].as_signed()
-            m.d.comb += self.output.product[lane].eq(third(product, f"product{lane}"))
+            m.d.comb += self.output.product[lane].eq(product)
 
     def _lane(self, lane: int) -> tuple[Value, Value]:
         """The factors of a lane of 16 bits: floating point or integers."""

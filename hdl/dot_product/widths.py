@@ -48,8 +48,8 @@ class Widths:
     """Widths and offsets of the datapath of one configuration.
 
     Exponents travel with an offset that makes every one of them positive, so that comparisons are unsigned:
-    a product has the sum of its two biased exponents (plus `half_offset` for f16), and C is brought to the
-    same scale.
+    a product has the sum of its two biased exponents, `half_offset` for f16, and `exponent_lead`. C is
+    brought to the same scale.
     """
 
     config: DotProductConfig
@@ -161,9 +161,18 @@ class Widths:
         """The highest magnitude bit of the sum stands for 2**(Emax + top_exponent)."""
         return self.total - 2 - self.fraction_bits
 
+    @property
+    def exponent_lead(self) -> int:
+        """What is added to all exponents but those of products of fp8 in the lanes of 16 bits.
+
+        So these lanes count the distances of fp8 from Emax and one more, which is where `Multiply` has them.
+        """
+        return int(self.lanes and self.fp8)
+
     def exponent_zero(self, *, narrow: bool) -> int:
         """The travelling exponent that stands for 2**0."""
-        return 2 * float_format("f16").bias + self.half_offset if narrow else 2 * float_format("bf16").bias
+        biases = 2 * float_format("f16").bias + self.half_offset if narrow else 2 * float_format("bf16").bias
+        return biases + self.exponent_lead
 
     def least_maximum(self, *, narrow: bool, half_result: bool) -> int:
         """The travelling exponent of the least Emax."""

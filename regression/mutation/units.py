@@ -247,7 +247,8 @@ UNITS: Final = (
     _stage("align"),
     _stage("popcount", mutants=20),
     _stage("reduce"),
-    _stage("normalize", profile="hopper"),
+    _stage("limit", "normalize", "normalize", test="test_limit", mutants=5, config="volta"),
+    _stage("normalize", config="hopper"),
     _stage("round", profile="hopper"),
     _unit(
         "dot product: flow",

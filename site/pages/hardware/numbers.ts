@@ -14,7 +14,7 @@ export const NAMES: Readonly<Record<string, string>> = {
   "align.c_term": "aligned C",
   "reduce.sum": "sum of all terms",
   "normalize.negative": "sum has not the sign of C",
-  "normalize.value": "normalised sum",
+  "normalize.value": "normalised sum, one less than a negative magnitude",
   "normalize.exponent": "exponent field of the sum",
   "round.d": "result D",
 };

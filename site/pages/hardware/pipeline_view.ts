@@ -13,8 +13,8 @@ interface Row {
 
 const ROWS: readonly Row[] = [
   { stage: "decode", title: "Decode", text: "signs, exponents, significands", shown: "sign" },
-  { stage: "product_maximum", title: "Largest product", text: "a tree of comparisons", shown: "product_maximum" },
-  { stage: "maximum_exponent", title: "Maximum exponent", text: "Emax, with C", shown: "maximum" },
+  { stage: "product_maximum", title: "Largest product", text: "two trees of comparisons", shown: "product_maximum" },
+  { stage: "maximum_exponent", title: "Maximum exponent", text: "Emax: of even products, odd ones and C", shown: "maximum" },
   { stage: "distance", title: "Distance", text: "how far below Emax", shown: "c_distance" },
   { stage: "multiply", title: "Multiply", text: "16 products", shown: "product" },
   { stage: "align", title: "Align", text: "cut below the last bit", shown: "c_term" },
@@ -25,7 +25,7 @@ const ROWS: readonly Row[] = [
 
 const LABELS: Readonly<Record<string, string>> = {
   ...NAMES,
-  "product_maximum.product_maximum": "largest exponent of a product",
+  "product_maximum.product_maximum": "largest exponent of an even product",
   "distance.c_distance": "distance of C from Emax",
   "multiply.product": "product of lane 0",
 };
