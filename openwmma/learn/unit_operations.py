@@ -181,9 +181,13 @@ def _expected_floats(description: Description, name: str, step: FusedSum) -> Sig
     if step.rounding is not None and step.rounding.leading_exponent is not None:
         bits = signals["normalize.value"]["width"]
         least = 1 - float_format("f32").bias
-        if step.rounding.leading_exponent >= least:
-            found["normalize.exponent"] = [step.rounding.leading_exponent - least + 1]
-            found["normalize.value"] = [abs(step.total) << bits - abs(step.total).bit_length()]
+        # A negative sum lacks one in a last place behind all others.
+        value = (abs(step.total) << bits) - (sign * step.total < 0)
+        beyond = value.bit_length() - bits
+        leading = step.rounding.leading_exponent - (beyond < abs(step.total).bit_length())
+        if leading >= least:
+            found["normalize.exponent"] = [leading - least + 1]
+            found["normalize.value"] = [value >> beyond]
     return {key: [value % (1 << signals[key]["width"]) for value in values] for key, values in found.items()}
 
 
