@@ -67,7 +67,7 @@ def declare(
 def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...]:
     """Take the parameters of a function from its opening to its closing parenthesis; PtxError if malformed.
 
-    Those of an entry may not be in `registers`.
+    Without `registers`, for an entry, a parameter in a register is refused.
     """
     cursor.expect("(")
     found: dict[str, Variable] = {}
