@@ -102,6 +102,6 @@ def incremented(value: Value) -> Value:
 
 
 def _chains(count: int, bits: int) -> Iterator[range]:
-    """The numbers of the fields of each chain, of so many fields and bits a field."""
+    """The numbers of the fields of each chain, for `count` fields of `bits` bits."""
     fields = min(_FIELDS, _BITS // bits)
     return (range(first, min(first + fields, count)) for first in range(0, count, fields))

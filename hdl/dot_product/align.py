@@ -62,8 +62,8 @@ class Align(DotProductStage):
     distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
     theirs need 10.
 
-    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance and
-    one more (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count.
+    The odd products of fp8 come shifted left by 8 less the lower two bits of their distance plus
+    one (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count.
 
     A product is shifted by 0 or 16, then by 0 or 8 in the look-up tables of the sign.
 

@@ -17,11 +17,11 @@ class Distance(DotProductStage):
     Members
     -------
     output.fine : 16 x 3
-        Distance of each product from Emax modulo 8; for fp8 one more, modulo 4.
+        Distance of each product from Emax modulo 8; for fp8 the distance plus one, modulo 4.
     output.coarse : 16 x 3
         Divided by 8; 4 and more stand for 32 and anything beyond it, and then `fine` means nothing.
     output.quarter : 16
-        Bit 2 of the distance and one more, for fp8; 0 otherwise. Only with fp8 beside other formats.
+        Bit 2 of the distance plus one, for fp8; 0 otherwise. Only with fp8 beside other formats.
         Where only fp8 is computed, there are no `fine` and `coarse` either.
     output.foreign : 16 x 3
         Of a product of fp8, shifted left by 3 less `fine`, whether the lowest three bits are not its own

@@ -116,7 +116,8 @@ class MaximumExponent(DotProductStage):
     def _logic(self, m: Module, cut: Cut) -> None:
         products = list(getattr(self.input, self._products))
         c = getattr(self.input, self._c)
-        # Products of fp8 in the lanes of 16 bits lack one: C is larger than those it exceeds all the same.
+        # Exponents of fp8 in the lanes of 16 bits are one less. A C that exceeds one of them is not below the
+        # true exponent, so the comparisons hold for all formats.
         largest = _of_three(c, *products)
         if self.widths.exponent_lead:
             fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))

@@ -27,8 +27,8 @@ class Multiply(DotProductStage):
 
     Beside other formats the factors are signed, and the upper product is made of the lanes of f16, whose
     shift then is split as 0, 2, 4, 6 and 0, 1. A significand of fp8 is in the bits 7 to 10 of one of f16;
-    the first factor is shifted left by 4 more, the second one by 1 (`Factors`), which is the one more that
-    their distances have (`Widths.exponent_lead`). So `x1` is at bit 11, `y1` at bit 10, and the upper
+    the first factor is shifted left by 4 more, the second one by 1 (`Factors`), which is the one that is
+    added to their distances (`Widths.exponent_lead`). So `x1` is at bit 11, `y1` at bit 10, and the upper
     product begins at bit 21. Significands are at most 15 before the shift, so relative to the lowest bit of
     ``x1 * y1`` what lies between is at most ``225 * (2**(2 - 11) + 2**(1 - 10)) = 0.88``. Up to three bits
     of it lie above bit 20; `Align` masks them where the upper product is shifted by as much. ``x0 * y1 *

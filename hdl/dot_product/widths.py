@@ -165,7 +165,7 @@ class Widths:
     def exponent_lead(self) -> int:
         """What is added to all exponents but those of products of fp8 in the lanes of 16 bits.
 
-        So these lanes count the distances of fp8 from Emax and one more, which is where `Multiply` has them.
+        So these lanes have the distance of fp8 from Emax plus one, as `Multiply` needs it.
         """
         return int(self.lanes and self.fp8)
 
