@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from boards.boards import BOARDS
@@ -40,15 +41,9 @@ def _bound_port(process: int) -> int:
     """The TCP port that a process listens at, which it says before it does."""
     end = time.monotonic() + LISTENING_SECONDS
     while time.monotonic() < end:
-        sockets = {
-            link.readlink().name.removeprefix("socket:[").removesuffix("]")
-            for link in Path(f"/proc/{process}/fd").iterdir()
-            if link.readlink().name.startswith("socket:")
-        }
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[9] in sockets and fields[3] == "0A":
-                return int(fields[1].rpartition(":")[2], 16)
+        for connection in psutil.Process(process).net_connections("tcp"):
+            if connection.status == psutil.CONN_LISTEN:
+                return connection.laddr.port
         time.sleep(0.05)
     raise AssertionError(f"process {process} listens at no port")
 
