@@ -7,7 +7,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigne
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
-from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, MATRIX_SPACES
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_SPACES
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import SPACES, USES
 from hdl.command import (
@@ -112,9 +112,14 @@ class Decoder(Component):
         drive_all(m, operands, command)
         legal = Signal()
         memory = MemoryCommand(command)
+        self._requests(m, command, found)
         with m.Switch(memory.opcode):
-            with m.Case(Opcode.LOAD, Opcode.STORE):
-                self._memory(m, memory, found, operands, legal)
+            with m.Case(Opcode.LOAD):
+                m.d.comb += [self.decoded.unit.eq(Unit.LOAD), legal.eq(found.accessible)]
+                m.d.comb += _name(operands.write, memory.register, found.fragment_more)
+            with m.Case(Opcode.STORE):
+                m.d.comb += [self.decoded.unit.eq(Unit.STORE), legal.eq(found.accessible)]
+                m.d.comb += _name(operands.reads[0], memory.register, found.fragment_more)
             with m.Case(Opcode.MMA):
                 self._mma(m, MmaCommand(command), found, operands, legal)
             with m.Case(Opcode.FILL, Opcode.MOVE):
@@ -154,75 +159,67 @@ class Decoder(Component):
         bits = log2_exact(self._config.registers)
         return Cat(register[:bits], Const(self._warp, REGISTER_BITS - bits))
 
-    def _memory(
-        self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
-    ) -> None:
-        request, geometry = self.decoded.memory, found.geometry
-        with m.If(command.opcode == Opcode.STORE):
-            m.d.comb += [
-                self.decoded.unit.eq(Unit.STORE),
-                *_name(operands.reads[0], command.register, found.fragment_more),
-            ]
-        with m.Else():
-            m.d.comb += [
-                self.decoded.unit.eq(Unit.LOAD),
-                *_name(operands.write, command.register, found.fragment_more),
-            ]
+    def _requests(self, m: Module, command: Signal, found: data.View) -> None:
+        """The requests of all units, whatever the opcode.
+
+        Only the one for the unit of the command has a meaning. Zeros in the others would be resets of their
+        registers, which are known late.
+        """
+        memory, mma = MemoryCommand(command), MmaCommand(command)
+        register, matrix = RegisterCommand(command), MatrixCommand(command)
+        access, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
+        tile, f64 = self.decoded.tile, self.decoded.f64
+        x_is_b = found.tile.x_is_b
         m.d.comb += [
-            request.register.eq(self._in_file(command.register)),
-            request.space.eq(command.space),
-            request.address.eq(command.address),
-            request.has_stride.eq(command.has_stride),
-            request.stride.eq(command.stride),
-            request.geometry.eq(geometry),
-            legal.eq(found.accessible),
+            access.register.eq(self._in_file(memory.register)),
+            access.space.eq(memory.space),
+            access.address.eq(memory.address),
+            access.has_stride.eq(memory.has_stride),
+            access.stride.eq(memory.stride),
+            access.geometry.eq(found.geometry),
+            rows.register.eq(self._in_file(matrix.source)),
+            rows.count_log2.eq(matrix.count_log2),
+            rows.is_store.eq(matrix.move == MatrixMove.STORE),
+            tile.eq(found.tile),
+            f64.eq(found.f64),
+            tile.x.eq(self._in_file(Mux(x_is_b, mma.b, mma.a))),
+            tile.y.eq(self._in_file(Mux(x_is_b, mma.a, mma.b))),
+            tile.c.eq(self._in_file(mma.c)),
+            tile.d.eq(self._in_file(mma.d)),
+            tile.operation.saturate.eq(mma.saturate),
+            tile.operation.bitwise_and.eq(mma.bitwise_and),
+            f64.tile.rounding.eq(mma.rounding),
+            *(f64[use].eq(self._in_file(mma[use])) for use in USES),
+            move.is_move.eq(register.opcode == Opcode.MOVE),
+            move.transposes.eq(register.opcode == Opcode.MATRIX),
+            move.destination.eq(self._in_file(register.destination)),
+            move.source.eq(self._in_file(register.source)),
+            move.count.eq(register.count),
+            move.value.eq(register.value),
         ]
 
     def _mma(
         self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
     ) -> None:
-        tile, f64 = self.decoded.tile, self.decoded.f64
-        a, b, c, d = (command[use] for use in USES)
-        x_is_b = found.tile.x_is_b
-        for index, first in enumerate((a, b, c)):
-            m.d.comb += _name(operands.reads[index], first, found.more[index])
+        for index, use in enumerate("abc"):
+            m.d.comb += _name(operands.reads[index], command[use], found.more[index])
         m.d.comb += [
-            *_name(operands.write, d, found.more[3]),
+            *_name(operands.write, command.d, found.more[3]),
             self.decoded.unit.eq(Mux(found.is_f64, Unit.F64, Unit.TILE)),
             legal.eq(found.multiplies),
-            tile.eq(found.tile),
-            f64.eq(found.f64),
-            tile.x.eq(self._in_file(Mux(x_is_b, b, a))),
-            tile.y.eq(self._in_file(Mux(x_is_b, a, b))),
-            tile.c.eq(self._in_file(c)),
-            tile.d.eq(self._in_file(d)),
-            tile.operation.saturate.eq(command.saturate),
-            tile.operation.bitwise_and.eq(command.bitwise_and),
-            f64.tile.rounding.eq(command.rounding),
-            *(f64[use].eq(self._in_file(command[use])) for use in USES),
         ]
 
     def _move(
         self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
     ) -> None:
-        move = self.decoded.move
-        is_move = command.opcode == Opcode.MOVE
         is_any = ~found.move_more[-1]
-        with m.If(is_move):
+        with m.If(command.opcode == Opcode.MOVE):
             m.d.comb += _name(operands.reads[0], command.source, found.move_more, is_any)
         m.d.comb += _name(operands.write, command.destination, found.move_more, is_any)
-        m.d.comb += [
-            legal.eq(1),
-            self.decoded.unit.eq(Unit.MOVE),
-            move.is_move.eq(is_move),
-            move.destination.eq(self._in_file(command.destination)),
-            move.source.eq(self._in_file(command.source)),
-            move.count.eq(command.count),
-            move.value.eq(command.value),
-        ]
+        m.d.comb += [self.decoded.unit.eq(Unit.MOVE), legal.eq(1)]
 
     def _matrix(self, m: Module, command: data.View, operands: data.View, legal: Signal) -> None:
-        request, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
+        request = self.decoded.memory
         in_memory = Signal()
         more = Signal(2)
         with m.Switch(Cat(command.transposed, command.count_log2)):
@@ -233,19 +230,9 @@ class Decoder(Component):
                     m.d.comb += [more.eq(matrices - 1), in_memory.eq(1)]
         spaces = [command.space == SPACES.index(space) for space in MATRIX_SPACES]
         m.d.comb += [
-            request.register.eq(self._in_file(command.register)),
             request.space.eq(command.space),
-            # Elements of two rows, so that no line begins where one ends: addresses come from the register.
-            request.has_stride.eq(1),
-            request.stride.eq(MATRIX_ROW_BYTES),
             request.listed.eq(1),
-            rows.register.eq(self._in_file(command.source)),
-            rows.count_log2.eq(command.count_log2),
-            rows.is_store.eq(command.move == MatrixMove.STORE),
             legal.eq(in_memory & Cat(spaces).any()),
-            move.transposes.eq(1),
-            move.destination.eq(self._in_file(command.register)),
-            move.source.eq(self._in_file(command.source)),
         ]
         with m.Switch(command.move):
             with m.Case(MatrixMove.LOAD):

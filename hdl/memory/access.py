@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
+from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Cause
 from golden.tables.instruction_set import SPACES
 from hdl.component import Component
@@ -29,7 +30,7 @@ class AccessRequest(data.Struct):
     stride: unsigned(32)
     """Elements from one line to the next."""
     listed: unsigned(1)
-    """The lines have addresses of their own, checked elsewhere; they may be anywhere."""
+    """The lines have addresses of their own, checked elsewhere; `address` and `stride` have no meaning."""
 
 
 def checked_layout(config: CoreConfig) -> data.StructLayout:
@@ -121,6 +122,10 @@ class AccessCheck(Component):
                 m.d.comb += self.request.ready.eq(1)
                 with m.If(self.request.valid):
                     m.d.sync += [request.eq(self.request.payload), cause.eq(0), checked.legal.eq(1)]
+                    with m.If(self.request.payload.listed):
+                        # Elements of two rows, so that no line begins where one ends.
+                        m.d.sync += [request.address.eq(0), request.has_stride.eq(1)]
+                        m.d.sync += request.stride.eq(MATRIX_ROW_BYTES)
                     m.next = "STRIDE"
             with m.State("STRIDE"):
                 stride = Mux(request.has_stride, request.stride, default_stride)
