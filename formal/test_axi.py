@@ -18,6 +18,7 @@ from hdl.memory import axi_reads, axi_writes
 from hdl.memory.axi import beat_bytes, burst_layout
 from hdl.memory.beats import write_beat_layout
 from hdl.registers.register_ports import READ_LATENCY
+from hdl.stream.distributed_memory import table_address
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
@@ -34,7 +35,7 @@ def buffer_in_order(claim: Claim, inside: Opened, name: str, valid: Value) -> No
 def queue_in_order(claim: Claim, inside: Opened, name: str, depth: int) -> Value:
     """An invariant of a queue; returns its level."""
     level, produce, consume = (
-        inside.signal(f"{name}.fifo.{register}") for register in ("level", "produce", "consume")
+        inside.signal(f"{name}.{register}") for register in ("level", "produce", "consume")
     )
     end = consume + level
     claim.always(f"{name}_in_order", produce == Mux(end >= depth, end - depth, end))
@@ -47,8 +48,8 @@ def second_in_queue(
 ) -> tuple[Value, data.View]:
     """Of a queue of two, whether there is another payload behind the one on offer, and that payload."""
     is_full = queue_in_order(claim, inside, name, 2) == 2
-    oldest = inside.signal(f"{name}.fifo.consume")
-    return is_full, data.View(layout, claim.word(inside, f"{name}.fifo.storage", ~oldest))
+    oldest = inside.signal(f"{name}.consume")
+    return is_full, data.View(layout, claim.word(inside, f"{name}.storage", table_address(~oldest)))
 
 
 def waiting_addresses(claim: Claim, inside: Opened, config: CoreConfig, channel: Any) -> Value:

@@ -10,6 +10,7 @@ from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from formal.streams import keeps_order
 from hdl.control import dispatch
+from hdl.stream.distributed_memory import table_address
 
 pytestmark = pytest.mark.formal
 
@@ -69,7 +70,7 @@ def turns(warps: int, event: str, hdl: ModuleType = dispatch) -> Claim:
 
     newest = opened.signal("newest")
     place = opened.signal({"fetched": "unread", "done": "oldest"}[event])
-    word = claim.word(opened, "order", (place + watched.ahead)[: len(place)])
+    word = claim.word(opened, "order", table_address((place + watched.ahead)[: len(place)]))
     claim.always("pointers", (newest - place)[: len(newest)] == watched.level[: len(newest)])
     claim.always("watched_place", implies(watched.active, Value.cast(word) == watched.value))
 
@@ -102,7 +103,7 @@ FAULTS = [
     ("range(1, count)", "range(1, count - 1)"),
     ("write.data.eq(turn)", "write.data.eq(turn + 1)"),
     ("newest.eq(newest + given)", "newest.eq(newest + self.request.ready)"),
-    ("place.eq(place + event)", "place.eq(place + self.done + self.fetched)"),
+    ("oldest.eq(oldest + self.done)", "oldest.eq(oldest + self.done + self.fetched)"),
     ("request.ready.eq(self.request.ready)", "request.ready.eq(1)"),
     ("self.request.payload.eq(request.payload)", "self.request.payload.eq(self.requests[0].payload)"),
     ("given.eq(request.valid)", "given.eq(self.request.ready)"),

@@ -3,13 +3,14 @@
 from types import ModuleType
 
 import pytest
-from amaranth.hdl import Value, unsigned
+from amaranth.hdl import Mux, Value, unsigned
 
 from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from formal.streams import keeps_order, offer_stays, transferred
-from hdl.stream import elastic, stream_buffer
+from hdl.stream import elastic, queue, stream_buffer
+from hdl.stream.distributed_memory import table_address
 
 pytestmark = pytest.mark.formal
 
@@ -44,11 +45,43 @@ def credit_queue(depth: int, hdl: ModuleType = elastic) -> Claim:
     claim.always("valid_while_waiting", queue.output.valid == (watched.level != 0))
 
     oldest, newest = unit.signal("oldest"), unit.signal("newest")
-    word = claim.word(unit, "places", oldest + watched.ahead)
+    word = claim.word(unit, "places", table_address((oldest + watched.ahead)[: len(oldest)]))
     claim.always("entries_entered", (watched.level <= under_way) & (under_way <= depth))
     claim.always("unreserved", unit.signal("unreserved") == depth - 1 - under_way)
     claim.always("waiting", unit.signal("waiting") == watched.level - 1)
     claim.always("pointers", (newest - oldest)[: len(newest)] == watched.level[: len(newest)])
+    claim.always("watched_place", implies(watched.active, word == watched.value))
+    return claim
+
+
+def fifo(depth: int, hdl: ModuleType = queue) -> Claim:
+    """`Queue` in distributed memory: order, room for `depth`, `level`.
+
+    No assumptions. Proven by induction, as `credit_queue`.
+    """
+    claim = Claim()
+    unit = hdl.Queue(unsigned(WIDTH), depth)
+    inside = claim.include(unit)
+    watched = keeps_order(
+        claim,
+        enters=transferred(unit.input),
+        value=unit.input.payload,
+        leaves=transferred(unit.output),
+        leaving=unit.output.payload,
+        places=depth,
+    )
+    offer_stays(claim, "output", unit.output)
+    claim.always("ready_while_room", unit.input.ready == (watched.level < depth))
+    claim.always("valid_while_waiting", unit.output.valid == (watched.level != 0))
+    claim.always("level", unit.level == watched.level)
+
+    def behind(ahead: Value) -> Value:
+        place = consume + ahead
+        return Mux(place >= depth, place - depth, place)[: len(consume)]
+
+    consume = inside.signal("consume")
+    word = claim.word(inside, "storage", table_address(behind(watched.ahead)))
+    claim.always("pointers", (consume < depth) & (inside.signal("produce") == behind(watched.level)))
     claim.always("watched_place", implies(watched.active, word == watched.value))
     return claim
 
@@ -90,6 +123,11 @@ def test_credit_queue(depth: int) -> None:
     prove(f"credit_queue_{depth}", credit_queue(depth), Induction())
 
 
+@pytest.mark.parametrize("depth", [1, 2, 5, 8, 32])
+def test_queue(depth: int) -> None:
+    prove(f"queue_{depth}", fifo(depth), Induction())
+
+
 def test_stream_buffer() -> None:
     prove("stream_buffer", buffer(), Induction())
 
@@ -99,12 +137,26 @@ def test_stream_buffer() -> None:
     [
         ("more=leave, fewer=self.enter", "more=leave, fewer=self.push"),
         ("more=self.push, fewer=leave", "more=self.enter, fewer=leave"),
-        ('"oldest", leave', '"oldest", self.output.ready'),
+        ("(leave, oldest)", "(self.output.ready, oldest)"),
     ],
 )
 def test_faulty_credit_queue(text: str, fault: str) -> None:
     with pytest.raises(Counterexample, match="broken"):
         prove("faulty_credit_queue", credit_queue(4, faulty(elastic, text, fault)), Induction(8))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("index == self._depth - 1", "index.all()"),
+        ("put = self.input.valid & self.input.ready", "put = self.input.valid"),
+        ("put != take", "put"),
+        ("into.en.eq(put)", "into.en.eq(self.input.valid)"),
+    ],
+)
+def test_faulty_queue(text: str, fault: str) -> None:
+    with pytest.raises(Counterexample, match="broken"):
+        prove("faulty_queue", fifo(5, faulty(queue, text, fault)), Induction(8))
 
 
 @pytest.mark.parametrize(

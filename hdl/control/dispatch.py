@@ -2,10 +2,10 @@
 
 from amaranth.hdl import Module, ShapeLike, Signal
 from amaranth.lib import stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.component import Component
+from hdl.stream.distributed_memory import distributed_memory
 
 __all__ = ["Dispatch", "take_turns"]
 
@@ -105,18 +105,15 @@ class Dispatch(Component):
                         given.eq(request.valid),
                         request.ready.eq(self.request.ready),
                     ]
-        m.submodules.order = order = Memory(
-            shape=range(self._warps), depth=1 << (self._in_flight - 1).bit_length(), init=[]
+        newest = Signal(range(self._in_flight))
+        unread = Signal.like(newest)
+        oldest = Signal.like(newest)
+        write, reads = distributed_memory(
+            m, "order", range(self._warps), write=newest, reads=[unread, oldest]
         )
-        newest = Signal(range(order.depth))
-        write = order.write_port()
-        m.d.comb += [write.en.eq(given), write.addr.eq(newest), write.data.eq(turn)]
-        m.d.sync += newest.eq(newest + given)
-        for name, event, warps in (
-            ("unread", self.fetched, self.warp_fetched),
-            ("oldest", self.done, self.warp_done),
-        ):
-            place = Signal.like(newest, name=name)
-            read = order.read_port(domain="comb")
-            m.d.comb += [read.addr.eq(place), warps.bit_select(read.data, 1).eq(event)]
-            m.d.sync += place.eq(place + event)
+        m.d.comb += [write.en.eq(given), write.data.eq(turn)]
+        m.d.sync += [newest.eq(newest + given), unread.eq(unread + self.fetched)]
+        m.d.sync += oldest.eq(oldest + self.done)
+        warps = (self.warp_fetched, self.fetched), (self.warp_done, self.done)
+        for read, (of_warp, event) in zip(reads, warps, strict=True):
+            m.d.comb += of_warp.bit_select(read.data, 1).eq(event)

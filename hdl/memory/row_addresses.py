@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.commands import MATRIX_ROW_BYTES
@@ -12,6 +11,7 @@ from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, READ_LATENCY, quad_read_signature
+from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay
 from hdl.stream.stream_buffer import StreamBuffer
 
@@ -79,11 +79,10 @@ class RowAddresses(Component):
 
     def _logic(self, m: Module) -> None:
         layout = data.StructLayout({"quad": unsigned(QUAD_BITS), "is_store": unsigned(1)})
-        m.submodules.quads = quads = Memory(shape=layout, depth=_SLOTS, init=[])
-        write, read = quads.write_port(), quads.read_port(domain="comb")
         kept = Signal(range(2 * _SLOTS))
         newest = Signal.like(kept)
         oldest = Signal.like(kept)
+        write, (read,) = distributed_memory(m, "quads", layout, write=newest[:-1], reads=[oldest[:-1]])
         arrived = self._read(m)
         lanes = [self.read.data.word_select(lane, LANE_BITS) for lane in range(_LANES)]
         offset_bits = log2_exact(MATRIX_ROW_BYTES)
@@ -92,10 +91,8 @@ class RowAddresses(Component):
         m.d.comb += [
             self.room.eq((kept - oldest)[: len(kept)] <= _SLOTS - QUADS),
             write.en.eq(arrived),
-            write.addr.eq(newest),
             write.data.quad.eq(self.read.data),
             write.data.is_store.eq(self.request.is_store),
-            read.addr.eq(oldest),
             self.cause.eq(Mux(misaligned, Cause.MISALIGNED_ADDRESS, Mux(beyond, Cause.ADDRESS_RANGE, 0))),
         ]
         with m.If(self.start):

@@ -2,7 +2,6 @@
 
 from amaranth.hdl import Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
@@ -15,6 +14,7 @@ from hdl.registers.register_ports import (
     register_write_signature,
     word_address,
 )
+from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay
 
 __all__ = ["MoveRequest", "RegisterMover"]
@@ -83,14 +83,15 @@ class RegisterMover(Component):
     def _logic(self, m: Module) -> None:
         config = self._config
         inner = config.word_quads.bit_length() - 1
-        m.submodules.rows = rows = Memory(shape=unsigned(QUAD_BITS), depth=QUADS, init=[])
-        into, out = rows.write_port(), rows.read_port(domain="comb")
         offered = self.request.payload
         request = Signal(MoveRequest, reset_less=True)
         reading = Signal()
         to_read = Signal(range(QUADS))
         arrived = Signal(range(QUADS + 1))  # rows
         quad, row = Signal(range(QUADS)), Signal(range(QUADS))
+        into, (out,) = distributed_memory(
+            m, "rows", unsigned(QUAD_BITS), write=arrived[:-1], reads=[Mux(request.transposes, row, quad)]
+        )
         lane, written_quad = Signal(2), Signal(range(QUADS))
         accepted = Signal()
         arrives = Signal()
@@ -104,9 +105,7 @@ class RegisterMover(Component):
             accepted.eq(reading & self.read.ready),
             arrives.eq(delay(m, accepted, READ_LATENCY, "accepted", reset_less=False)),
             into.en.eq(arrives),
-            into.addr.eq(arrived),
             into.data.eq(self.read.data),
-            out.addr.eq(Mux(request.transposes, row, quad)),
             written_quad.eq(quad),
             value.eq(Mux(writes, request.value, self.host.data[:LANE_BITS])),
             self.write.enable.eq(writes | self.host.enable),

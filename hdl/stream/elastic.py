@@ -4,10 +4,10 @@ from typing import Any
 
 from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value
 from amaranth.lib import stream, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
+from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import Pipeline, delay
 
 __all__ = ["CreditQueue", "with_flow_control"]
@@ -92,8 +92,9 @@ class CreditQueue(Component):
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
-        m.submodules.places = places = Memory(shape=self._shape, depth=self._depth, init=[])
-        write, read = places.write_port(), places.read_port(domain="comb")
+        newest = Signal(range(self._depth))
+        oldest = Signal(range(self._depth))
+        write, (read,) = distributed_memory(m, "places", self._shape, write=newest, reads=[oldest])
         leave = Signal()
         m.d.comb += [
             leave.eq(self.output.valid & self.output.ready),
@@ -101,11 +102,9 @@ class CreditQueue(Component):
             write.data.eq(self.payload),
             self.output.payload.eq(read.data),
         ]
-        for name, event, pointer in (("newest", self.push, write.addr), ("oldest", leave, read.addr)):
-            counter = Signal.like(pointer, name=name)
-            m.d.comb += pointer.eq(counter)
+        for event, pointer in ((self.push, newest), (leave, oldest)):
             with m.If(event):
-                m.d.sync += counter.eq(counter + 1)
+                m.d.sync += pointer.eq(pointer + 1)
 
         m.d.comb += [
             self.ready.eq(self._any(m, "unreserved", more=leave, fewer=self.enter, initial=self._depth)),

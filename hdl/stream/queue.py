@@ -1,11 +1,12 @@
 """Queue: a FIFO with a stream on either side."""
 
-from amaranth.hdl import Module, Shape, ShapeLike, Value
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
 from amaranth.lib import stream
-from amaranth.lib.fifo import SyncFIFO, SyncFIFOBuffered
+from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
+from hdl.stream.distributed_memory import distributed_memory
 
 __all__ = ["Queue"]
 
@@ -43,9 +44,9 @@ class Queue(Component):
     def __init__(self, shape: ShapeLike, depth: int, *, buffered: bool = False) -> None:
         if depth < 1:
             raise ValueError(f"Depth must be at least 1, not {depth}")
-        self._width = Shape.cast(shape).width
+        self._shape = shape
         self._depth = depth
-        self._fifo = SyncFIFOBuffered if buffered else SyncFIFO
+        self._buffered = buffered
         members = {
             "input": In(stream.Signature(shape)),
             "output": Out(stream.Signature(shape)),
@@ -54,7 +55,29 @@ class Queue(Component):
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
-        m.submodules.fifo = fifo = self._fifo(width=self._width, depth=self._depth)
+        if self._buffered:
+            self._use_block_ram(m)
+            return
+        produce = Signal(range(self._depth))
+        consume = Signal(range(self._depth))
+        into, (out,) = distributed_memory(m, "storage", self._shape, write=produce, reads=[consume])
+        put = self.input.valid & self.input.ready
+        take = self.output.valid & self.output.ready
+        m.d.comb += [
+            self.input.ready.eq(self.level != self._depth),
+            self.output.valid.eq(self.level != 0),
+            into.en.eq(put),
+            into.data.eq(self.input.payload),
+            self.output.payload.eq(out.data),
+        ]
+        for event, index in ((put, produce), (take, consume)):
+            with m.If(event):
+                m.d.sync += index.eq(Mux(index == self._depth - 1, 0, index + 1))
+        with m.If(put != take):
+            m.d.sync += self.level.eq(Mux(put, self.level + 1, self.level - 1))
+
+    def _use_block_ram(self, m: Module) -> None:
+        m.submodules.fifo = fifo = SyncFIFOBuffered(width=Shape.cast(self._shape).width, depth=self._depth)
         m.d.comb += [
             fifo.w_data.eq(Value.cast(self.input.payload)),
             fifo.w_en.eq(self.input.valid),

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from amaranth.hdl import Array, Module, Mux, Signal
 from amaranth.lib import data
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
+from hdl.stream.distributed_memory import distributed_memory
 
 __all__ = ["COUNTER_BITS", "Counters"]
 
@@ -54,8 +54,10 @@ class Counters(Component):
         count = len(self._widths)
         turn = Signal(range(count))
         started = Signal()  # all words have been written since the reset
-        m.submodules.words = words = Memory(shape=COUNTER_BITS, depth=count, init=[])
-        write, mine, asked = words.write_port(), *(words.read_port(domain="comb") for _ in range(2))
+        next_turn = Signal.like(turn)
+        write, (mine, asked) = distributed_memory(
+            m, "words", COUNTER_BITS, write=turn, reads=[next_turn, self.index]
+        )
         recent = []
         for number, (name, bits) in enumerate(self._widths.items()):
             happened = Signal(bits, name=f"{name}_now")
@@ -67,18 +69,15 @@ class Counters(Component):
                 since_turn.eq(Mux(started & (turn == number), before, since_turn) + happened),
             ]
             recent.append(since_turn)
-        next_turn = Signal.like(turn)
-        word, asked_word = (Signal(COUNTER_BITS, name=name) for name in ("word", "asked_word"))
+        word = Signal(COUNTER_BITS, reset_less=True)
+        asked_word = Signal(COUNTER_BITS, reset_less=True)
         events, asked_events = (
             Signal(max(len(count) for count in recent), name=name) for name in ("events", "asked_events")
         )
         m.d.comb += [
             next_turn.eq(turn + 1),
-            mine.addr.eq(next_turn),
-            write.addr.eq(turn),
             write.en.eq(1),
             write.data.eq(Mux(started, word + events, self._count_from)),
-            asked.addr.eq(self.index),
             self.value.eq(asked_word + asked_events),
         ]
         m.d.sync += [

@@ -5,7 +5,6 @@ from itertools import cycle
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
@@ -23,6 +22,7 @@ from hdl.registers.register_ports import (
     tile_word_bits,
     word_address,
 )
+from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay, register
 
 __all__ = ["TileCollect", "tiles_in_flight"]
@@ -155,18 +155,14 @@ class TileCollect(Component):
             results, written = self._add(m, results, is_final & adds, adding)
         words = self._gather(m, results, oldest)
         shape = fields(address=address_bits(self._config), is_f16=1, ends=1)
-        pairs = Memory(shape=shape, depth=_PAIRS, init=[])
-        m.submodules.pairs = pairs
-        pair_write, pair_read = pairs.write_port(), pairs.read_port(domain="comb")
+        pair_write, (pair_read,) = distributed_memory(m, "pairs", shape, write=newest, reads=[oldest])
         block = steps.block(step)
         register = tile.d + Mux(tile.d_is_f16, block, Cat(0, block))
         m.d.comb += [
             pair_write.en.eq(complete),
-            pair_write.addr.eq(newest),
             pair_write.data.address.eq(word_address(self._config, register, steps.word_number(step))),
             pair_write.data.is_f16.eq(tile.d_is_f16),
             pair_write.data.ends.eq(is_last),
-            pair_read.addr.eq(oldest),
         ]
         # Tiles that have been fetched and not been written: some on their way, some as pairs that wait.
         fetched = Signal(range(tiles_in_flight(self._config) + _PAIRS))
@@ -231,15 +227,14 @@ class TileCollect(Component):
         lanes = 4 * self._config.word_quads
         words: tuple[dict[int, Value], dict[int, Value]] = ({}, {})
         for low in range(1 << steps.low_bits):
-            memory = Memory(shape=unsigned(LANE_BITS * steps.units), depth=_PAIRS, init=[])
-            m.submodules[f"results_{low}"] = memory
-            write, read = memory.write_port(), memory.read_port(domain="comb")
+            word = unsigned(LANE_BITS * steps.units)
+            write, (read,) = distributed_memory(
+                m, f"results_{low}", word, write=results.place, reads=[oldest]
+            )
             m.d.comb += [
                 # Of every pass: the next one comes to the same places.
                 write.en.eq(results.enable & (results.step == low)),
-                write.addr.eq(results.place),
                 write.data.eq(data),
-                read.addr.eq(oldest),
             ]
             for unit in range(steps.units):
                 lane, register = steps.lane(low, unit)
