@@ -405,7 +405,7 @@ class Sequencer(Component):
         """Keep the oldest of the failures that the memories report; `failed` is there a cycle earlier."""
         layout = data.StructLayout({"cause": CAUSE_BITS, "tag": tag_bits(self._config)})
         oldest, load, store = (Signal(layout, name=name) for name in ("oldest", "load_fault", "store_fault"))
-        progress = Signal.like(self.progress)
+        progress = Signal.like(self.progress, reset_less=True)
         load_first = Signal()
         store_first = Signal()
         load_cause = Mux(self.done[Unit.LOAD.value], self.load_cause, 0)

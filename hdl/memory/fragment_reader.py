@@ -60,8 +60,8 @@ class FragmentReader(Component):
         free = Signal(range(BUFFERS + 1), init=BUFFERS)
         active = Signal()
         now = Signal(StoredQuad)
-        fragment = Signal(StoredQuad)  # whose quads are being read: pattern, order and the number of the next
-        last_quad = Signal(ADDRESS_BITS)
+        fragment = Signal(StoredQuad, reset_less=True)  # whose quads are being read, and the next one
+        last_quad = Signal(ADDRESS_BITS, reset_less=True)
         final = Signal()
         m.d.comb += [
             self.read.enable.eq(active & ~self.hold),
@@ -70,7 +70,8 @@ class FragmentReader(Component):
             now.last.eq(fragment.word[quad_bits:] == last_quad[quad_bits:]),
             final.eq(now.valid & now.last),
             self.access.ready.eq((free != 0) & (~active | final)),
-            self.quad.eq(delay(m, now, READ_LATENCY - 1, "quad", reset_less=False)),
+            self.quad.eq(delay(m, now, READ_LATENCY - 1, "quad")),
+            self.quad.valid.eq(delay(m, now.valid, READ_LATENCY - 1, "valid", reset_less=False)),
             self.data.eq(self.read.data),
         ]
         begins = self.access.valid & self.access.ready

@@ -169,7 +169,7 @@ class LoadCrossbar(Component):
         m.submodules.queue = queue = AssemblyQueue(tile_word_bits(self._config), quads * QUAD_BITS, LoadedTag)
         parts = len(queue.write)
         active = Signal()
-        fragment = Signal(_Filled)
+        fragment = Signal(_Filled, reset_less=True)
         quad = Signal(ADDRESS_BITS)
         buffer = Signal(BUFFER_BITS)
         issue = Signal()

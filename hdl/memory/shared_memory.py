@@ -111,7 +111,7 @@ class SharedMemory(Component):
         write_port = memory.write_port(granularity=8)
         read_port = memory.read_port()
         writing = Signal()
-        next_write = Signal.like(write_port.addr)
+        next_write = Signal.like(write_port.addr, reset_less=True)
         self._write(m, write_port, writing, next_write)
         busy = writing | self._read(m, read_port, writing, next_write)
 
@@ -138,7 +138,7 @@ class SharedMemory(Component):
         burst: Any = self.read_bursts.payload
         active = Signal()
         outside = Signal()
-        address = Signal.like(port.addr)
+        address = Signal.like(port.addr, reset_less=True)
         fetched = Signal()
         response = Signal(Response)
         last = Signal()

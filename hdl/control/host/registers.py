@@ -108,7 +108,7 @@ class HostRegisters(Component):
     def _logic(self, m: Module) -> None:
         warps = range(self._config.warps)
         selected = self.warp if len(warps) > 1 else 0
-        words = [Signal(32, name=f"word_{index}") for index in range(1, COMMAND_WORDS)]
+        words = [Signal(32, name=f"word_{index}", reset_less=True) for index in range(1, COMMAND_WORDS)]
         enables = Signal(2)
         clear = Signal()
         faults = Signal(len(warps))
@@ -189,7 +189,7 @@ class HostRegisters(Component):
         late_place, was_read = Signal.like(place), Signal()
         m.d.sync += [late_place.eq(place), was_read.eq(self.read)]
         counters = self._counters(m)
-        counter, high = Signal(COUNTER_BITS), Signal(32)
+        counter, high = Signal(COUNTER_BITS), Signal(32, reset_less=True)
         m.d.comb += [counter.eq(counters.value), counters.index.eq(_counter_index(self.address))]
         with m.Switch(late_place):
             for name, source in sources.items():

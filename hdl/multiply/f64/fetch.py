@@ -120,14 +120,13 @@ class F64Fetch(Component):
                 reading.eq(1),
             ]
 
-        arrived = delay(m, accepted, READ_LATENCY, "accepted", reset_less=False)
-        arrived_place = QuadPlace(delay(m, place.as_value(), READ_LATENCY, "place"))
-        m.d.sync += [
-            self.write.enable.eq(arrived),
-            self.write.place.eq(arrived_place),
-            self.write.data.eq(self.read.data),
+        cycles = READ_LATENCY + 1
+        m.d.comb += [
+            self.write.enable.eq(delay(m, accepted, cycles, "accepted", reset_less=False)),
+            self.write.place.eq(delay(m, place, cycles, "place")),
+            self.write.data.eq(delay(m, self.read.data, 1, "data")),
+            complete.eq(delay(m, last, cycles, "last", reset_less=False)),
         ]
-        m.d.comb += complete.eq(delay(m, last, READ_LATENCY + 1, "last", reset_less=False))
         return complete
 
 

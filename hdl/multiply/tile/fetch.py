@@ -145,7 +145,8 @@ class TileFetch(Component):
             idle.eq(~Cat(walk.reading for walk in walks.values()).any()),
             finish.eq(Cat(ended).all() & ~idle),
             arriving.buffer.eq(buffer),
-            self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving", reset_less=False)),
+            self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving")),
+            _enables(self.write).eq(delay(m, _enables(arriving), READ_LATENCY, "enables", reset_less=False)),
             self.x_data.eq(self.read[0].data),
             self.y_data.eq(self.read[-1].data),
             self.c_data.eq(self.c_read.data),
@@ -241,6 +242,11 @@ class _Walk:
     number: Value
     register: Value
     last: Value
+
+
+def _enables(write: data.View) -> Value:
+    """The bits without which nothing is written."""
+    return Cat(write.c, *(place.valid for rows in (write.x, write.y) for place in rows))
 
 
 def _last_of_rows(request: data.View, is_x: Value) -> Value:
