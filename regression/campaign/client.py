@@ -30,60 +30,36 @@ _PATIENCE_SECONDS: Final = 300
 
 @dataclass(frozen=True, kw_only=True)
 class Amount:
-    """How much work; all of a kind whose tasks come to an end where nothing is given.
-
-    Parameters
-    ----------
-    results : int or None
-        Results to reach.
-    seconds : float or None
-        Begin no further task after this time.
-    until_covered : bool
-        Whether to end when there are no holes.
-    """
+    """How much work; all of a kind whose tasks come to an end where nothing is given."""
 
     results: int | None = None
+    """Results to reach."""
     seconds: float | None = None
+    """Begin no further task after this time."""
     until_covered: bool = False
+    """Whether to end when there are no holes."""
 
 
 @dataclass
 class Standing:
-    """How far a campaign has come.
-
-    Parameters
-    ----------
-    tasks, results, failures : int
-        Recorded, in this run and in earlier ones.
-    resumed : int
-        Tasks recorded in earlier runs.
-    new_results : int
-        Of this run.
-    total : int or None
-        Tasks, where that is known.
-    workers : int
-    holes : int or None
-    """
+    """How far a campaign has come."""
 
     tasks: int = 0
     results: int = 0
     failures: int = 0
+    """Tasks, results and failures recorded in this run and in earlier ones."""
     resumed: int = 0
+    """Tasks recorded in earlier runs."""
     new_results: int = 0
+    """Of this run."""
     total: int | None = None
+    """Tasks, where that is known."""
     workers: int = 0
     holes: int | None = None
 
 
 class Campaign:
-    """A campaign on a cluster.
-
-    Parameters
-    ----------
-    kind : Kind
-    store : Store
-    amount : Amount
-    """
+    """A campaign of a kind on a cluster, recorded in a store, up to an amount of work."""
 
     def __init__(self, kind: Kind, store: Store, amount: Amount) -> None:
         self._kind = kind
@@ -111,21 +87,10 @@ class Campaign:
     def run(
         self, client: Client, tell: Callable[[str], None], on_progress: Callable[[Standing], None]
     ) -> None:
-        """Run tasks until the amount is reached; at most one a worker's thread is under way.
+        """Run tasks until the amount is reached; at most one runs on a worker's thread.
 
-        Parameters
-        ----------
-        client : Client
-        tell : callable
-            Is told of workers that are refused.
-        on_progress : callable
-            Is told the standing twice a second.
-
-        Raises
-        ------
-        ClusterLost
-            If the scheduler or all workers are gone.
-        StoreError
+        `tell` is told of workers that are refused, `on_progress` the standing twice a second. ClusterLost if
+        the scheduler or all workers are gone, and StoreError.
         """
         end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
         had_workers = time.monotonic()

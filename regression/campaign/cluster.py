@@ -26,21 +26,11 @@ class ClusterLost(UsageError):
 
 @contextmanager
 def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]:
-    """A client of a cluster with at least one worker.
+    """A client of a cluster with at least one worker; ClusterLost if there is none.
 
-    Parameters
-    ----------
-    scheduler : str or None
-        Address of a scheduler; None for a cluster of this machine that ends with the campaign.
-    jobs : int
-        Worker processes of that cluster, of one thread each.
-    module : str
-        What tasks need. The process that forks these workers imports it once.
-
-    Raises
-    ------
-    ClusterLost
-        If the scheduler cannot be reached, or no worker comes.
+    The cluster has the address `scheduler`. Without one it consists of `jobs` processes of this machine, of
+    one thread each, and ends with the campaign. The process that forks these imports `module`, which tasks
+    need.
     """
     settings: dict[str, Any] = {
         "distributed.scheduler.worker-saturation": 1.0,

@@ -31,18 +31,12 @@ _SUFFIXES: Final = frozenset({".py", ".cpp", ".h", ".v", ".toml", ".json"})
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """Sources and tools.
-
-    Parameters
-    ----------
-    commit : str
-        The commit and a digest of the sources, which tells changed files too.
-    tools : mapping of str to str
-        Versions by name, Python's among them.
-    """
+    """Sources and tools."""
 
     commit: str
+    """The commit and a digest of the sources, which tells changed files too."""
     tools: dict[str, str]
+    """Versions by name, Python's among them."""
 
     def difference(self, other: "Identity") -> str | None:
         """A sentence about what another has that this one has not; None where they are equal."""

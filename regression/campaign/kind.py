@@ -14,14 +14,7 @@ __all__ = ["Kind", "Table", "Verdict"]
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table for the terminal and the report.
-
-    Parameters
-    ----------
-    title : str
-    header : sequence of str
-    rows : sequence of sequence of str
-    """
+    """A table for the terminal and the report."""
 
     title: str
     header: Sequence[str]
@@ -30,37 +23,22 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """The judgement of a campaign.
-
-    Parameters
-    ----------
-    failures : sequence of str
-        Why it has not passed, a sentence each; failed cases are not among them.
-    lines : sequence of str
-        For the terminal and the report.
-    holes : sequence of str
-        What was not covered.
-    tables : sequence of Table
-    """
+    """The judgement of a campaign."""
 
     failures: Sequence[str] = ()
+    """Why it has not passed, a sentence each; failed cases are not among them."""
     lines: Sequence[str] = ()
+    """For the terminal and the report."""
     holes: Sequence[str] = ()
+    """What was not covered."""
     tables: Sequence[Table] = ()
 
 
 class Kind(ABC):
-    """A kind of campaign.
+    """A kind of campaign: a seed of all tasks, and a value for each name of `options`.
 
     A new kind is a subclass and its entry in `regression.campaign.kinds.KINDS`. The client calls `tasks`,
     `add`, `holes` and `verdict`; a worker calls `run`, in any process and on any machine.
-
-    Parameters
-    ----------
-    seed : int
-        Of all tasks.
-    configuration : mapping
-        A value for each name of `options`.
     """
 
     name: ClassVar[str]
@@ -88,12 +66,7 @@ class Kind(ABC):
         return f"{type(self).__module__}:{type(self).__qualname__}"
 
     def require(self) -> None:  # noqa: B027  # most kinds need nothing
-        """Check the configuration before anything runs.
-
-        Raises
-        ------
-        UsageError
-        """
+        """Check the configuration before anything runs; UsageError for what is wrong."""
 
     def require_known(self, option: str, known: Collection[str]) -> None:
         """UsageError for a value of an option that is not among those known; none given is well."""

@@ -26,26 +26,16 @@ _LINES: Final = 3000
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """All of a campaign.
-
-    Parameters
-    ----------
-    kind : Kind
-    identity : Identity
-    outcomes : sequence of (Task, Outcome)
-    failures : sequence of Case
-        With their commands, after `Kind.save`.
-    verdict : Verdict
-    history : sequence of (str, float, int, int, float)
-        As `regression.campaign.store.Store.history` returns it.
-    """
+    """All of a campaign."""
 
     kind: Kind
     identity: Identity
     outcomes: Sequence[tuple[Task, Outcome]]
     failures: Sequence[Case]
+    """With their commands, after `Kind.save`."""
     verdict: Verdict
     history: Sequence[tuple[str, float, int, int, float]]
+    """As `regression.campaign.store.Store.history` returns it."""
 
 
 def write_report(folder: Path, result: Result) -> None:

@@ -38,18 +38,8 @@ class Store:
     """A campaign in a store.
 
     The campaign of the same kind, seed, configuration, sources and tools is resumed, or a new one begins.
-    Another process that opens the file meanwhile is refused.
-
-    Parameters
-    ----------
-    path : Path
-    kind : Kind
-    identity : Identity
-
-    Raises
-    ------
-    StoreError
-        For a file that is no store, that another campaign writes, or that cannot be written.
+    Another process that opens the file meanwhile is refused. StoreError for a file that is no store, that
+    another campaign writes, or that cannot be written.
     """
 
     def __init__(self, path: Path, kind: Kind, identity: Identity) -> None:
@@ -76,12 +66,7 @@ class Store:
             self._database.execute("commit")
 
     def add(self, ended: Iterable[tuple[Task, Report]]) -> None:
-        """Record tasks that are not recorded yet, in one transaction; on the disk when this returns.
-
-        Raises
-        ------
-        StoreError
-        """
+        """Record tasks that are not recorded yet, in one transaction; on the disk when this returns."""
         now = time.time()
         rows = [
             (

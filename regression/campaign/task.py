@@ -14,57 +14,36 @@ Configuration = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """One piece of work, which depends on nothing else.
-
-    Parameters
-    ----------
-    key : str
-        Its name in the campaign; the same arguments always have the same key.
-    arguments : mapping
-        Whatever JSON can hold.
-    results : int
-        `Outcome.results` if known before the task runs, else 0.
-    """
+    """One piece of work, which depends on nothing else."""
 
     key: str
+    """Its name in the campaign; the same arguments always have the same key."""
     arguments: Mapping[str, Any]
+    """Whatever JSON can hold."""
     results: int = 0
+    """`Outcome.results` if known before the task runs, else 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A test, program, family or mutant of a task.
-
-    Parameters
-    ----------
-    name : str
-    failure : str
-        What was wrong; empty where nothing was.
-    command : str
-        Runs a case that failed again, on one machine.
-    """
+    """A test, program, family or mutant of a task."""
 
     name: str
     failure: str = ""
+    """What was wrong; empty where nothing was."""
     command: str = ""
+    """Runs a case that failed again, on one machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What came of a task.
-
-    Parameters
-    ----------
-    cases : tuple of Case
-    results : int
-        What the amount of work of the kind counts, such as compared elements of D.
-    data : any
-        What the kind collects, such as bins of coverage; whatever JSON can hold.
-    """
+    """What came of a task."""
 
     cases: tuple[Case, ...]
     results: int = 0
+    """What the amount of work of the kind counts, such as compared elements of D."""
     data: Any = field(default=None)
+    """What the kind collects, such as bins of coverage; whatever JSON can hold."""
 
     @property
     def failures(self) -> tuple[Case, ...]:
@@ -85,19 +64,11 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a worker says of a task.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    seconds : float
-    worker : str
-        Its address.
-    refusal : str
-        Why the worker must not do tasks of this campaign, as a sentence; empty where it may.
-    """
+    """What a worker says of a task."""
 
     outcome: Outcome
     seconds: float
     worker: str
+    """Its address."""
     refusal: str = ""
+    """Why the worker must not do tasks of this campaign, as a sentence; empty where it may."""

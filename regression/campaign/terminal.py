@@ -22,10 +22,7 @@ _LOG_SECONDS: Final = 30
 def progress(console: Console, kind: Kind, amount: Amount) -> Iterator[Callable[[Standing], None]]:
     """A line that is kept up to date on a terminal; elsewhere a line every half minute.
 
-    Yields
-    ------
-    callable
-        To be called with the standing.
+    What it yields is to be called with the standing.
     """
     began = time.monotonic()
     if console.is_terminal:

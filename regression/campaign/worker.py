@@ -26,18 +26,9 @@ def work(
     arguments: Mapping[str, Any],
     needed: Identity,
 ) -> Report:
-    """Do a task on a Dask worker.
+    """Do a task of the kind at a `Kind.place` on a Dask worker.
 
-    Parameters
-    ----------
-    kind : str
-        `Kind.place`.
-    seed, configuration
-        As of `regression.campaign.kind.Kind`.
-    key, arguments
-        As of a `Task`.
-    needed : Identity
-        The client's. A worker with another one does nothing but say so.
+    A worker whose identity is not the client's, which is `needed`, does nothing but say so.
     """
     address = get_worker().address
     difference = needed.difference(identity())

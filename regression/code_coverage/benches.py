@@ -22,27 +22,18 @@ class BenchesError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Benches:
-    """The testbenches of a source.
-
-    Parameters
-    ----------
-    files : frozenset of str
-        From the root of the repository.
-    required : mapping of str to float
-        Shares of each kind: `REQUIRED`, or less for those that only other testbenches reach.
-    """
+    """The testbenches of a source."""
 
     files: frozenset[str]
+    """From the root of the repository."""
     required: Mapping[Kind, float]
+    """Shares of each kind: `REQUIRED`, or less for those that only other testbenches reach."""
 
 
 def read_benches(text: str) -> dict[str, Benches]:
     """Read the text of `BENCHES`, by sources.
 
-    Raises
-    ------
-    BenchesError
-        For a lower share without a reason, or a share that is not lower.
+    BenchesError for a lower share without a reason, or a share that is not lower.
     """
     return {f"hdl/{source}": _benches(source, row) for source, row in tomllib.loads(text).items()}
 

@@ -19,24 +19,16 @@ class NoRevision(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """The working tree compared with a commit.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the repository.
-    base : str
-        The commit; empty where there is none.
-    files : tuple of str
-        Changed, new and deleted ones, by paths from the root.
-    remark : str
-        A sentence, if something else was compared than was asked for.
-    """
+    """The working tree compared with a commit."""
 
     folder: Path
+    """Of the repository."""
     base: str
+    """The commit; empty where there is none."""
     files: tuple[str, ...]
+    """Changed, new and deleted ones, by paths from the root."""
     remark: str = ""
+    """A sentence, if something else was compared than was asked for."""
 
     def texts(self, file: str) -> tuple[str, str]:
         """A file's text in the commit and now; nothing where it is not."""
@@ -46,19 +38,9 @@ class Change:
 
 
 def change_since(folder: Path, revision: str) -> Change:
-    """What the working tree has changed since its history left a revision.
+    """What the working tree has changed since its history left a revision; NoRevision if there is none.
 
     A clone that has no such revision because it is shallow is compared with its last commit.
-
-    Parameters
-    ----------
-    folder : Path
-        Of the repository.
-    revision : str
-
-    Raises
-    ------
-    NoRevision
     """
     base = _git(folder, "merge-base", revision, "HEAD")
     remark = ""

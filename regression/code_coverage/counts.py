@@ -9,8 +9,6 @@ from typing import Final, Literal
 
 from regression.code_coverage.places import Place, VerilogPlaces
 
-__all__ = ["KINDS", "Kind", "Point", "read_counts"]
-
 Kind = Literal["line", "branch", "toggle"]
 
 KINDS: Final[tuple[Kind, ...]] = ("line", "branch", "toggle")
@@ -26,20 +24,13 @@ _CHOICES: Final = {"cond_then": "first value", "cond_else": "second value"}
 
 @dataclass(frozen=True, order=True)
 class Point:
-    """Something that a test can reach, in all instances of a line.
-
-    Parameters
-    ----------
-    place : Place
-    kind : str
-        "line": the assignment there. "branch": one side of a choice there. "toggle": a bit of a signal.
-    name : str
-        Which side, or signal, bit and edge; nothing for a line.
-    """
+    """Something that a test can reach, in all instances of a line."""
 
     place: Place
     kind: Kind
+    """``line``: the assignment there; ``branch``: a side of a choice there; ``toggle``: a bit of a signal."""
     name: str = ""
+    """Which side, or signal, bit and edge; nothing for a line."""
 
     @property
     def bit(self) -> int:
@@ -49,21 +40,10 @@ class Point:
 
 
 def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:
-    """Read what one run has counted.
+    """Read what one run has counted; points that were never reached have 0.
 
-    Parameters
-    ----------
-    verilog : Path
-        Written by `sources.convert_with_sources`.
-    counts : Path
-        Written by Verilator for it.
-    folder : Path
-        Of the project: places get paths inside it, those outside are left out.
-
-    Returns
-    -------
-    Counter
-        Points that were never reached are in it, with 0.
+    `sources.convert_with_sources` wrote `verilog`, and Verilator `counts` for it. Places get paths inside
+    `folder`, the project; those outside are left out.
     """
     places = VerilogPlaces(verilog.read_text(), f"{folder}/")
     found: Counter[Point] = Counter()

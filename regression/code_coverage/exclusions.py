@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from regression.code_coverage.counts import KINDS, Point
 
-__all__ = ["EXCLUSIONS", "Exclusion", "ExclusionError", "apply_exclusions", "read_exclusions"]
-
 EXCLUSIONS: Final = "regression/code_coverage/exclusions.toml"
 """From the root of the repository."""
 
@@ -22,38 +20,22 @@ class ExclusionError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Exclusion:
-    """Points that need not be reached.
-
-    Parameters
-    ----------
-    file : str
-        Pattern of source files.
-    kind : str
-        Of the points.
-    reason : str
-    name : str
-        Pattern of their names, as in ``address[6?] *``.
-    statement : str
-        Pattern of the source line, without the blanks around it. Unlike its number it stays when the file is
-        changed elsewhere.
-    bits : (int, int) or None
-        The first and the last of the bits of a signal; None for all.
-    every : int or None
-        The bits are of each place of so many: of bits 8 to 15 of every 16 also 24 to 31, and so on.
-
-    Raises
-    ------
-    ExclusionError
-        For an unknown kind, an empty reason, or bits beyond their place.
-    """
+    """Points that need not be reached; ExclusionError for an unknown kind, no reason, or bits too high."""
 
     file: str
+    """Pattern of source files."""
     kind: str
+    """Of the points."""
     reason: str
     name: str = "*"
+    """Pattern of their names, as in ``address[6?] *``."""
     statement: str = "*"
+    """Pattern of the source line, without the blanks around it. Unlike its number it stays when the file is
+    changed elsewhere."""
     bits: tuple[int, int] | None = None
+    """The first and the last of the bits of a signal; None for all."""
     every: int | None = None
+    """The bits are of each place of so many: of bits 8 to 15 of every 16 also 24 to 31, and so on."""
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -80,10 +62,7 @@ class Exclusion:
 def read_exclusions(text: str) -> list[Exclusion]:
     """Read the text of `EXCLUSIONS`, each a table ``[[exclusion]]``.
 
-    Raises
-    ------
-    ExclusionError
-        For a table with keys that are missing or unknown.
+    ExclusionError for a table with keys that are missing or unknown.
     """
     known = {field.name for field in fields(Exclusion)}
     exclusions = []
@@ -101,20 +80,10 @@ def read_exclusions(text: str) -> list[Exclusion]:
 def apply_exclusions(
     counts: Counter[Point], exclusions: list[Exclusion], folder: Path
 ) -> tuple[Counter[Point], Counter[Exclusion]]:
-    """Leave out the points that need not be reached.
+    """Leave out the points that need not be reached; the others, and how many each exclusion has left out.
 
-    Parameters
-    ----------
-    counts : Counter of Point
-    exclusions : list of Exclusion
-    folder : Path
-        Of the project, for the source lines.
-
-    Returns
-    -------
-    kept : Counter of Point
-    excluded : Counter of Exclusion
-        How many points that were not reached each has left out; 0 for those that are needed no more.
+    Only points that were not reached count: 0 stands for an exclusion that is needed no more. `folder` is the
+    project's, for the source lines.
     """
 
     @cache

@@ -25,16 +25,10 @@ _FIELD: Final = re.compile(r"[.\[]")
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A line of a source file.
-
-    Parameters
-    ----------
-    file : str
-        As it stands in the Verilog.
-    line : int
-    """
+    """A line of a source file."""
 
     file: str
+    """As it stands in the Verilog."""
     line: int
 
     @classmethod
@@ -46,54 +40,35 @@ class Place:
 
 @dataclass(frozen=True)
 class Switch:
-    """A choice among blocks, of which none may be taken.
-
-    Parameters
-    ----------
-    indent : int
-        Of its Verilog line.
-    parent : int
-        Verilog line of the block that it stands in.
-    items : list of int
-        Verilog lines of its blocks.
-    patterns : list of str
-        The values for which these are taken.
-    """
+    """A choice among blocks, of which none may be taken."""
 
     indent: int
+    """Of its Verilog line."""
     parent: int
+    """Verilog line of the block that it stands in."""
     items: list[int] = field(default_factory=list)
+    """Verilog lines of its blocks."""
     patterns: list[str] = field(default_factory=list)
+    """The values for which these are taken."""
 
 
 class VerilogPlaces:
     """The places of a Verilog file that `sources.convert_with_sources` has written.
 
-    Parameters
-    ----------
-    text : str
-    folder : str
-        Of the project. A signal that comes from a file elsewhere has the place of its module.
-
-    Attributes
-    ----------
-    blocks : dict of int to tuple of Place
-        The assignments of each block of statements that is executed together, by its Verilog line; none of a
-        process' own.
-    switches : list of Switch
-        Those that have no block for some values.
-    choices : dict of int to Place
-        Selections between two values, by Verilog line.
-    signals : dict of int to (str, Place)
-        Names, without the number that tells equal ones apart, and places, by Verilog line. The fields of a
-        structure, which Amaranth names as well, are left out: they are the same wires.
+    A signal that comes from a file outside `folder`, the project, has the place of its module.
     """
 
     def __init__(self, text: str, folder: str) -> None:
         self.blocks: dict[int, tuple[Place, ...]] = {}
+        """The assignments of each block of statements that is executed together, by its Verilog line; none of
+        a process' own."""
         self.switches: list[Switch] = []
+        """Switches that have no block for some values."""
         self.choices: dict[int, Place] = {}
+        """Selections between two values, by Verilog line."""
         self.signals: dict[int, tuple[str, Place]] = {}
+        """Names, without the number that tells equal ones apart, and places, by Verilog line. The fields of a
+        structure, which Amaranth names as well, are left out: they are the same wires."""
         self._folder = folder
         self._module: Place | None = None
         self._of_name: dict[str, Place] = {}

@@ -20,20 +20,13 @@ _BIT: Final = re.compile(r"^(?P<signal>.*)\[(?P<bit>\d+)\] (?P<edge>.*)$")
 
 @dataclass(frozen=True, kw_only=True)
 class CoverageReport:
-    """Counts without what need not be reached.
-
-    Parameters
-    ----------
-    counts : Counter of Point
-    excluded : Counter of Exclusion
-        How many points each has left out.
-    benches : mapping of str to Benches
-        What is required of sources; of others it is `REQUIRED`.
-    """
+    """Counts without what need not be reached."""
 
     counts: Counter[Point]
     excluded: Counter[Exclusion]
+    """How many points each has left out."""
     benches: Mapping[str, Benches] = field(default_factory=dict)
+    """What is required of sources; of others it is `REQUIRED`."""
 
     @property
     def failures(self) -> list[str]:

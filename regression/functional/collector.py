@@ -44,14 +44,7 @@ MODEL: tuple[Coverpoint, ...] = (
 
 
 def observe(program: Program, core: Core) -> Seen:
-    """What a program has shown that went well on a core.
-
-    Parameters
-    ----------
-    program : Program
-    core : Core
-        After the program.
-    """
+    """What a program has shown that went well on a core; the core is in the state after it."""
     seen: Seen = Counter()
     machine = program.golden()
     rows: dict[int, list[int]] = {}

@@ -53,11 +53,7 @@ _TRIES: Final = 500
 def hazard_program(preset: str, seed: int) -> Program:
     """Two commands for each hazard between registers and between memory accesses, one right after the other.
 
-    Parameters
-    ----------
-    preset : str
-        Of a core of all families, with on-chip memory.
-    seed : int
+    The preset is of a core of all families, with on-chip memory.
     """
     random = np.random.default_rng((seed, 2))
     config = PRESETS[preset]

@@ -64,13 +64,7 @@ def sample_fault(seen: Seen, verdict: FaultVerdict) -> None:
 
 
 def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
-    """Run a program while the host asks for what it must not, and compare all the same.
-
-    Returns
-    -------
-    str or None
-        What was wrong, if anything.
-    """
+    """Run a program while the host asks for what it must not, and compare; what was wrong, if anything."""
     program = make_program(preset, seed, multiplies=8)
     machine = RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
     golden = program.golden()

@@ -28,14 +28,7 @@ _REPEATS: Final = 16
 
 
 def fp8_program(preset: str, seed: int) -> Program:
-    """Multiply every pair of types in every form, with operands of each of `KINDS`.
-
-    Parameters
-    ----------
-    preset : str
-        Of a core with fp8.
-    seed : int
-    """
+    """Multiply every pair of types in every form, with operands of each of `KINDS`, on a core with fp8."""
     random = np.random.default_rng((seed, 3))
     config = PRESETS[preset]
     image = Image(random)
@@ -61,20 +54,9 @@ def fp8_program(preset: str, seed: int) -> Program:
 def draw_pairs(
     random: Generator, instruction: MmaInstruction, kind: str
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """A, B and C of one multiply; all k but two are zeros, one in each half that `mma` takes at once.
+    """A, B and C of one multiply of fp8, as `golden.mma` takes them, of one of `KINDS`.
 
-    Parameters
-    ----------
-    random : Generator
-    instruction : MmaInstruction
-        Of fp8.
-    kind : str
-        One of `KINDS`.
-
-    Returns
-    -------
-    tuple of ndarray
-        As `golden.mma` takes them.
+    All k but two are zeros, one in each half that `mma` takes at once.
     """
     shape = instruction.shape
     a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)

@@ -128,12 +128,7 @@ def sample_hazards(
 ) -> None:
     """Note what commands that overlapped, or could have, had in common.
 
-    Parameters
-    ----------
-    seen : Counter
-    commands : sequence of Command
-    rows : mapping of int to sequence of int
-        Generic addresses of the rows of each move of matrices, by its place among the commands.
+    `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
     facts = [(_unit(command), *registers_of(command)) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]

@@ -46,16 +46,7 @@ def valid_rows(random: Generator, count: int = 2) -> NDArray[np.uint32]:
 def address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
     """A command that writes a register of row addresses, and a move that uses them, for each unit.
 
-    Parameters
-    ----------
-    random : Generator
-    image : Image
-        Global memory, in which the addresses are placed.
-
-    Yields
-    ------
-    tuple of Command
-        What makes the pair ready, and the pair.
+    Before each pair comes what makes it ready. The addresses are placed in the image, global memory.
     """
     for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), EXTENTS):
         if impossible("read after write", older, "ldmatrix", extent) is None:
@@ -114,17 +105,7 @@ def _sum_of_zeros(image: Image, random: Generator, unit: str) -> Commands:
 def row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
     """Two accesses of which one or both move matrices, with bytes in common or not, for each memory.
 
-    Parameters
-    ----------
-    random : Generator
-    config : CoreConfig
-        With on-chip memory.
-    image : Image
-
-    Yields
-    ------
-    tuple of Command
-        The load of the addresses, and the pair.
+    Before each pair comes the load of the addresses. The core has on-chip memory.
     """
     for kind, moves, memory, extent in product(MEMORY_KINDS, MOVES, ("global", "shared"), ROW_BYTES):
         younger, _, older = kind.split()

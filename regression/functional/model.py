@@ -21,22 +21,14 @@ Seen = Counter[tuple[str, str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Coverpoint:
-    """Something that must be seen in every one of its bins.
-
-    Parameters
-    ----------
-    name : str
-    what : str
-        A sentence for the report.
-    bins : tuple of str
-    excluded : mapping of str to str
-        Bins that cannot be, each with the reason.
-    """
+    """Something that must be seen in every one of its bins."""
 
     name: str
     what: str
+    """A sentence for the report."""
     bins: tuple[str, ...]
     excluded: Mapping[str, str]
+    """Bins that cannot be, each with the reason."""
 
     def holes(self, seen: Seen) -> list[str]:
         """The bins that were not seen."""
@@ -54,15 +46,9 @@ def coverpoint(
     axes: Mapping[str, Sequence[str]],
     exclude: Callable[..., str | None] = lambda *parts: None,
 ) -> Coverpoint:
-    """The cross of some axes, less what a rule excludes.
+    """The cross of some axes, which are values by name, less what a rule excludes.
 
-    Parameters
-    ----------
-    name, what : str
-    axes : mapping of str to sequence of str
-        The values of each axis, by its name.
-    exclude : callable
-        From a value of each axis to the reason why they cannot go together, or None.
+    From a value of each axis `exclude` gives the reason why they cannot go together, or None.
     """
     bins = []
     excluded = {}
@@ -82,17 +68,7 @@ def bin_name(*parts: str) -> str:
 
 
 def count_codes(seen: Seen, point: str, bins: Sequence[str], codes: NDArray[Any]) -> None:
-    """Note how often each code occurs.
-
-    Parameters
-    ----------
-    seen : Counter
-    point : str
-        Name of the coverpoint.
-    bins : sequence of str
-        The bin of each code; codes beyond them do not count.
-    codes : ndarray of integers
-    """
+    """Note how often each code occurs; `bins` has the bin of each code, and codes beyond do not count."""
     for item, count in zip(bins, np.bincount(codes.reshape(-1), minlength=len(bins)), strict=False):
         if count:
             seen[point, item] += int(count)

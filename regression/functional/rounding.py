@@ -43,26 +43,18 @@ _OUTCOMES: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class _Rounder:
-    """Where something is rounded.
-
-    Parameters
-    ----------
-    mode : {"rn", "rz", "rm", "rp"}
-    result : FloatFormat
-    least, bound : int
-        The terms are multiples of two to `least`, and together less than two to `bound`.
-    has_addend : bool
-        Whether there is an addend of the result's format beside them.
-    may_be_largest : bool
-        Whether an overflow may become the largest number.
-    """
+    """Where something is rounded."""
 
     mode: str
+    """Of `golden.tables.instruction_set.ROUNDINGS`, or ``rz``."""
     result: FloatFormat
     least: int
     bound: int
+    """The terms are multiples of two to `least`, and together less than two to `bound`."""
     has_addend: bool = True
+    """Whether there is an addend of the result's format beside them."""
     may_be_largest: bool = False
+    """Whether an overflow may become the largest number."""
 
 
 def _rounders() -> Iterator[tuple[str, _Rounder]]:
@@ -195,19 +187,10 @@ def _exact_sum(x: Decoded, y: Decoded) -> tuple[NDArray[np.int64], NDArray[np.in
 def sample_numbers(
     seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any], format: FloatFormat
 ) -> None:
-    """Note what rounding does to some numbers.
+    """Note what rounding does to some whole numbers of less than 62 bits; zeros do not count.
 
-    Parameters
-    ----------
-    seen : Counter
-    rounder : str
-        The first part of the bins; it rounds to nearest or towards zero.
-    values : ndarray of float64 or int64
-        Whole numbers of less than 62 bits; zeros do not count.
-    unit : ndarray of int64
-        Exponent of the weight of one.
-    format : FloatFormat
-        The numbers that they may become.
+    `rounder` is the first part of the bins; it rounds to nearest or towards zero, to numbers of `format`.
+    `unit` is the exponent of the weight of one.
     """
     to_nearest = _ROUNDERS[rounder].mode == "rn"
     use = values != 0
@@ -254,15 +237,7 @@ def sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use
 
 
 def outcome_of(rounding: Rounding, mode: str) -> str:
-    """One of `_OUTCOMES`, for a number that is not zero.
-
-    Parameters
-    ----------
-    rounding : Rounding
-        As golden explains it.
-    mode : str
-        ``"rn"`` to nearest, ties to even, or ``"rz"`` towards zero.
-    """
+    """One of `_OUTCOMES`, for a rounding by ``rn`` or ``rz`` that golden explains, of no zero."""
     if rounding.overflow:
         largest = rounding.bits & (1 << 63) - 1 == float_format("f64").largest_finite
         return "overflow to the largest" if largest else "overflow to infinity"

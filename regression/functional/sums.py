@@ -27,27 +27,18 @@ _HALVES: Final = ("mma first", "mma second")
 
 @dataclass(frozen=True, kw_only=True)
 class SumKind:
-    """One kind of fused dot-product-add.
-
-    Parameters
-    ----------
-    terms : str
-        The types of A and B; before fp8 types, which sum it is.
-    types : tuple of FloatFormat
-        Of A and B.
-    multiplied : tuple of FloatFormat
-        To which A and B are converted first, if they are.
-    result : FloatFormat
-        Of the sum and of its addend.
-    mnemonic : str
-        Whose block the sum has.
-    """
+    """One kind of fused dot-product-add."""
 
     terms: str
+    """The types of A and B; before fp8 types, which sum it is."""
     types: tuple[FloatFormat, FloatFormat]
+    """Of A and B."""
     multiplied: tuple[FloatFormat, FloatFormat]
+    """To which A and B are converted first, if they are."""
     result: FloatFormat
+    """Of the sum and of its addend."""
     mnemonic: Mnemonic
+    """Whose block the sum has."""
 
     @property
     def name(self) -> str:
@@ -106,30 +97,22 @@ class SumKind:
 class Sum:
     """One fused dot-product-add of every element, with what golden finds on the way.
 
-    Parameters
-    ----------
-    kind : SumKind
-    products : ndarray of float64, shape (m, k, n)
-        Exact; infinite or NaN where an operand is.
-    product_exponents : ndarray of int64, shape (m, k, n)
-        Sums of the factors' exponents.
-    addend : Decoded
-        C, or the sum before; shape (m, n).
-    total : ndarray of float64, shape (m, n)
-        Sum of the aligned terms in units; infinite or NaN where the result is.
-    unit : ndarray of int32, shape (m, n)
-        Exponent of the unit.
-    bits : ndarray
-        Patterns of the result.
+    Arrays have shape (m, n) unless another one is named.
     """
 
     kind: SumKind
     products: NDArray[np.float64]
+    """Exact, shape (m, k, n); infinite or NaN where an operand is."""
     product_exponents: NDArray[np.int64]
+    """Sums of the factors' exponents, shape (m, k, n)."""
     addend: Decoded
+    """C, or the sum before."""
     total: NDArray[np.float64]
+    """Sum of the aligned terms in units; infinite or NaN where the result is."""
     unit: NDArray[np.int32]
+    """Exponent of the unit."""
     bits: NDArray[Any]
+    """Patterns of the result."""
 
     @property
     def largest(self) -> NDArray[np.int32]:

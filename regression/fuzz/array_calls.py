@@ -26,13 +26,7 @@ def multiplies() -> tuple[MmaInstruction, ...]:
 
 
 def same(function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result, which must be the one for native C-contiguous copies of the arguments.
-
-    Raises
-    ------
-    PropertyError
-        For another result.
-    """
+    """The result; PropertyError unless it is the one for native C-contiguous copies of the arguments."""
     found = function(*arguments)
     plain = function(*map(_plain, arguments))
     if digest(found) != digest(plain):

@@ -180,13 +180,7 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
 
 
 def in_threads(*calls: Callable[[], Any]) -> tuple[Any, ...]:
-    """What each call gives, which must be the same in several threads at once.
-
-    Raises
-    ------
-    PropertyError
-        For another result or error.
-    """
+    """What each call gives; PropertyError unless it is the same in several threads at once."""
 
     def outcome(called: Callable[[], Any]) -> Any:
         return attempt((*DOCUMENTED, ValueError, TypeError, IndexError, OSError), called)

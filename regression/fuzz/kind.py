@@ -65,15 +65,7 @@ _LONGEST_MESSAGE: Final = 2000
 
 
 class PropertyError(Exception):
-    """A result that breaks a rule.
-
-    Parameters
-    ----------
-    rule : str
-        Names the finding: one for each rule that is broken.
-    seen : str
-        What was seen.
-    """
+    """A result that breaks a rule, which names the finding: one for each rule that is broken."""
 
     def __init__(self, rule: str, seen: str) -> None:
         self.rule = rule
@@ -86,26 +78,18 @@ class Closed(BaseException):
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of input.
-
-    Parameters
-    ----------
-    make : callable
-        Draws an input.
-    run : callable
-        Runs an input in the current folder, which holds its files. Returns what the result consists of:
-        bytes, numbers, text, arrays, and tuples of them, equal in each run of one input.
-    errors : tuple of type
-        What the docstrings of the entrance list under Raises.
-    pieces : str or None
-        A regular expression of the parts that shrinking leaves out, last of lines; None if a part of an
-        input is no input.
-    """
+    """A kind of input."""
 
     make: Callable[[Random], Files]
+    """Draws an input."""
     run: Callable[[Files], Any]
+    """Runs an input in the current folder, which holds its files. Returns what the result consists of: bytes,
+    numbers, text, arrays, and tuples of them, equal in each run of one input."""
     errors: tuple[type[Exception], ...] = DOCUMENTED
+    """What the docstrings of the entrance list under Raises."""
     pieces: str | None = r"[A-Za-z0-9_]+|\s+|."
+    """A regular expression of the parts that shrinking leaves out, last of lines; None if a part of an input
+    is no input."""
 
 
 def attempt(errors: tuple[type[Exception], ...], part: Callable[[], Any]) -> Any:

@@ -29,22 +29,15 @@ _SHOWN_LINES: Final = 12
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one input.
-
-    Parameters
-    ----------
-    kind : str
-        ``result``, ``error`` or ``failure``.
-    what : str
-        A digest of the result, the class of the error, or the class of the failure: failures with the same
-        text count as one finding.
-    detail : str
-        Of a failure: the end of its traceback.
-    """
+    """What came of one input."""
 
     kind: str
+    """``result``, ``error`` or ``failure``."""
     what: str
+    """A digest of the result, the class of the error, or the class of the failure: failures with the same
+    text count as one finding."""
     detail: str = ""
+    """Of a failure: the end of its traceback."""
 
     @property
     def is_failure(self) -> bool:
@@ -56,11 +49,6 @@ def judge(kind: Kind, files: Files) -> Outcome:
     """Run an input in the current folder, which is empty before and after.
 
     Numpy's warnings count as failures: a user's input must not show them.
-
-    Parameters
-    ----------
-    kind : Kind
-    files : mapping of str to bytes
     """
     for name, content in files.items():
         Path(name).write_bytes(content)

@@ -27,26 +27,10 @@ def shrink(
     seconds: float = 60,
     prepare: Callable[[], None] | None = None,
 ) -> tuple[Files, Outcome]:
-    """Leave out lines, then smaller pieces, as long as the same failure comes.
+    """Leave out lines, then smaller pieces, as long as the same failure comes; what is left, and its failure.
 
-    An input that takes too long is tried with a quarter of the time.
-
-    Parameters
-    ----------
-    drawn : Input
-        It fails.
-    outcome : Outcome
-        Its failure.
-    limits : Limits
-    seconds : float
-        Time after which nothing more is tried.
-    prepare : callable or None
-        Called in the worker before its first input.
-
-    Returns
-    -------
-    (files, Outcome)
-        The smaller input and its failure.
+    An input that takes too long is tried with a quarter of the time. After `seconds` nothing more is tried.
+    `prepare` is called in the worker before its first input.
     """
     files = make(drawn.kind, drawn.seed, drawn.number) if drawn.files is None else drawn.files
     pieces, end = KINDS[drawn.kind].pieces, time.monotonic() + seconds

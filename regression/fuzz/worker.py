@@ -43,43 +43,28 @@ DOORS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one input may use.
-
-    Parameters
-    ----------
-    seconds : float
-        Of processor time.
-    waiting : float
-        Seconds after which an input is ended that takes no processor time.
-    memory : int
-        Bytes of address space beyond the idle worker.
-    """
+    """What one input may use."""
 
     seconds: float = 20
+    """Of processor time."""
     waiting: float = 180
+    """Seconds after which an input is ended that takes no processor time."""
     memory: int = 2 << 30
+    """Bytes of address space beyond the idle worker."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """An input to run.
-
-    Parameters
-    ----------
-    kind : str
-        Of `regression.fuzz.kinds.KINDS`.
-    seed, number : int
-    files : mapping or None
-        The input, where it is not the one of the seed and the number.
-    times : int
-        2 to require the same outcome of a second run.
-    """
+    """An input to run."""
 
     kind: str
+    """Of `regression.fuzz.kinds.KINDS`."""
     seed: int = 0
     number: int = 0
     files: Files | None = None
+    """The input, where it is not the one of the seed and the number."""
     times: int = 1
+    """2 to require the same outcome of a second run."""
 
     def run(self) -> Outcome:
         """Run it in this process."""
@@ -100,11 +85,7 @@ def make(kind: str, seed: int, number: int) -> Files:
 class Worker:
     """The process, while the context is entered.
 
-    Parameters
-    ----------
-    limits : Limits
-    prepare : callable or None
-        Called in each process before its first input; it has a name in a module.
+    `prepare`, which has a name in a module, is called in each process before its first input.
     """
 
     def __init__(self, limits: Limits, prepare: Callable[[], None] | None = None) -> None:

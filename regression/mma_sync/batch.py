@@ -29,29 +29,16 @@ _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """The commands of many tiles, and where their operands and results lie.
-
-    Parameters
-    ----------
-    instruction : MmaInstruction
-        A form of `mma`.
-    sets : int
-        How many times the registers' sets of tiles are multiplied.
-    registers : int
-        32-bit registers per lane of the machine.
-    address : int
-        Of the first operand; the results follow the operands.
-
-    Raises
-    ------
-    ValueError
-        If not one set fits the registers.
-    """
+    """The commands of many tiles, and where their operands and results lie; ValueError if no set fits."""
 
     instruction: MmaInstruction
+    """A form of `mma`."""
     sets: int
+    """How many times the registers' sets of tiles are multiplied."""
     registers: int
+    """32-bit registers per lane of the machine."""
     address: int = BASE
+    """Of the first operand; the results follow the operands."""
 
     def __post_init__(self) -> None:
         if self._slots < 1:
@@ -135,10 +122,8 @@ class Batch:
     def operand_image(self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint8]:
         """The bytes that the loads bring.
 
-        Parameters
-        ----------
-        a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
-            As `golden.mma` takes them.
+        Matrices have shapes (tiles, m, k), (tiles, k, n) and (tiles, m, n), and elements as `golden.mma`
+        takes them.
         """
         types, shape = self.instruction.types, self.instruction.shape
         words = np.concatenate(

@@ -38,15 +38,7 @@ _SETS: Final = 64
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """The first result that is wrong.
-
-    Parameters
-    ----------
-    instruction : MmaInstruction
-    tile, register, lane : int
-    found, expected : int
-        Words of D.
-    """
+    """The first result that is wrong."""
 
     instruction: MmaInstruction
     tile: int
@@ -54,6 +46,7 @@ class Difference:
     lane: int
     found: int
     expected: int
+    """Words of D."""
 
     def __str__(self) -> str:
         return (
@@ -70,31 +63,11 @@ def core_of(family: str, preset: str = "standard") -> CoreConfig:
 def compare(
     family: str, results: int, *, config: CoreConfig, seed: int | tuple[int, ...] = 1, sets: int = _SETS
 ) -> Iterator[int | Difference]:
-    """Multiply random tiles and compare every bit of their results.
+    """Multiply random tiles and compare every bit of at least so many elements of D.
 
-    All forms of the family and all kinds of operands take turns.
-
-    Parameters
-    ----------
-    family : str
-        Of `FAMILIES`.
-    results : int
-        At least so many elements of D.
-    config : CoreConfig
-        A core that has the family; it is built if it never was.
-    seed : int or tuple of int
-    sets : int
-        Sets of tiles in a batch.
-
-    Yields
-    ------
-    int or Difference
-        Elements compared in one batch; or what differs, and then nothing more.
-
-    Raises
-    ------
-    ValueError
-        For an unknown family, or one that the core has not.
+    All forms of the family and all kinds of operands take turns. Yields how many elements were compared in
+    one batch; or what differs, and then nothing more. The core is built if it never was. ValueError for an
+    unknown family, or one that the core has not.
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family}")

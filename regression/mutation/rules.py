@@ -18,52 +18,37 @@ _PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    r"""What may differ between a unit and a mutant of it that is no fault.
+    """What may differ between a unit and a mutant of it that is no fault.
 
     A rule of outputs is a contract of the interface. One of registers is an invariant of the two: the proof
     assumes it of a state, and shows it of the next one. At first both have the same state.
-
-    Parameters
-    ----------
-    units : tuple of str
-        Names of `regression.mutation.units.Unit`.
-    signals : str
-        A regular expression of names of single bits, from the unit's top on.
-    reason : str
-    unless : str
-        Likewise, where ``\1`` stands for the first group of `signals`: the signals count only while all of
-        these are zero.
-    while_valid : str
-        Likewise: the signals count only while one of these is one.
-    only_while : str
-        Likewise: the signals are zero but while one of these is one.
-    codes : tuple of int
-        Instead of "one is one": these, as one number, have one of these values.
-    ignored : bool
-        The signals do not count.
-    of_ports : bool
-        A contract of outputs alone, where a guarded one is a register too.
-    any : bool
-        Of the signals of one name counts only whether one of them is one.
-    highest : bool
-        Of the signals of one name counts only which is the highest that is one.
-    values : tuple of int
-        The only numbers that the signals of one name ever are; of inputs, an assumption. Zero is one of them,
-        with which registers begin.
     """
 
     units: tuple[str, ...]
+    """Names of `regression.mutation.units.Unit`."""
     signals: str
+    """A regular expression of names of single bits, from the unit's top on."""
     reason: str
     unless: str = ""
+    r"""Another one, where ``\1`` stands for the first group of `signals`: the signals count only while all of
+    these are zero."""
     while_valid: str = ""
+    """Likewise: the signals count only while one of these is one."""
     only_while: str = ""
+    """Likewise: the signals are zero but while one of these is one."""
     codes: tuple[int, ...] = ()
+    """Instead of "one is one": these, as one number, have one of these values."""
     ignored: bool = False
+    """The signals do not count."""
     of_ports: bool = False
+    """A contract of outputs alone, where a guarded one is a register too."""
     any: bool = False
+    """Of the signals of one name counts only whether one of them is one."""
     highest: bool = False
+    """Of the signals of one name counts only which is the highest that is one."""
     values: tuple[int, ...] = ()
+    """The only numbers that the signals of one name ever are; of inputs, an assumption. Zero is one of them,
+    with which registers begin."""
 
     def bits(self, names: Iterable[str]) -> list[str]:
         """The names that it is about."""
@@ -77,13 +62,7 @@ class Rule:
 
 
 def rules(path: Path = _FILE) -> tuple[Rule, ...]:
-    """Read the rules.
-
-    Raises
-    ------
-    ValueError
-        For a rule without a reason, or one that says nothing or more than one thing.
-    """
+    """Read the rules; ValueError for one without a reason, or that says nothing or more than one thing."""
     found = []
     for entry in tomllib.loads(path.read_text()).get("rule", []):
         given: dict[str, Any] = {
@@ -109,10 +88,7 @@ def rules_of(unit: str) -> list[Rule]:
 def stream_rules(names: Collection[str]) -> list[Rule]:
     """Nobody looks at a payload that is not offered, whether an output or in a register.
 
-    Parameters
-    ----------
-    names : collection of str
-        Of single bits.
+    The names are of single bits.
     """
     prefixes = {match[1] for name in names if (match := _PAYLOAD.fullmatch(name))}
     return [

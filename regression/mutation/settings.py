@@ -21,33 +21,22 @@ _VARIABLE: Final = "OPENWMMA_MUTATION"
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """One run of a simulation.
-
-    Parameters
-    ----------
-    cases : tuple of str
-        Names of the unit's tests; none stands for all.
-    mutants : tuple of int
-        Values of `SELECT` to be tried.
-    folder : str
-        Takes the files.
-    limits : mapping
-        Seconds of computing after which a test is given up, by its name.
-    limit : float
-        The same for a test that is not there.
-    wall_seconds : float
-        Seconds after which a mutant is given up.
-    measure : bool
-        Whether to write down how long each test takes.
-    """
+    """One run of a simulation."""
 
     cases: tuple[str, ...]
+    """Names of the unit's tests; none stands for all."""
     mutants: tuple[int, ...]
+    """Values of `SELECT` to be tried."""
     folder: str
+    """Takes the files."""
     limits: Mapping[str, float]
+    """Seconds of computing after which a test is given up, by its name."""
     limit: float
+    """The same for a test that is not there."""
     wall_seconds: float
+    """Seconds after which a mutant is given up."""
     measure: bool
+    """Whether to write down how long each test takes."""
 
     @classmethod
     def from_environment(cls) -> "Settings":

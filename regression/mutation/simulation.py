@@ -41,22 +41,9 @@ _LIMIT_SECONDS: Final = 1.0
 def run_mutants(mutated: Mutated, simulation: Simulation) -> dict[int, tuple[str, str]]:
     """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
 
-    Parameters
-    ----------
-    mutated : Mutated
-    simulation : Simulation
-        What `mutated` was made of.
-
-    Returns
-    -------
-    dict of int to (str, str)
-        By the number of the mutant, from 1: ``failed``, ``time`` (it took too long), ``crash`` (the
-        simulation broke off) or ``survived``, and the test that failed; empty where all passed.
-
-    Raises
-    ------
-    BenchFailure
-        If the unit fails without a fault, or the simulation broke off between two mutants.
+    By the number of the mutant, from 1: ``failed``, ``time`` (it took too long), ``crash`` (the simulation
+    broke off) or ``survived``, and the test that failed; empty where all passed. BenchFailure if the unit
+    fails without a fault, or the simulation broke off between two mutants.
     """
     folder = build(mutated.design) / "mutants"
     log = folder / "simulation.log"

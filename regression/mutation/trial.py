@@ -16,29 +16,10 @@ __all__ = ["try_unit"]
 
 
 def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
-    """Find out which mutants of a unit its tests notice.
+    """Find out which of `count` mutants of a unit, which the seed chooses, its tests notice.
 
-    Parameters
-    ----------
-    unit : Unit
-    build : Path
-        Takes the netlists.
-    count : int
-        How many mutants.
-    seed : int
-        Of the choice of mutants.
-
-    Returns
-    -------
-    list of Record
-        One for each mutant.
-
-    Raises
-    ------
-    BenchFailure
-        If the unit fails without a fault.
-    ValueError
-        If a rule does not hold of the unit without a fault.
+    The folder `build` takes the netlists. BenchFailure if the unit fails without a fault, and ValueError if a
+    rule does not hold of it then.
     """
     name = re.sub(r"\W+", "_", unit.name)
     folder = build / f"{name}-{count}-{seed}"

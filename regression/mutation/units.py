@@ -18,68 +18,39 @@ _STAGE_MUTANTS: Final = 30
 
 @dataclass(frozen=True, kw_only=True)
 class Unit:
-    """One unit and its tests.
-
-    Parameters
-    ----------
-    name : str
-    bench : str
-        Import path of the module with the unit's tests.
-    test : str
-        The pytest function there that simulates the unit.
-    arguments : mapping
-        Those of its parameters beside the fixture.
-    sources : tuple of str
-        Only cells that these files made are mutated; a path from the root, or its beginning.
-    mutants : int
-        How many.
-    """
+    """One unit and its tests."""
 
     name: str
     bench: str
+    """Import path of the module with the unit's tests."""
     test: str
+    """The pytest function there that simulates the unit."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Those of its parameters beside the fixture."""
     sources: tuple[str, ...]
+    """Only cells that these files made are mutated; a path from the root, or its beginning."""
     mutants: int = _MUTANTS
+    """How many."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Simulation:
-    """What a unit's pytest function asks to be simulated.
-
-    Parameters
-    ----------
-    design : Design
-    module : str
-        Import path of the module with the cocotb tests.
-    values : mapping
-        What they find in `sim.testbench.parameters.parameters`.
-    cases : tuple of str
-        Names of the tests to run; none stands for all.
-    """
+    """What a unit's pytest function asks to be simulated."""
 
     design: Design
     module: str
+    """Import path of the module with the cocotb tests."""
     values: Mapping[str, Any]
+    """What they find in `sim.testbench.parameters.parameters`."""
     cases: tuple[str, ...]
+    """Names of the tests to run; none stands for all."""
 
 
 def simulation_of(unit: Unit) -> Simulation:
     """Find out what a unit's pytest function simulates, without doing so.
 
-    Parameters
-    ----------
-    unit : Unit
-
-    Returns
-    -------
-    Simulation
-        Its Verilog says of each cell which line made it.
-
-    Raises
-    ------
-    ValueError
-        If the function does not simulate exactly one design.
+    The Verilog says of each cell which line made it. ValueError unless the function simulates exactly one
+    design.
     """
     asked: list[Simulation] = []
 
@@ -99,10 +70,7 @@ def simulation_of(unit: Unit) -> Simulation:
 def units_named(names: list[str]) -> tuple[Unit, ...]:
     """The units of these names, of which one is the whole core; all of `UNITS` where none is given.
 
-    Raises
-    ------
-    ValueError
-        For a name that no unit has.
+    ValueError for a name that no unit has.
     """
     known = {unit.name: unit for unit in (*UNITS, CORE)}
     for name in names:

@@ -38,13 +38,8 @@ _Item = TypeVar("_Item")
 class Deck(Generic[_Item]):
     """Items dealt in random order, each once before any comes again.
 
-    Parameters
-    ----------
-    items : sequence
-    seed : int
-        Of the order; decks of the same seed deal alike.
-    start : int
-        How many were dealt before, so that programs may go on where others stopped.
+    Decks of the same seed deal alike. `start` items were dealt before, so that programs may go on where
+    others stopped.
     """
 
     def __init__(self, items: Sequence[_Item], seed: int, start: int = 0) -> None:

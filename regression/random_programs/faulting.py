@@ -26,29 +26,16 @@ _SHARED_COMPARED = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class FaultVerdict:
-    """What came of one illegal command.
-
-    Parameters
-    ----------
-    illegal : Illegal
-    mode : {"serial", "overlapped"}
-    difference : str or None
-    """
+    """What came of one illegal command."""
 
     illegal: Illegal
     mode: str
+    """``serial`` or ``overlapped``."""
     difference: str | None
 
 
 class FaultSession:
-    """A core and a golden machine that go on from fault to fault.
-
-    Parameters
-    ----------
-    preset : str
-        Of `hdl.config.PRESETS`.
-    seed : int
-    """
+    """A core and a golden machine that go on from fault to fault."""
 
     def __init__(self, preset: str, seed: int) -> None:
         self._program: Program = make_program(preset, seed, multiplies=6)
@@ -68,13 +55,7 @@ class FaultSession:
         self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
 
     def run(self, on_verdict: Callable[[FaultVerdict], None]) -> None:
-        """Run every way to a fault once, command by command and overlapped in turn.
-
-        Parameters
-        ----------
-        on_verdict : callable
-            Called after each.
-        """
+        """Run every way to a fault once, command by command and overlapped in turn."""
         for command in self._program.commands:
             self._golden.execute(command)
         self._rtl.execute_batch(self._program.commands)

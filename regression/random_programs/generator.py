@@ -69,24 +69,11 @@ _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 def make_program(
     preset: str, seed: int, number: int = 0, multiplies: int = MULTIPLIES, type: str | None = None
 ) -> Program:
-    """Make one program of a run.
+    """Make one program of a run, the same for the same arguments.
 
-    Parameters
-    ----------
-    preset : str
-        Of `hdl.config.PRESETS`.
-    seed, number : int
-        Of the run, and of the program in it. The programs of a run together go through all instructions,
-        places and kinds of operands evenly.
-    multiplies : int
-        With operands of their own; about nine commands each.
-    type : str or None
-        Only multiplies of an A of this type; None for all.
-
-    Returns
-    -------
-    Program
-        The same for the same arguments.
+    The programs of a run together go through all instructions, places and kinds of operands evenly. A program
+    has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
+    is named.
     """
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type)
     latency, stall = _TIMINGS[number % len(_TIMINGS)]

@@ -86,43 +86,27 @@ WAYS: Final = tuple(_all_ways())
 
 @dataclass(frozen=True, kw_only=True)
 class Illegal:
-    """A command that must fault.
-
-    Parameters
-    ----------
-    cause : Cause
-        Expected.
-    kind, way : str
-        As in `WAYS`.
-    words : tuple of int
-    command : Command or None
-        None for words that stand for no command.
-    marked : (int, int) or None
-        Address and size of global memory that must answer with SLVERR.
-    rows : ndarray of uint32 or None
-        What the register of row addresses, `command.addresses`, must hold, shape (32,).
-    """
+    """A command that must fault."""
 
     cause: Cause
+    """Expected."""
     kind: str
     way: str
+    """As in `WAYS`."""
     words: tuple[int, ...]
     command: Command | None
+    """None for words that stand for no command."""
     marked: tuple[int, int] | None = None
+    """Address and size of global memory that must answer with SLVERR."""
     rows: NDArray[np.uint32] | None = None
+    """What the register of row addresses, `command.addresses`, must hold, shape (32,)."""
 
 
 def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed: int) -> list[Illegal]:
     """One command for each of `WAYS` that the core leaves open, in random order.
 
-    Parameters
-    ----------
-    random : Generator
-    config : CoreConfig
-    memory : Memory
-        Global memory, larger than two pages.
-    seed : int
-        Of the instructions, which go round from one seed to the next.
+    Global memory is larger than two pages. The seed is of the instructions, which go round from one seed to
+    the next.
     """
     maker = _Maker(random, config, memory, seed)
     found = [illegal for way in WAYS if (illegal := maker.make(*way)) is not None]

@@ -54,25 +54,11 @@ def legal_move(random: Generator, kind: str) -> LoadMatrix | StoreMatrix:
 def broken_move(
     random: Generator, config: CoreConfig, memory: Memory, cause: Cause, kind: str, way: str
 ) -> tuple[LoadMatrix | StoreMatrix, NDArray[np.uint32], tuple[int, int] | None]:
-    """A move that faults.
+    """A move that faults, on a core with on-chip memory, in one of `MOVE_WAYS`.
 
-    Parameters
-    ----------
-    random : Generator
-    config : CoreConfig
-        With on-chip memory.
-    memory : Memory
-        Global memory, in whose last two pages programs do nothing.
-    cause, kind, way
-        Of `MOVE_WAYS`.
-
-    Returns
-    -------
-    command : LoadMatrix or StoreMatrix
-    rows : ndarray of uint32, shape (32,)
-        For its register of addresses.
-    marked : (int, int) or None
-        Address and size of global memory that must answer with SLVERR.
+    With it come the words for its register of addresses, shape (32,), and address and size of global memory
+    that must answer with SLVERR, if any. In the last two pages of `memory`, global memory, programs do
+    nothing.
     """
     command = legal_move(random, kind)
     count, marked = command.count, None

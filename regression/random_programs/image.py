@@ -21,10 +21,7 @@ _PAGE = 4096
 class Image:
     """Bytes from `golden.programs.buffers.BASE` on: hot ones, then places that are given out once.
 
-    Parameters
-    ----------
-    random : Generator
-        Of what the hot bytes hold.
+    What the hot bytes hold is random.
     """
 
     def __init__(self, random: Generator) -> None:
@@ -41,20 +38,9 @@ class Image:
         return BASE + self._end
 
     def place(self, size: int, alignment: int, *, across: int = 0) -> int:
-        """Give out `size` bytes.
+        """Give out `size` bytes; the address of the first, a multiple of `alignment`, a power of two.
 
-        Parameters
-        ----------
-        size : int
-        alignment : int
-            A power of two.
-        across : int
-            How many of the bytes lie before a multiple of 4096; 0 for wherever there is room.
-
-        Returns
-        -------
-        int
-            The address of the first.
+        So many of the bytes as `across` says lie before a multiple of 4096; 0 for wherever there is room.
         """
         start = -(-self._end // alignment) * alignment
         if across:

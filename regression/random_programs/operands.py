@@ -40,19 +40,9 @@ Bits = NDArray[Any]
 
 
 def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> tuple[Bits, Bits, Bits]:
-    """A, B and C of one multiply.
+    """A, B and C of one multiply, as `golden.mma` takes them.
 
-    Parameters
-    ----------
-    random : Generator
-    instruction : MmaInstruction
-    kind : str
-        One of `FLOAT_KINDS` or `INTEGER_KINDS`, whichever the instruction multiplies.
-
-    Returns
-    -------
-    tuple of ndarray
-        As `golden.mma` takes them.
+    The kind is one of `FLOAT_KINDS` or `INTEGER_KINDS`, whichever the instruction multiplies.
     """
     shape = instruction.shape
     a_format, b_format = FORMATS[instruction.a_type], FORMATS[instruction.b_type]

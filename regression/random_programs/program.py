@@ -41,26 +41,17 @@ _SQUARE: Final = Shape(16, 16, 16)
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """Commands for a core that was just reset: its registers and on-chip memory are zeros.
-
-    Parameters
-    ----------
-    preset : str
-        Name of the core's configuration, of `hdl.config.PRESETS`.
-    seed : tuple of int
-        What it was made from: the seed of the run, and its number in it.
-    timing : BusTiming
-        How global memory behaves.
-    memory : ndarray of uint8
-        What global memory holds at the start, from `golden.programs.buffers.BASE` on; a multiple of
-        4096 bytes.
-    commands : tuple of Command
-    """
+    """Commands for a core that was just reset: its registers and on-chip memory are zeros."""
 
     preset: str
+    """Name of the core's configuration, of `hdl.config.PRESETS`."""
     seed: tuple[int, int]
+    """What it was made from: the seed of the run, and its number in it."""
     timing: BusTiming
+    """How global memory behaves."""
     memory: NDArray[Any]
+    """What global memory holds at the start, from `golden.programs.buffers.BASE` on; a multiple of 4096
+    bytes."""
     commands: tuple[Command, ...]
 
     @property
@@ -99,13 +90,8 @@ def observed_bytes(config: CoreConfig) -> int:
 def observations(config: CoreConfig, address: int) -> list[Command]:
     """Commands that bring all registers and the used on-chip memory into global memory, to be compared.
 
-    They take an eighth of the cycles that the host would need to read them.
-
-    Parameters
-    ----------
-    config : CoreConfig
-    address : int
-        From where on `observed_bytes` may be overwritten.
+    They overwrite `observed_bytes` from the address on, and take an eighth of the cycles that the host would
+    need to read them.
     """
     commands: list[Command] = []
     for register in range(0, config.registers, BLOCK_REGISTERS):

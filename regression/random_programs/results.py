@@ -14,14 +14,6 @@ def compared_results(commands: tuple[Command, ...]) -> int:
 
     Counted is what one multiply left in its registers, nothing of it overwritten, when a store took it to
     global memory beyond the hot bytes, to which no program of this package stores twice.
-
-    Parameters
-    ----------
-    commands : tuple of Command
-
-    Returns
-    -------
-    int
     """
     writer: dict[int, int] = {}
     results: dict[int, range] = {}

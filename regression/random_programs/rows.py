@@ -45,20 +45,10 @@ def all_moves() -> Iterator[tuple[type[LoadMatrix | StoreMatrix], int, bool, str
 
 
 def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.uint32]:
-    """Addresses of a row for each lane, in the hot bytes of the memories.
+    """Addresses of a row for each lane, in the hot bytes of the memories of a core with on-chip memory.
 
-    Parameters
-    ----------
-    random : Generator
-    config : CoreConfig
-        With on-chip memory.
-    place : str
-        Of `ROW_PLACES`.
-
-    Returns
-    -------
-    ndarray of uint32, shape (32,)
-        One row behind the other, in any order, or a few of them again and again.
+    Shape (32,): one row behind the other, in any order, or a few of them again and again, in one of
+    `ROW_PLACES`.
     """
     near = random.random() < 0.5
     shared = _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
@@ -91,13 +81,7 @@ def _draw(random: Generator, size: int, near: bool) -> NDArray[np.int64]:
 def row_table(register: int, rows: NDArray[Any], address: int) -> tuple[Load, NDArray[np.uint8]]:
     """The load that brings two sets of addresses, or other words, to registers, and the bytes that it reads.
 
-    Parameters
-    ----------
-    register : int
-        The first of `TABLE_REGISTERS`.
-    rows : ndarray of uint32, shape (2, 32)
-    address : int
-        In global memory; a multiple of 8.
+    The rows have shape (2, 32), and the address, in global memory, is a multiple of 8.
     """
     lines = matrix_to_lines(collect(rows.astype(np.uint32), "c", "s32", _TABLE.shape), _TABLE)
     return Load(_TABLE, register, address), lines.reshape(-1)
@@ -116,13 +100,8 @@ def row_addresses(
 ) -> list[int]:
     """The generic addresses of the rows that a move of matrices uses.
 
-    Parameters
-    ----------
-    command : LoadMatrix or StoreMatrix
-    registers : ndarray of uint32, shape (count, 32)
-        Before the command.
-    shared_base : int
-        Generic address of the on-chip memory.
+    The registers, shape (count, 32), are those before the command; `shared_base` is the generic address of
+    the on-chip memory.
     """
     base = shared_base if command.space == "shared" else 0
     return [base + int(address) for address in registers[command.addresses, : 8 * command.count]]

@@ -41,24 +41,11 @@ def difference(
     lockstep: bool = False,
     on_end: Callable[[Core], None] = lambda core: None,
 ) -> str | None:
-    """Run a program, and compare.
+    """Run a program, and compare: what differs, or how the core broke a rule; None where they agree.
 
-    Parameters
-    ----------
-    program : Program
-    open_core : callable
-        Makes the core.
-    lockstep : bool
-        Whether all registers and memory are compared after each command, each ending before the next
-        starts. Otherwise the core overlaps commands as it can; in the end they are compared all the same, by
-        way of memory.
-    on_end : callable
-        Called with the core when all went well, before it is closed.
-
-    Returns
-    -------
-    str or None
-        None where they agree; else what differs, or how the core broke a rule.
+    `lockstep` compares all registers and memory after each command, each ending before the next starts.
+    Otherwise the core overlaps commands as it can, and they are compared at the end, by way of memory.
+    `on_end` is called with the core when all went well, before it is closed.
     """
     try:
         core = open_core(program)

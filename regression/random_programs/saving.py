@@ -23,12 +23,7 @@ _KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in get_args(
 def save_program(folder: Path, program: Program, failure: str) -> None:
     """Write ``program.ptx``, ``memory.npy`` and ``program.json`` into a folder, which is made.
 
-    Parameters
-    ----------
-    folder : Path
-    program : Program
-    failure : str
-        What was wrong; becomes the first comment of the PTX.
+    The failure becomes the first comment of the PTX.
     """
     folder.mkdir(parents=True, exist_ok=True)
     seed, number = program.seed
@@ -55,13 +50,7 @@ def save_program(folder: Path, program: Program, failure: str) -> None:
 
 
 def load_program(folder: Path) -> Program:
-    """Read what `save_program` wrote.
-
-    Raises
-    ------
-    FileNotFoundError
-        For a folder without it.
-    """
+    """Read what `save_program` wrote; FileNotFoundError for a folder without it."""
     description = json.loads((folder / "program.json").read_text())
     seed, number = description["seed"]
     return Program(

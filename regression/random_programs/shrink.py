@@ -16,16 +16,7 @@ _Item = TypeVar("_Item")
 def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool]) -> tuple[_Item, ...]:
     """The minimising delta debugging of Zeller and Hildebrandt, on complements.
 
-    Parameters
-    ----------
-    items : sequence
-        For which `fails` is true.
-    fails : callable
-
-    Returns
-    -------
-    tuple
-        Items of which none can be left out alone.
+    Of what is left of the items, for which `fails` is true, none can be left out alone.
     """
     kept = tuple(items)
     chunk = max(1, len(kept) // 2)
@@ -46,15 +37,7 @@ def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool])
 def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
     """Shrink a program that fails: first its commands, then their operands, timing and memory.
 
-    Parameters
-    ----------
-    program : Program
-    fails : callable
-
-    Returns
-    -------
-    Program
-        One that fails too, and of which no command can be left out alone.
+    What is left fails too, and no command of it can be left out alone.
     """
 
     def still(commands: tuple[Command, ...]) -> bool:

@@ -14,16 +14,10 @@ ENTRY = "program"
 
 
 def ptx_text(program: Program, remarks: str = "") -> str:
-    """Write a program as a PTX module.
+    """Write a program as a PTX module; the lines of `remarks` become comments at the top.
 
-    Every command becomes what gives it back: a matrix statement, or a ``mov`` for each register of a
-    fill or move. Those of no registers have no statement.
-
-    Parameters
-    ----------
-    program : Program
-    remarks : str
-        Lines that become comments at the top.
+    Every command becomes what gives it back: a matrix statement, or a ``mov`` for each register of a fill or
+    move. Those of no registers have no statement.
     """
     comments = "".join(f"// {line}\n" for line in remarks.splitlines())
     body = "".join(f"    {line};\n" for command in program.commands for line in _statements(command))

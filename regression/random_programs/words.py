@@ -81,21 +81,9 @@ def with_fields(words: tuple[int, ...], layout: data.Layout, values: Mapping[str
 def illegal_words(
     random: Generator, config: CoreConfig, kind: str, way: str, legal: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Break a legal command.
+    """Break the words of a legal command of a kind in one of `WORD_WAYS`.
 
-    Parameters
-    ----------
-    random : Generator
-    config : CoreConfig
-    kind, way : str
-        Of `WORD_WAYS`.
-    legal : tuple of int
-        The words of a command of that kind.
-
-    Returns
-    -------
-    tuple of int or None
-        None where the core leaves no such way: one that has all families has none missing.
+    None where the core leaves no such way: one that has all families has none missing.
     """
     if kind == "unknown":
         known = {item.value for item in Opcode}

@@ -23,13 +23,7 @@ class PytestError(RuntimeError):
 
 
 def collect(marks: str, paths: Sequence[str]) -> list[str]:
-    """The node ids of the tests with some marks, in pytest's order.
-
-    Raises
-    ------
-    PytestError
-        If a file cannot be imported.
-    """
+    """The node ids of the tests with some marks, in pytest's order; PytestError if a file fails to import."""
     asked = _pytest("--collect-only", "-q", "-m", marks, *paths)
     if asked.returncode not in (0, _NO_TESTS):
         raise PytestError(asked.stdout[-_TAIL:])
@@ -37,21 +31,9 @@ def collect(marks: str, paths: Sequence[str]) -> list[str]:
 
 
 def run_tests(tests: Sequence[str], report: Path, *options: str) -> tuple[Case, ...]:
-    """Run tests; a case for each that was not skipped.
+    """Run tests, which are files or node ids; a case for each that was not skipped.
 
-    Parameters
-    ----------
-    tests : sequence of str
-        Files or node ids.
-    report : Path
-        Takes pytest's JUnit XML.
-    *options : str
-        For pytest.
-
-    Raises
-    ------
-    PytestError
-        If pytest ends without a report.
+    `report` takes pytest's JUnit XML. PytestError if pytest ends without it.
     """
     ran = _pytest("-q", "-o", "junit_family=xunit1", f"--junitxml={report}", *options, *tests)
     if ran.returncode not in (0, 1, _NO_TESTS) or not report.exists():
