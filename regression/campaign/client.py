@@ -18,8 +18,6 @@ from regression.campaign.store import Store
 from regression.campaign.task import Outcome, Report, Task
 from regression.campaign.worker import work
 
-__all__ = ["Amount", "Campaign", "Standing"]
-
 _TICK_SECONDS: Final = 0.5
 _AGAIN_SECONDS: Final = 1.0
 """Later a task is done again whose worker died: meanwhile the scheduler sees which others died with it."""

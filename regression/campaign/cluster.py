@@ -12,8 +12,6 @@ from distributed.utils import get_mp_context
 
 from openwmma.usage_error import UsageError
 
-__all__ = ["DEATHS", "ClusterLost", "connected", "restore_workers"]
-
 DEATHS: Final = 3
 """A task that ended so many workers is recorded as a failure and not tried again."""
 

@@ -9,8 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT", "Identity", "identity"]
-
 ROOT: Final = Path(__file__).parents[2]
 """The repository."""
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 from openwmma.usage_error import UsageError
 from regression.campaign.task import Case, Configuration, Outcome, Task
 
-__all__ = ["Kind", "Table", "Verdict"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Table:

@@ -18,8 +18,6 @@ from regression.campaign.kinds import KINDS
 from regression.campaign.task import Case, Outcome, Task
 from sim.files import write_files
 
-__all__ = ["Result", "write_report"]
-
 _LINES: Final = 3000
 """Of holes on the page."""
 

@@ -16,8 +16,6 @@ from regression.campaign.identity import Identity
 from regression.campaign.kind import Kind
 from regression.campaign.task import Outcome, Report, Task
 
-__all__ = ["Store", "StoreError"]
-
 _SCHEMA: Final = """
 create table if not exists campaign (
     id integer primary key, kind text not null, seed integer not null, configuration text not null,

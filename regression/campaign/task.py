@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Case", "Configuration", "Outcome", "Report", "Task"]
-
 Configuration = Mapping[str, Any]
 """The options of a campaign's kind by name."""
 

@@ -13,8 +13,6 @@ from rich.table import Table as RichTable
 from regression.campaign.client import Amount, Standing
 from regression.campaign.kind import Kind, Table
 
-__all__ = ["print_table", "progress"]
-
 _LOG_SECONDS: Final = 30
 
 

@@ -12,8 +12,6 @@ from regression.campaign.identity import Identity, identity
 from regression.campaign.kind import Kind
 from regression.campaign.task import Configuration, Outcome, Report, Task
 
-__all__ = ["perform", "work"]
-
 _LINES: Final = 30
 """Of a traceback."""
 

@@ -7,8 +7,6 @@ from typing import Any, Final
 
 from regression.code_coverage.counts import KINDS, Kind
 
-__all__ = ["BENCHES", "REQUIRED", "Benches", "BenchesError", "read_benches"]
-
 BENCHES: Final = "regression/code_coverage/benches.toml"
 """From the root of the repository."""
 

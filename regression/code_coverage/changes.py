@@ -10,8 +10,6 @@ from pathlib import Path
 from regression.code_coverage.benches import BENCHES, Benches, read_benches
 from regression.code_coverage.exclusions import EXCLUSIONS, read_exclusions
 
-__all__ = ["Change", "NoRevision", "change_since", "has_hardware", "touched"]
-
 
 class NoRevision(ValueError):
     """A revision that a whole clone has not."""

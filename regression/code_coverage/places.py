@@ -6,8 +6,6 @@ from typing import Final
 
 from regression.code_coverage.sources import SEPARATOR
 
-__all__ = ["Place", "Switch", "VerilogPlaces"]
-
 _MODULE: Final = re.compile(r"module ")
 _ATTRIBUTE: Final = re.compile(r'^ *\(\* src = "(?P<places>[^"]*)" \*\)$')
 _COMMENT: Final = re.compile(r'^ *\/\* src = "(?P<places>[^"]*)" \*\/$')

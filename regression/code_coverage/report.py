@@ -13,8 +13,6 @@ from regression.code_coverage.benches import REQUIRED, Benches
 from regression.code_coverage.counts import KINDS, Kind, Point
 from regression.code_coverage.exclusions import Exclusion
 
-__all__ = ["CoverageReport"]
-
 _BIT: Final = re.compile(r"^(?P<signal>.*)\[(?P<bit>\d+)\] (?P<edge>.*)$")
 
 

@@ -14,8 +14,6 @@ from amaranth.hdl import Elaboratable
 
 from hdl.verilog.modules import convert
 
-__all__ = ["SEPARATOR", "convert_with_sources"]
-
 SEPARATOR: Final = "|"
 """Between the places of a block's statements, each a file, a colon and a line."""
 

@@ -14,8 +14,6 @@ from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum
 
-__all__ = ["POINTS", "sample_alignment", "sample_gaps"]
-
 _WINDOW: Final = HOPPER.fraction_bits
 _DISTANCES: Final = ("0", "1", "2 to 7", "8 to 15", "16 to 23", "24", "25", "26", "27 and more", "zero")
 _EDGES: Final = (0, 1, 2, 8, 16, _WINDOW - 1, _WINDOW, _WINDOW + 1, _WINDOW + 2)

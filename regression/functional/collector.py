@@ -29,8 +29,6 @@ from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["MODEL", "observe", "sample_arithmetic"]
-
 MODEL: tuple[Coverpoint, ...] = (
     *instructions.POINTS,
     *values.POINTS,

@@ -45,8 +45,6 @@ from regression.random_programs.program import (
 from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming
 
-__all__ = ["hazard_program"]
-
 _TRIES: Final = 500
 
 

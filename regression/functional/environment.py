@@ -13,8 +13,6 @@ from regression.random_programs.illegal import WAYS
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusWaits, HostRefusal
 
-__all__ = ["POINTS", "run_early_host", "sample_fault", "sample_waits"]
-
 _WAITS: Final = {field.name: field.name.replace("_", " ") for field in fields(BusWaits)}
 _EARLY: Final = {
     "registers window": WINDOW,

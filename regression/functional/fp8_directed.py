@@ -19,8 +19,6 @@ from regression.random_programs.image import Image
 from regression.random_programs.program import BLOCK_BYTES, Program, observed_bytes
 from sim.simulation import BusTiming
 
-__all__ = ["KINDS", "draw_pairs", "fp8_program"]
-
 KINDS: Final = ("any", "small", "infinite")
 """Distributions of the operands: any exponents, those near the least product, and infinities."""
 

@@ -25,9 +25,6 @@ from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import accesses_of, multiplies_of
 from regression.random_programs.footprints import registers_of
 
-__all__ = ["BYTES", "EXTENTS", "KINDS", "MEMORY_KINDS", "MOVES", "POINTS", "ROLES", "ROW_BYTES", "UNITS"]
-__all__ += ["impossible", "sample_hazards"]
-
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 

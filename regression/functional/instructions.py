@@ -22,8 +22,6 @@ from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import PLACES, Access, accesses_of, least_stride, multiplies_of
 from regression.random_programs.rows import ROW_PLACES
 
-__all__ = ["POINTS", "sample_access", "sample_command", "sample_rows"]
-
 _CONFIG: Final = PRESETS["small"]
 """A core of all families, whose on-chip memory begins where it does in every preset."""
 

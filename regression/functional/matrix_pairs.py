@@ -20,8 +20,6 @@ from regression.random_programs.image import Image
 from regression.random_programs.program import BLOCK_BYTES, block_load, block_store
 from regression.random_programs.rows import place_table
 
-__all__ = ["address_pairs", "row_pairs", "valid_rows"]
-
 Commands = tuple[Command, ...]
 
 _SOURCE: Final = 0

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Coverpoint", "Seen", "bin_name", "count_codes", "coverpoint"]
-
 Seen = Counter[tuple[str, str]]
 """How often each bin of each coverpoint was seen, by their names."""
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from regression.campaign.kind import Table
 from regression.functional.model import Coverpoint, Seen
 
-__all__ = ["share", "tables"]
-
 
 def share(model: Sequence[Coverpoint], seen: Seen) -> tuple[int, int]:
     """How many bins were seen, and how many there are."""

@@ -16,16 +16,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum
 
-__all__ = [
-    "POINTS",
-    "outcome_of",
-    "sample_addition",
-    "sample_conversion",
-    "sample_double",
-    "sample_integers",
-    "sample_rounding",
-]
-
 _ROOM: Final = 36
 """Places below the larger operand of an addition that are kept exactly; below them there is a sticky bit."""
 

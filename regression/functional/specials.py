@@ -14,8 +14,6 @@ from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.functional.sums import is_fused
 from regression.random_programs.choices import multiplies_of
 
-__all__ = ["POINTS", "sample_specials"]
-
 _CAUSES: Final = (
     "NaN multiplicand",
     "NaN addend",

@@ -19,8 +19,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.random_programs.choices import multiplies_of
 
-__all__ = ["ADDITIONS", "SUMS", "Sum", "SumKind", "is_fp8", "is_fused", "kinds_of", "sums_of"]
-
 _HALVES: Final = ("mma first", "mma second")
 """The two sums of fp8 in `mma`, whose multiplicands have become f16."""
 

@@ -13,8 +13,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.random_programs.choices import multiplies_of
 
-__all__ = ["POINTS", "datapath", "sample_values"]
-
 _SIGNED = ("zero", "subnormal", "least normal", "normal", "largest", "infinity")
 _FLOAT_CLASSES: Final = (
     *(sign + name for name in _SIGNED for sign in "+-"),

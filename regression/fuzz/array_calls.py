@@ -16,8 +16,6 @@ from regression.fuzz.kind import PropertyError, digest
 from regression.fuzz.values import array, shape
 from regression.random_programs.choices import multiplies_of
 
-__all__ = ["array_call", "multiplies", "same", "through_device", "through_fragment"]
-
 
 @cache
 def multiplies() -> tuple[MmaInstruction, ...]:

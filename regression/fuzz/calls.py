@@ -23,8 +23,6 @@ from regression.fuzz.corpus import PROGRAM_PTX
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
 
-__all__ = ["API", "ARRAYS", "NOT_CALLED", "targets"]
-
 NOT_CALLED: Final = {
     "BoardMachine": "needs a link to a board",
     "DeviceBuffer": "made by device and empty",

@@ -23,8 +23,6 @@ from regression.fuzz.ptx import damaged_text
 from regression.fuzz.values import number_text
 from regression.fuzz.words import ARGUMENTS, LONG, WORDS
 
-__all__ = ["COMMAND_LINES"]
-
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _ODD: Final = (*WORDS["odd_arguments"], *LONG[:2], "\udcff")

@@ -13,8 +13,6 @@ from regression.fuzz.control_statements import LOCAL_WORDS, MASK, VARIABLES, Thr
 from regression.fuzz.corpus import HEADER
 from regression.fuzz.kind import Files, Kind, PropertyError
 
-__all__ = ["CONTROL_PROGRAMS"]
-
 
 def _together(random: Random, threads: Sequence[Thread]) -> tuple[str, Callable[[], None]]:
     """A statement of all threads: through shared memory, or within warps where these are whole."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from regression.fuzz.scalar_programs import evaluate, signed
 
-__all__ = ["LOCAL_WORDS", "MASK", "VARIABLES", "Thread", "Writer"]
-
 VARIABLES: Final = 5
 LOCAL_WORDS: Final = 8
 """Of the local array of a thread."""

@@ -6,8 +6,6 @@ from typing import Final
 
 from regression.fuzz.kind import ROOT
 
-__all__ = ["HEADER", "LAUNCH_PTX", "PROGRAM_PTX", "kernels"]
-
 HEADER: Final = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
 LAUNCH_PTX: Final = f"""{HEADER}

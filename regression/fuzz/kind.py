@@ -22,22 +22,6 @@ from openwmma.cuda_source import CompilerError
 from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError
 
-__all__ = [
-    "DOCUMENTED",
-    "ROOT",
-    "UNDER_TEST",
-    "Closed",
-    "Files",
-    "Kind",
-    "PropertyError",
-    "attempt",
-    "digest",
-    "is_ours",
-    "reaches_project",
-    "require_short",
-    "steps",
-]
-
 Files = Mapping[str, bytes]
 """An input: the contents of files by name, which lie in an empty folder when it runs."""
 

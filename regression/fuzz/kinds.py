@@ -12,8 +12,6 @@ from regression.fuzz.ptx import PTX
 from regression.fuzz.scalar_programs import SCALAR_PROGRAMS
 from regression.fuzz.server_requests import REQUESTS
 
-__all__ = ["KINDS", "SCHEDULE"]
-
 KINDS: Final[Mapping[str, Kind]] = {
     "ptx": PTX,
     "valid": SCALAR_PROGRAMS,

@@ -20,8 +20,6 @@ from regression.fuzz.ptx import damaged_bytes, damaged_text
 from regression.fuzz.values import number_text
 from regression.fuzz.words import LONG, WORDS
 
-__all__ = ["LAUNCHES", "archive", "array_file", "damaged_array", "launch_files"]
-
 _CASE: Final[dict[str, Any]] = {
     "case": "k",
     "file": "k.ptx",

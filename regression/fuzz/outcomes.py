@@ -22,8 +22,6 @@ from regression.fuzz.kind import (
     steps,
 )
 
-__all__ = ["Outcome", "judge"]
-
 _SHOWN_LINES: Final = 12
 
 

@@ -25,8 +25,6 @@ from regression.fuzz.kind import Files, Kind, attempt
 from regression.fuzz.values import number_text
 from regression.fuzz.words import WORDS
 
-__all__ = ["PTX", "damaged_bytes", "damaged_text"]
-
 TOKEN: Final = re.compile(r'"[^"\n]*"|[A-Za-z_$%.][\w$]*|\d[\w.]*|\s+|.', re.DOTALL)
 
 _CLASSES: Final = ("%", ".", "0123456789", "()[]{}<>;,:@!|+-")

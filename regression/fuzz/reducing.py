@@ -14,8 +14,6 @@ from regression.fuzz.outcomes import Outcome
 from regression.fuzz.worker import Input, Limits, Worker, make
 from regression.random_programs.shrink import minimise
 
-__all__ = ["load", "save", "shrink"]
-
 _DESCRIPTION = "finding.json"
 _MOST_PIECES = 3000
 

@@ -14,8 +14,6 @@ from golden.simt.module import Module
 from regression.fuzz.corpus import HEADER
 from regression.fuzz.kind import Files, Kind, PropertyError
 
-__all__ = ["SCALAR_PROGRAMS", "evaluate", "signed"]
-
 THREADS: Final = 4
 
 _CORNERS: Final = (

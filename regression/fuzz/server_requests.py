@@ -17,8 +17,6 @@ from regression.fuzz.kind import Files, Kind, PropertyError
 from regression.fuzz.ptx import damaged_bytes
 from regression.fuzz.words import LONG, WORDS
 
-__all__ = ["REQUESTS"]
-
 _SECRET: Final = b"outside of the folder"
 _PAGE: Final = b"<!doctype html>the page"
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from regression.fuzz.words import LONG, WORDS
 
-__all__ = ["NAMES", "OddError", "array", "number", "number_text", "odd", "shape", "text"]
-
 
 class OddError(Exception):
     """What the methods of an odd object raise; it may reach the caller."""

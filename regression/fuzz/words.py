@@ -4,8 +4,6 @@ import tomllib
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["ARGUMENTS", "LONG", "WORDS"]
-
 _READ: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text())
 
 WORDS: Final[dict[str, list[str]]] = {name: item for name, item in _READ.items() if isinstance(item, list)}

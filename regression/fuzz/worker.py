@@ -24,8 +24,6 @@ from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files
 from regression.fuzz.kinds import KINDS
 from regression.fuzz.outcomes import Outcome, judge
 
-__all__ = ["Input", "Limits", "Worker", "make"]
-
 os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma"))
 """Workers have a cache folder of their own, except for the compiled arithmetic."""
 

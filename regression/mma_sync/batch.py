@@ -21,8 +21,6 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from regression.random_programs.program import BLOCK_BYTES, BLOCK_REGISTERS, block_load, block_store
 
-__all__ = ["Batch"]
-
 _SQUARE: Final = Shape(16, 16, 16)
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 

@@ -21,8 +21,6 @@ from regression.random_programs.choices import multiplies_of
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
 from sim.rtl_machine import RtlMachine
 
-__all__ = ["F64_CORE", "FAMILIES", "Difference", "compare", "core_of"]
-
 FAMILIES: Final = tuple(
     family.name for family in CORE_FAMILIES if family.mnemonic == "mma" and family.name.startswith("mma.")
 )

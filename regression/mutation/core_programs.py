@@ -12,8 +12,6 @@ from regression.random_programs.generator import make_program
 from regression.random_programs.program import observations, observed_bytes
 from sim.testbench.parameters import parameters
 
-__all__ = ["core_programs", "generated_programs"]
-
 _BENCHES: Final = (
     "test_core",
     "test_core_addresses",

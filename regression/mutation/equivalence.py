@@ -21,8 +21,6 @@ from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
-__all__ = ["is_equivalent", "require_rules"]
-
 _NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="nothing", source="")
 
 _SECONDS: Final = 120

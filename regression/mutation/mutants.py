@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Mutant", "parse", "worth_simulating"]
-
 ROOT: Final = Path(__file__).parents[2]
 _SOURCE = re.compile(r"(?P<file>[^|\s]+\.py):(?P<line>\d+)$")
 _CLOCKS = frozenset({"CLK", "RD_CLK", "WR_CLK"})

@@ -11,8 +11,6 @@ from regression.mutation.mutants import Mutant, parse, worth_simulating
 from regression.mutation.settings import SELECT
 from sim.testbench.design import Design
 
-__all__ = ["Mutated", "mutate"]
-
 _SELECT_BITS: Final = 12
 _LINT: Final = "/* verilator lint_off UNOPTFLAT */\n/* verilator lint_off CASEOVERLAP */\n"
 """A mutant that looks at another bit of its word makes the word depend on itself, but no bit does; and the

@@ -8,8 +8,6 @@ from typing import Final
 from regression.campaign.kind import Table, Verdict
 from regression.mutation.records import Record
 
-__all__ = ["LEAST_SHARE", "Score", "judge", "scores", "wilson"]
-
 LEAST_SHARE = 0.95
 """Of the mutants that are faults, this share is to be killed."""
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["Rule", "rules", "rules_of", "stream_rules"]
-
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
 _SAID: Final = ("unless", "while_valid", "only_while", "ignored", "any", "highest", "values")
 """Fields of a rule, of which one says what may differ."""

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["FAILED", "SELECT", "SURVIVED", "Settings"]
-
 SELECT: Final = "mutsel"
 """The input that chooses the mutant: 0 stands for none, n for the n-th."""
 

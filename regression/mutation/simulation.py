@@ -16,8 +16,6 @@ from regression.mutation.units import Simulation
 from sim.testbench.parameters import bench_variables
 from sim.testbench.runner import BenchFailure, build, tool_environment
 
-__all__ = ["run_mutants"]
-
 _ENDS: Final = {
     SURVIVED: "survived",
     FAILED: "failed",

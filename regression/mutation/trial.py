@@ -12,8 +12,6 @@ from regression.mutation.simulation import run_mutants
 from regression.mutation.units import Unit, simulation_of
 from sim.files import locked
 
-__all__ = ["try_unit"]
-
 
 def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
     """Find out which of `count` mutants of a unit, which the seed chooses, its tests notice.

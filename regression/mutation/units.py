@@ -9,8 +9,6 @@ from typing import Any, Final
 from hdl.verilog.modules import convert
 from sim.testbench.design import Design
 
-__all__ = ["CORE", "UNITS", "Simulation", "Unit", "simulation_of", "units_named"]
-
 _MUTANTS: Final = 45
 _STAGE_MUTANTS: Final = 30
 """Of a stage of a pipeline, of which there are many."""

@@ -15,18 +15,6 @@ from golden.tables.matrix_instructions import multiplies_of as multiplies_of_fam
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 
-__all__ = [
-    "PLACES",
-    "Access",
-    "Deck",
-    "access_command",
-    "accesses_of",
-    "least_stride",
-    "multiplies_of",
-    "place_in",
-    "stride_unit",
-]
-
 Access = LoadInstruction | StoreInstruction
 
 PLACES: Final = ("global", "shared", "generic to global", "generic to shared")

@@ -18,8 +18,6 @@ from regression.random_programs.rows import TABLE_REGISTERS, row_table
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
-__all__ = ["FaultSession", "FaultVerdict"]
-
 _PAGE = 4096
 _SHARED_COMPARED = 4096
 

@@ -5,8 +5,6 @@ from typing import Any, TypeVar
 
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 
-__all__ = ["operands_of", "past_registers", "registers_of"]
-
 _Command = TypeVar("_Command", bound=Command)
 
 

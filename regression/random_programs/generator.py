@@ -39,8 +39,6 @@ from regression.random_programs.program import (
 from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
 
-__all__ = ["MULTIPLIES", "hot_access", "make_program"]
-
 MULTIPLIES: Final = 48
 """Multiplies with operands of their own in a program."""
 

@@ -30,8 +30,6 @@ from regression.random_programs.illegal_moves import MOVE_WAYS, broken_move, leg
 from regression.random_programs.image import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
 
-__all__ = ["WAYS", "Illegal", "illegal_commands"]
-
 _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = MappingProxyType(
     {
         Cause.REGISTER_RANGE: ("fragment past the last register",),

@@ -15,8 +15,6 @@ from golden.tables.layouts import LANES
 from hdl.config import CoreConfig
 from regression.random_programs.footprints import past_registers
 
-__all__ = ["MOVE_WAYS", "broken_move", "legal_move"]
-
 _KINDS: Final[Mapping[str, type[LoadMatrix | StoreMatrix]]] = {
     "ldmatrix": LoadMatrix,
     "stmatrix": StoreMatrix,

@@ -10,8 +10,6 @@ from golden.lines import gather_lines
 from golden.programs.buffers import BASE
 from regression.random_programs.choices import Access, least_stride, stride_unit
 
-__all__ = ["HOT_BYTES", "Image", "draw_across", "draw_stride", "span"]
-
 HOT_BYTES = 3 * 4096
 """The first bytes of memory: few enough that loads and stores at random places meet."""
 

@@ -10,8 +10,6 @@ from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["FLOAT_KINDS", "INTEGER_KINDS", "draw_operands", "special_values"]
-
 FLOAT_KINDS: Final = (
     "uniform bits",
     "near one",

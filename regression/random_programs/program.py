@@ -16,17 +16,6 @@ from hdl.config import PRESETS, CoreConfig
 from sim.machines import golden_machine
 from sim.simulation import BusTiming
 
-__all__ = [
-    "BLOCK_BYTES",
-    "BLOCK_REGISTERS",
-    "SHARED_WINDOW",
-    "Program",
-    "block_load",
-    "block_store",
-    "observations",
-    "observed_bytes",
-]
-
 SHARED_WINDOW: Final = 4 * 4096
 """Bytes of on-chip memory that programs use, from its first on."""
 

@@ -6,8 +6,6 @@ from golden.tables.commands import Command, Mma, Store
 from regression.random_programs.footprints import registers_of
 from regression.random_programs.image import HOT_BYTES
 
-__all__ = ["compared_results"]
-
 
 def compared_results(commands: tuple[Command, ...]) -> int:
     """How many elements of D stand in memory at the end of a program.

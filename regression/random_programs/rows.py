@@ -25,9 +25,6 @@ from hdl.config import CoreConfig
 from regression.random_programs.image import HOT_BYTES, Image
 from regression.random_programs.program import SHARED_WINDOW
 
-__all__ = ["ROW_PLACES", "TABLE_REGISTERS", "all_moves", "draw_rows", "place_table"]
-__all__ += ["row_addresses", "row_table"]
-
 ROW_PLACES: Final = ("shared", "generic to shared", "generic to global", "generic to both")
 """State space of rows, and which memory their generic addresses mean."""
 

@@ -14,8 +14,6 @@ from sim.mismatch import Mismatch, memory_difference
 from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
 
-__all__ = ["Core", "OpenCore", "difference", "open_rtl"]
-
 
 class Core(Machine, Protocol):
     """What is checked: a machine whose memory is in this process."""

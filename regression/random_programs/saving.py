@@ -15,8 +15,6 @@ from regression.random_programs.program import Program
 from regression.random_programs.text import ptx_text
 from sim.simulation import BusTiming
 
-__all__ = ["load_program", "save_program"]
-
 _KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in get_args(Command)}
 
 

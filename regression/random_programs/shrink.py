@@ -8,8 +8,6 @@ from golden.tables.commands import Command, Load, Mma, Store
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 
-__all__ = ["minimise", "shrink"]
-
 _Item = TypeVar("_Item")
 
 

@@ -7,8 +7,6 @@ from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, M
 from golden.tables.matrix_moves import instruction_of
 from regression.random_programs.program import Program
 
-__all__ = ["ENTRY", "ptx_text"]
-
 ENTRY = "program"
 """The name of the kernel; its one parameter is the array that becomes global memory."""
 

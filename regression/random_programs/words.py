@@ -26,8 +26,6 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from regression.random_programs.choices import multiplies_of
 
-__all__ = ["WORD_WAYS", "illegal_words"]
-
 _MEMORY, _MULTIPLY = data.Layout.cast(MemoryCommand), data.Layout.cast(MmaCommand)
 _MATRIX = data.Layout.cast(MatrixCommand)
 _WITHOUT_MEMORY = "core without on-chip memory"

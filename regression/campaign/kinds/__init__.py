@@ -2,8 +2,6 @@
 
 from typing import Final
 
-__all__ = ["KINDS"]
-
 KINDS: Final[dict[str, tuple[str, str]]] = {
     "random": (
         "regression.campaign.kinds.random_programs:RandomPrograms",

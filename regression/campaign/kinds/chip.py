@@ -10,8 +10,6 @@ from openwmma.gpu.certify import RESULTS, compare, instructions
 from regression.campaign.kind import Kind
 from regression.campaign.task import Configuration, Outcome, Task
 
-__all__ = ["Chip"]
-
 
 class Chip(Kind):
     """Every instruction that both have, as `openwmma certify` compares them; each worker needs a GPU."""

@@ -20,8 +20,6 @@ from regression.code_coverage.exclusions import EXCLUSIONS, apply_exclusions, re
 from regression.code_coverage.places import Place
 from regression.code_coverage.report import CoverageReport
 
-__all__ = ["CodeCoverage"]
-
 _HARDWARE: Final = "hdl/"
 _PLUGIN: Final = "regression.code_coverage.plugin"
 _MARKS: Final = "(not long or coverage) and not icarus"

@@ -21,8 +21,6 @@ from regression.random_programs.generator import make_program
 from regression.random_programs.program import Program
 from regression.random_programs.running import Core, difference
 
-__all__ = ["FunctionalCoverage", "types_in"]
-
 _ROUND: Final = 12
 """Random programs between two choices of a type."""
 

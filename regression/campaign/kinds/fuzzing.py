@@ -14,8 +14,6 @@ from regression.fuzz.kinds import KINDS, SCHEDULE
 from regression.fuzz.reducing import save, shrink
 from regression.fuzz.worker import Input, Limits, Worker
 
-__all__ = ["Fuzz"]
-
 _TWICE_EVERY: Final = 16
 """One of so many inputs runs twice."""
 

@@ -12,8 +12,6 @@ from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Task
 
-__all__ = ["Kernels"]
-
 _TAIL: Final = 4000
 
 

@@ -13,8 +13,6 @@ from regression.mutation.report import judge, scores
 from regression.mutation.trial import try_unit
 from regression.mutation.units import units_named
 
-__all__ = ["Mutation"]
-
 
 class Mutation(Kind):
     """The mutants of some units; a task is all mutants of one, which have one netlist."""

@@ -12,8 +12,6 @@ from junitparser import JUnitXml, TestCase, TestSuite
 from regression.campaign.identity import ROOT
 from regression.campaign.task import Case
 
-__all__ = ["PytestError", "collect", "run_tests"]
-
 _TAIL: Final = 6000
 _NO_TESTS: Final = 5
 

@@ -17,8 +17,6 @@ from regression.random_programs.running import difference
 from regression.random_programs.saving import save_program
 from regression.random_programs.shrink import shrink
 
-__all__ = ["RandomPrograms"]
-
 _PROGRAMS: Final = 2
 """In a task."""
 

@@ -9,8 +9,6 @@ from regression.campaign.kind import Kind
 from regression.campaign.task import Configuration, Outcome, Task
 from regression.mma_sync.campaign import FAMILIES, Difference, compare, core_of
 
-__all__ = ["Results"]
-
 _RESULTS: Final = 200_000
 """Of a task."""
 

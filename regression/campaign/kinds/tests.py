@@ -10,8 +10,6 @@ from regression.campaign.kind import Kind
 from regression.campaign.kinds.pytest_runs import collect, run_tests
 from regression.campaign.task import Configuration, Outcome, Task
 
-__all__ = ["Tests"]
-
 _TESTS: Final = 8
 """Of one file, in a task: their process starts once."""
 
