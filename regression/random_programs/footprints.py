@@ -1,9 +1,12 @@
-"""Which registers a command reads and writes."""
+"""Which registers a command reads and writes, and which results of a program are compared."""
 
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from golden.lines import gather_lines
+from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from regression.random_programs.image import HOT_BYTES
 
 _Command = TypeVar("_Command", bound=Command)
 
@@ -41,3 +44,30 @@ def past_registers(command: _Command, operand: str, registers: int) -> _Command:
     count, _ = operands_of(command)[operand]
     changed: dict[str, Any] = {operand: max(0, registers + 1 - count)}
     return replace(command, **changed)
+
+
+def compared_results(commands: tuple[Command, ...]) -> int:
+    """How many elements of D stand in memory at the end of a program.
+
+    Counted is what one multiply left in its registers, nothing of it overwritten, when a store took it to
+    global memory beyond the hot bytes, to which no program of this package stores twice.
+    """
+    writer: dict[int, int] = {}
+    results: dict[int, range] = {}
+    elements: dict[int, int] = {}
+    stored: set[int] = set()
+    for number, command in enumerate(commands):
+        reads, written = registers_of(command)
+        if isinstance(command, Mma):
+            results[number] = written
+            elements[number] = command.instruction.shape.m * command.instruction.shape.n
+        elif isinstance(command, Store):
+            (taken,) = reads
+            first = gather_lines(command.instruction, command.address, command.stride)[0][0]
+            sources = {writer.get(register, -1) for register in taken}
+            source = sources.pop()
+            kept = command.instruction.space != "shared" and first >= BASE + HOT_BYTES
+            if kept and not sources and results.get(source) == taken:
+                stored.add(source)
+        writer.update(dict.fromkeys(written, number))
+    return sum(elements[number] for number in stored)

@@ -12,8 +12,21 @@ from numpy.typing import NDArray
 
 from golden.lines import gather_lines
 from golden.memory import Memory
-from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    MATRIX_ROW_BYTES,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.faults import Cause
+from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import (
@@ -26,7 +39,6 @@ from regression.random_programs.choices import (
     stride_unit,
 )
 from regression.random_programs.footprints import past_registers
-from regression.random_programs.illegal_moves import MOVE_WAYS, broken_move, legal_move
 from regression.random_programs.image import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
 
@@ -45,6 +57,8 @@ _LAST_WARP: Final = 15
 _TOGETHER: Final = "together with "
 _PAST_REGISTERS: Final = " past the last register"
 
+_MISALIGNED: Final = ", a row misaligned"
+
 _MEMORY_WAYS: Final = (
     "before memory",
     "past the end",
@@ -55,8 +69,7 @@ _MEMORY_WAYS: Final = (
 
 
 def _all_ways() -> Iterator[tuple[Cause, str, str]]:
-    for kind, ways in WORD_WAYS.items():
-        yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in ways)
+    yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for kind in WORD_WAYS for way in WORD_WAYS[kind])
     for kind in ("load", "store"):
         for cause, ways in _ACCESS_WAYS.items():
             # Every store can do without a stride; the default of some loads is not aligned.
@@ -75,7 +88,17 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
     yield (Cause.WRITE_SLAVE_ERROR, "store", "marked bytes")
     yield from ((Cause.READ_DECODE_ERROR, "load", way) for way in _MEMORY_WAYS)
     yield from ((Cause.WRITE_DECODE_ERROR, "store", way) for way in _MEMORY_WAYS)
-    yield from MOVE_WAYS
+    for kind, access in (("ldmatrix", "READ"), ("stmatrix", "WRITE")):
+        for what in ("matrices", "addresses"):
+            yield (Cause.REGISTER_RANGE, kind, f"{what}{_PAST_REGISTERS}")
+        yield (Cause.REGISTER_RANGE, kind, f"matrices{_PAST_REGISTERS}{_MISALIGNED}")
+        # Addresses of more bits than the core has are no way on a core of 32 bits, as every preset is.
+        rows = ("first row", "last row")
+        yield from ((Cause.MISALIGNED_ADDRESS, kind, row) for row in rows)
+        for row in rows:
+            yield (Cause[f"{access}_DECODE_ERROR"], kind, f"{row} past the shared memory")
+            yield (Cause[f"{access}_DECODE_ERROR"], kind, f"{row} before memory")
+            yield (Cause[f"{access}_SLAVE_ERROR"], kind, f"{row} marked")
 
 
 WAYS: Final = tuple(_all_ways())
@@ -103,8 +126,8 @@ class Illegal:
 def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed: int) -> list[Illegal]:
     """One command for each of `WAYS` that the core leaves open, in random order.
 
-    Global memory is larger than two pages. The seed is of the instructions, which go round from one seed to
-    the next.
+    Programs do nothing in the last two pages of global memory. The seed is of the instructions, which go
+    round from one seed to the next.
     """
     maker = _Maker(random, config, memory, seed)
     found = [illegal for way in WAYS if (illegal := maker.make(*way)) is not None]
@@ -134,7 +157,7 @@ class _Maker:
             words = illegal_words(random, config, kind, way, encode(self._legal(kind)))
         elif kind in ("ldmatrix", "stmatrix"):
             if config.shared_bytes:
-                command, rows, marked = broken_move(random, config, self._memory, cause, kind, way)
+                command, rows, marked = self._broken_move(cause, kind, way)
         elif cause is Cause.REGISTER_RANGE and kind not in ("load", "store"):
             command = self._past_registers(kind, way)
         elif cause is Cause.WARP_RANGE:
@@ -161,7 +184,7 @@ class _Maker:
         if kind == "movmatrix":
             return MoveMatrix(1, 2)
         if kind in ("ldmatrix", "stmatrix"):
-            return legal_move(self._random, kind)
+            return self._move(kind)
         return self._access("store" if kind == "store" else "load")
 
     def _past_registers(self, kind: str, way: str) -> Command | None:
@@ -267,3 +290,34 @@ class _Maker:
         last = access.address + extent - 1
         place = access.address if self._random.random() < 0.5 else last
         return place & ~63, 64
+
+    def _move(self, kind: str) -> LoadMatrix | StoreMatrix:
+        """A move of any form; its addresses are in register 9."""
+        move = LoadMatrix if kind == "ldmatrix" else StoreMatrix
+        return move(0, 9, int(self._random.choice(MATRIX_COUNTS)), bool(self._random.integers(2)))
+
+    def _broken_move(
+        self, cause: Cause, kind: str, way: str
+    ) -> tuple[LoadMatrix | StoreMatrix, NDArray[np.uint32], tuple[int, int] | None]:
+        """A move on a core with on-chip memory, and `Illegal.rows` and `Illegal.marked` for it."""
+        random, memory, command = self._random, self._memory, self._move(kind)
+        count, marked = command.count, None
+        is_global = ("memory" in way and "shared" not in way) or "marked" in way
+        place = memory.base + memory.size - 4096 if is_global else 4096
+        rows = place + MATRIX_ROW_BYTES * random.permutation(64)[:LANES].astype(np.int64)
+        row = 0 if way.startswith("first") else 8 * count - 1
+        if cause is Cause.REGISTER_RANGE:
+            operand = "register" if way.startswith("matrices") else "addresses"
+            command = past_registers(command, operand, self._config.registers)
+        if cause is Cause.MISALIGNED_ADDRESS or way.endswith(_MISALIGNED):
+            rows[row] += random.integers(1, MATRIX_ROW_BYTES)
+        elif "past the shared memory" in way:
+            rows[row] = self._config.shared_bytes + MATRIX_ROW_BYTES * random.integers(64)
+        elif "before memory" in way:
+            rows[row] = MATRIX_ROW_BYTES * random.integers(memory.base // MATRIX_ROW_BYTES)
+        elif "marked" in way:
+            marked = (int(rows[row]), MATRIX_ROW_BYTES)
+        # Lanes without a row may hold anything.
+        rows[8 * count :] = random.integers(0, 1 << 32, LANES - 8 * count)
+        command = replace(command, space="generic" if is_global else "shared")
+        return command, rows.astype(np.uint32), marked

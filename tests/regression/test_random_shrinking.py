@@ -18,9 +18,8 @@ from regression.campaign.task import Case
 from regression.random_programs import __main__ as command
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
-from regression.random_programs.saving import load_program, save_program
+from regression.random_programs.saving import load_program, ptx_text, save_program
 from regression.random_programs.shrink import minimise, shrink
-from regression.random_programs.text import ptx_text
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.mismatch import Mismatch

@@ -10,9 +10,9 @@ from hdl.config import PRESETS
 from regression.campaign.kind import Kind
 from regression.campaign.task import Case, Configuration, Outcome, Task
 from regression.random_programs.choices import multiplies_of
+from regression.random_programs.footprints import compared_results
 from regression.random_programs.generator import MULTIPLIES, make_program
 from regression.random_programs.program import Program
-from regression.random_programs.results import compared_results
 from regression.random_programs.running import difference
 from regression.random_programs.saving import save_program
 from regression.random_programs.shrink import shrink
