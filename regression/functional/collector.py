@@ -19,7 +19,6 @@ from regression.functional import (
     hazards,
     instructions,
     rounding,
-    specials,
     values,
 )
 from regression.functional.model import Coverpoint, Seen
@@ -34,7 +33,6 @@ MODEL: tuple[Coverpoint, ...] = (
     *values.POINTS,
     *alignment.POINTS,
     *rounding.POINTS,
-    *specials.POINTS,
     *hazards.POINTS,
     *environment.POINTS,
 )
@@ -83,7 +81,7 @@ def sample_arithmetic(seen: Seen, instruction: MmaInstruction, matrices: Mapping
         first = (decode(part, c.format) for part in (matrices["a"][:, :1], matrices["b"][:1]))
         alignment.sample_gaps(seen, "f64", c, *first)
         return
-    specials.sample_specials(seen, instruction, matrices)
+    values.sample_specials(seen, instruction, matrices)
     sums = sums_of(instruction, matrices)
     for item in sums:
         alignment.sample_alignment(seen, item)

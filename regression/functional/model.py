@@ -1,4 +1,4 @@
-"""Coverpoints and their bins, and what was seen of them.
+"""Coverpoints and their bins, what was seen of them, and how much that is.
 
 `cocotb-coverage` is not used: it samples single values inside a cocotb simulation, while these programs run
 in a C++ harness and are sampled as arrays.
@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from regression.campaign.kind import Table
 
 Seen = Counter[tuple[str, str]]
 """How often each bin of each coverpoint was seen, by their names."""
@@ -70,3 +72,35 @@ def count_codes(seen: Seen, point: str, bins: Sequence[str], codes: NDArray[Any]
     for item, count in zip(bins, np.bincount(codes.reshape(-1), minlength=len(bins)), strict=False):
         if count:
             seen[point, item] += int(count)
+
+
+def share(model: Sequence[Coverpoint], seen: Seen) -> tuple[int, int]:
+    """How many bins were seen, and how many there are."""
+    bins = sum(len(point.bins) for point in model)
+    return bins - sum(len(point.holes(seen)) for point in model), bins
+
+
+def tables(model: Sequence[Coverpoint], seen: Seen) -> list[Table]:
+    """A row for each coverpoint, and why bins are excluded."""
+    found, bins = share(model, seen)
+    rows = [(point.name, *_figures(point, seen)) for point in model]
+    rows.append(("all", str(bins), str(found), _percent(found, bins), "", ""))
+    header = ("coverpoint", "bins", "seen", "%", "excluded", "least often")
+    reasons = Counter((point.name, reason) for point in model for reason in point.excluded.values())
+    excluded = [(name, str(count), reason) for (name, reason), count in reasons.items()]
+    return [
+        Table(title="functional coverage", header=header, rows=rows),
+        Table(title="excluded", header=("coverpoint", "bins", "reason"), rows=excluded),
+    ]
+
+
+def _figures(point: Coverpoint, seen: Seen) -> tuple[str, ...]:
+    bins = len(point.bins)
+    found = bins - len(point.holes(seen))
+    least = min((seen[point.name, item] for item in point.bins), default=0)
+    return str(bins), str(found), _percent(found, bins), str(len(point.excluded)), str(least)
+
+
+def _percent(found: int, bins: int) -> str:
+    """Rounded down, so that 100 means all."""
+    return f"{1000 * found // max(bins, 1) / 10:.1f}"

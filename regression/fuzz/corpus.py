@@ -1,10 +1,31 @@
-"""The PTX that fuzzing starts from: kernels of the repository, and a small module for launches."""
+"""What fuzzing starts from: words of each language, kernels of the repository, and a small module."""
 
 import re
+import tomllib
 from functools import cache
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from regression.fuzz.kind import ROOT
+
+_READ: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text())
+
+WORDS: Final[dict[str, list[str]]] = {name: item for name, item in _READ.items() if isinstance(item, list)}
+"""Of `words.toml`, by the language they belong to."""
+
+ARGUMENTS: Final[dict[str, list[str]]] = _READ["arguments"]
+"""Values by option or argument of the command line."""
+
+LONG: Final = (
+    "x" * 3000,
+    "9" * 4400,
+    "0x" + "f" * 3000,
+    "(" * 3000 + "1",
+    "[" * 5000,
+    '{"a":' * 2000,
+    "{" * 30_000,
+)
+"""Text that is long or deeply nested, for any language."""
 
 HEADER: Final = ".version 8.0\n.target sm_90\n.address_size 64\n"
 

@@ -14,11 +14,10 @@ from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
 from openwmma.launch_repeat import read_launches
 from openwmma.usage_error import UsageError
-from regression.fuzz.corpus import LAUNCH_PTX
+from regression.fuzz.corpus import LAUNCH_PTX, LONG, WORDS
 from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
 from regression.fuzz.ptx import damaged_bytes, damaged_text
 from regression.fuzz.values import number_text
-from regression.fuzz.words import LONG, WORDS
 
 _CASE: Final[dict[str, Any]] = {
     "case": "k",

@@ -10,7 +10,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from regression.fuzz.words import LONG, WORDS
+from regression.fuzz.corpus import LONG, WORDS
 
 
 class OddError(Exception):

@@ -1,18 +1,48 @@
-"""The result: how many mutants the tests of each unit noticed, and which they did not."""
+"""What is known of each mutant, and the result: which of them the tests noticed."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from regression.campaign.kind import Table, Verdict
-from regression.mutation.records import Record
 
 LEAST_SHARE = 0.95
 """Of the mutants that are faults, this share is to be killed."""
 
 _QUANTILE: Final = 1.959964
 """Of the normal distribution, at 97.5 %."""
+
+
+Proof = Literal["", "equal", "none"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One mutant and its outcome."""
+
+    unit: str
+    number: int
+    """Within the unit, from 1."""
+    what: str
+    """The fault."""
+    source: str
+    text: str
+    """The line at `source`, which is ``file:line``."""
+    command: str
+    """How yosys makes the mutant."""
+    how: str
+    """As `regression.mutation.trial.run_mutants` says it."""
+    killed_by: str
+    """The test that failed, or nothing."""
+    proof: Proof = ""
+    """Of a survivor: ``equal`` if it is proven to be no fault, ``none`` if that was tried in vain, empty
+    before."""
+
+    @property
+    def survived(self) -> bool:
+        """Whether every test passed."""
+        return self.how == "survived"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,27 +1,55 @@
-"""Mutates a unit, runs its tests, and tries to prove of the survivors that they are no faults."""
+"""Mutates a unit, runs its tests on each mutant, and tries to prove of survivors that they are no faults."""
 
+import json
 import re
-from dataclasses import asdict
+import shutil
+import signal
+from contextlib import suppress
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Final
+
+from cocotb_tools.runner import get_runner
 
 from regression.mutation.equivalence import is_equivalent, require_rules
-from regression.mutation.netlist import mutate
-from regression.mutation.records import Proof, Record
+from regression.mutation.netlist import Mutated, mutate
+from regression.mutation.report import Proof, Record
 from regression.mutation.rules import rules_of
-from regression.mutation.simulation import run_mutants
-from regression.mutation.units import Unit, simulation_of
+from regression.mutation.settings import FAILED, SURVIVED, Settings
+from regression.mutation.units import Simulation, Unit, simulation_of
 from sim.files import locked
+from sim.testbench.parameters import bench_variables
+from sim.testbench.runner import BenchFailure, build, tool_environment
+
+_ENDS: Final = {
+    SURVIVED: "survived",
+    FAILED: "failed",
+    -signal.SIGPROF: "time",
+    -signal.SIGKILL: "time",
+}
+"""What becomes of a mutant by the status of its process."""
+
+_FORK_POINT: Final = "regression.mutation.fork_point"
+_SEED: Final = 1
+"""Of the tests' randomness."""
+
+_WALL_FACTOR: Final = 50.0
+_WALL_SECONDS: Final = 900.0
+_UNMUTATED_SECONDS: Final = 300.0
+_LIMIT_FACTOR: Final = 3.0
+_LIMIT_SECONDS: Final = 1.0
+"""A test may take so many times, and so many seconds beside, as on the unit without a fault."""
 
 
-def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
+def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
     """Find out which of `count` mutants of a unit, which the seed chooses, its tests notice.
 
-    The folder `build` takes the netlists. BenchFailure if the unit fails without a fault, and ValueError if a
+    The folder `place` takes the netlists. BenchFailure if the unit fails without a fault, and ValueError if a
     rule does not hold of it then.
     """
     name = re.sub(r"\W+", "_", unit.name)
-    folder = build / f"{name}-{count}-{seed}"
-    build.mkdir(parents=True, exist_ok=True)
+    folder = place / f"{name}-{count}-{seed}"
+    place.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_suffix(".lock")):
         simulation = simulation_of(unit)
         mutated = mutate(simulation.design, unit.sources, count, seed, folder)
@@ -47,3 +75,72 @@ def try_unit(unit: Unit, build: Path, *, count: int, seed: int) -> list[Record]:
                 )
             )
     return records
+
+
+def run_mutants(mutated: Mutated, simulation: Simulation) -> dict[int, tuple[str, str]]:
+    """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
+
+    By the number of the mutant, from 1: ``failed``, ``time`` (it took too long), ``crash`` (the simulation
+    broke off) or ``survived``, and the test that failed; empty where all passed. BenchFailure if the unit
+    fails without a fault, or the simulation broke off between two mutants.
+    """
+    folder = build(mutated.design) / "mutants"
+    log = folder / "simulation.log"
+    settings = Settings(
+        cases=simulation.cases,
+        mutants=(0,),
+        folder=str(folder),
+        limits={},
+        limit=_UNMUTATED_SECONDS,
+        wall_seconds=_WALL_SECONDS,
+        measure=True,
+    )
+    outcomes = _run(settings, simulation, log)
+    if outcomes != {0: ("survived", "")}:
+        raise BenchFailure(f"{mutated.design.name}: the unit without a fault must pass: {outcomes}", log)
+    times = json.loads(settings.times.read_text())
+    limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
+    settings = replace(
+        settings,
+        mutants=tuple(range(1, len(mutated.mutants) + 1)),
+        limits=limits,
+        limit=max(limits.values()),
+        wall_seconds=_WALL_SECONDS + _WALL_FACTOR * sum(limits.values()),
+        measure=False,
+    )
+    outcomes = _run(settings, simulation, log)
+    missing = sorted({*settings.mutants} - {*outcomes})
+    if missing:
+        raise BenchFailure(f"{mutated.design.name}: no outcome of mutants {missing}", log)
+    return outcomes
+
+
+def _run(settings: Settings, simulation: Simulation, log: Path) -> dict[int, tuple[str, str]]:
+    """Start the simulator for some mutants; what is known of them when it ends."""
+    folder = Path(settings.folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    variables = {
+        **bench_variables(simulation.module, simulation.values),
+        **settings.variables(),
+        "COCOTB_LOG_LEVEL": "ERROR",
+    }
+    # One that breaks off leaves mutants without an outcome.
+    with tool_environment(), suppress(RuntimeError, SystemExit):
+        get_runner("verilator").test(
+            test_module=_FORK_POINT,
+            hdl_toplevel=simulation.design.top,
+            hdl_toplevel_lang="verilog",
+            build_dir=folder.parent,
+            test_dir=folder,
+            seed=_SEED,
+            extra_env=variables,
+            results_xml=str(folder / "none.xml"),
+            log_file=log,
+        )
+    found = {}
+    for line in settings.ended.read_text().splitlines() if settings.ended.exists() else ():
+        ended = json.loads(line)
+        how = _ENDS.get(ended["status"], "crash")
+        found[ended["number"]] = how, "" if how == "survived" else ended["test"]
+    return found

@@ -16,8 +16,7 @@ from regression.functional import hazards, instructions, values
 from regression.functional.collector import MODEL, observe, sample_arithmetic
 from regression.functional.directed import hazard_program
 from regression.functional.environment import run_early_host
-from regression.functional.model import bin_name, coverpoint
-from regression.functional.report import share, tables
+from regression.functional.model import bin_name, coverpoint, share, tables
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
 

@@ -10,8 +10,7 @@ from amaranth.hdl import UnusedElaboratable
 
 from regression.campaign.kind import Verdict
 from regression.mutation.mutants import worth_simulating
-from regression.mutation.records import Record
-from regression.mutation.report import judge, scores, wilson
+from regression.mutation.report import Record, judge, scores, wilson
 from regression.mutation.rules import rules
 from regression.mutation.trial import try_unit
 from regression.mutation.units import CORE, UNITS, Unit, simulation_of, units_named

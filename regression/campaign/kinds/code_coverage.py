@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind, Verdict
-from regression.campaign.kinds.pytest_runs import run_tests
+from regression.campaign.kinds.tests import run_tests
 from regression.campaign.task import Configuration, Outcome, Task
 from regression.code_coverage.benches import BENCHES, REQUIRED, Benches, read_benches
 from regression.code_coverage.changes import Change, NoRevision, change_since, touched

@@ -14,8 +14,7 @@ from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
 from regression.functional.fp8_directed import fp8_program
-from regression.functional.model import Seen
-from regression.functional.report import share, tables
+from regression.functional.model import Seen, share, tables
 from regression.random_programs.faulting import FaultSession, FaultVerdict
 from regression.random_programs.generator import make_program
 from regression.random_programs.program import Program

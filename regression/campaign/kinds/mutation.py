@@ -8,8 +8,7 @@ from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind, Verdict
 from regression.campaign.task import Case, Configuration, Outcome, Task
-from regression.mutation.records import Record
-from regression.mutation.report import judge, scores
+from regression.mutation.report import Record, judge, scores
 from regression.mutation.trial import try_unit
 from regression.mutation.units import units_named
 

@@ -1,14 +1,22 @@
-"""The tests of this repository."""
+"""The tests of this repository, in processes of their own."""
 
+import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import ClassVar, Final
 
+from junitparser import JUnitXml, TestCase, TestSuite
+
+from regression.campaign.identity import ROOT
 from regression.campaign.kind import Kind
-from regression.campaign.kinds.pytest_runs import collect, run_tests
-from regression.campaign.task import Configuration, Outcome, Task
+from regression.campaign.task import Case, Configuration, Outcome, Task
+
+_TAIL: Final = 6000
+_NO_TESTS: Final = 5
 
 _TESTS: Final = 8
 """Of one file, in a task: their process starts once."""
@@ -38,3 +46,53 @@ class Tests(Kind):
         with tempfile.TemporaryDirectory() as folder:
             cases = run_tests(task.arguments["tests"], Path(folder) / "report.xml")
         return Outcome(cases=cases, results=len(cases))
+
+
+class PytestError(RuntimeError):
+    """pytest itself failed."""
+
+
+def collect(marks: str, paths: Sequence[str]) -> list[str]:
+    """The node ids of the tests with some marks, in pytest's order; PytestError if a file fails to import."""
+    asked = _pytest("--collect-only", "-q", "-m", marks, *paths)
+    if asked.returncode not in (0, _NO_TESTS):
+        raise PytestError(asked.stdout[-_TAIL:])
+    return [line for line in asked.stdout.splitlines() if "::" in line]
+
+
+def run_tests(tests: Sequence[str], report: Path, *options: str) -> tuple[Case, ...]:
+    """Run tests, which are files or node ids; a case for each that was not skipped.
+
+    `report` takes pytest's JUnit XML. PytestError if pytest ends without it.
+    """
+    ran = _pytest("-q", "-o", "junit_family=xunit1", f"--junitxml={report}", *options, *tests)
+    if ran.returncode not in (0, 1, _NO_TESTS) or not report.exists():
+        raise PytestError(f"pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-_TAIL:]}")
+    return tuple(_case(item) for suite in _suites(report) for item in suite if not item.is_skipped)
+
+
+def _suites(report: Path) -> list[TestSuite]:
+    found = JUnitXml.fromfile(str(report))
+    return [found] if isinstance(found, TestSuite) else list(found)
+
+
+def _case(item: TestCase) -> Case:
+    file = item.classname.replace(".", "/")
+    name = f"{file}.py::{item.name}"
+    failure = "\n".join((result.text or result.message or "")[-_TAIL:] for result in item.result)
+    return Case(name=name, failure=failure, command=f"python -m pytest '{name}'" if failure else "")
+
+
+def _pytest(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
