@@ -43,17 +43,8 @@ _COMPARISONS: Final[dict[str, Callable[[int, int], bool]]] = {
     "hi.u32": lambda a, b: a > b,
 }
 _CONSTANTS: Final = {
-    "0": 0,
-    "1": 1,
-    "3+4": 7,
-    "~0": MASK,
-    "-(5)": MASK - 4,
-    "(1<<4)|3": 19,
-    "0x80000000": 1 << 31,
-    "7 % 4": 3,
-    "2>1?9:8": 9,
-    "0b101": 5,
-    "017": 15,
+    **{"0": 0, "1": 1, "3+4": 7, "~0": MASK, "-(5)": MASK - 4, "(1<<4)|3": 19},
+    **{"0x80000000": 1 << 31, "7 % 4": 3, "2>1?9:8": 9, "0b101": 5, "017": 15},
 }
 _ELEMENTS: Final[dict[str, Any]] = {
     **{"u8": 8, "s16": 16, "u32": 32, "b32": 32},
@@ -106,18 +97,20 @@ class Writer:
         self._labels += 1
         return f"L{self._labels}"
 
-    def _target(self) -> tuple[int, str]:
-        place = self.random.randrange(VARIABLES)
-        return place, f"%v{place}"
+    def _targets(self, *values: Callable[[Thread], int]) -> tuple[list[str], Callable[[Thread], None]]:
+        """Variables that get values, which are known before any of them changes."""
+        places = [self.random.randrange(VARIABLES) for _ in values]
+
+        def run(thread: Thread) -> None:
+            for place, new in zip(places, [value(thread) for value in values], strict=True):
+                thread.variables[place] = new
+
+        return [f"%v{place}" for place in places], run
 
     def _assign(self) -> Statement:
         (a, left), (b, right) = self.value(), self.value()
-        place, target = self._target()
         name = self.random.choice(_OPERATIONS)
-
-        def run(thread: Thread) -> None:
-            thread.variables[place] = evaluate(name, left(thread), right(thread))
-
+        (target,), run = self._targets(lambda thread: evaluate(name, left(thread), right(thread)))
         return f"{name} {target}, {a}, {b};", run
 
     def _condition(self) -> tuple[str, Callable[[Thread], bool]]:
@@ -144,20 +137,14 @@ class Writer:
         count, times = self.value()
         body, run = self.statements(depth)
         begin, end, word = self._label(), self._label(), f"[counters+{4 * depth}]"
-        counter, step = self.random.choice(
-            (
-                (f"mov.u32 %n{depth}, %n;", f"sub.u32 %n{depth}, %n{depth}, 1; mov.u32 %n, %n{depth};"),
-                (
-                    f"st.local.u32 {word}, %n;",
-                    f"ld.local.u32 %n, {word}; add.s32 %n, %n, -1; st.local.u32 {word}, %n;",
-                ),
-                (
-                    f"st.local.u32 {word}, %n;",
-                    f"{{ .param .b64 at; st.param.b64 [at], %c{depth}; call step, (at); }} "
-                    f"ld.local.u32 %n, {word};",
-                ),
-            )
-        )
+        load, store = f"ld.local.u32 %n, {word};", f"st.local.u32 {word}, %n;"
+        called = f"{{ .param .b64 at; st.param.b64 [at], %c{depth}; call step, (at); }} {load}"
+        ways = {
+            f"sub.u32 %n{depth}, %n{depth}, 1; mov.u32 %n, %n{depth};": f"mov.u32 %n{depth}, %n;",
+            f"{load} add.s32 %n, %n, -1; {store}": store,
+            called: store,
+        }
+        step, counter = self.random.choice(list(ways.items()))
         text = (
             f"and.b32 %n, {count}, 3; {counter}\n{begin}: setp.eq.u32 %p, %n, 0; @%p bra {end};\n"
             f"{body}\n{step}\nbra {begin};\n{end}:"
@@ -197,11 +184,7 @@ class Writer:
 
     def _load(self) -> Statement:
         text, place = self._place()
-        number, target = self._target()
-
-        def run(thread: Thread) -> None:
-            thread.variables[number] = thread.local[place(thread)]
-
+        (target,), run = self._targets(lambda thread: thread.local[place(thread)])
         return f"{text} ld.local.u32 {target}, [%at];", run
 
     def _add(self) -> Statement:
@@ -235,14 +218,9 @@ class Writer:
             return self._assign()
         number = self.random.randrange(len(self._functions))
         (a, x), (b, y), (c, z) = self.value(), self.value(), self.value()
-        (place, target), (other, again) = self._target(), self._target()
+        function = self._functions[number]
+        (target, again), run = self._targets(lambda thread: function(x(thread), y(thread), z(thread)), y)
         result = self.random.choice(("o", "p"))
-
-        def run(thread: Thread) -> None:
-            given = y(thread)
-            thread.variables[place] = self._functions[number](x(thread), given, z(thread))
-            thread.variables[other] = given
-
         return (
             "{ .param .b32 p; .param .align 4 .b8 q[8]; .param .b32 o;\n"
             f"mov.u32 %n, {a}; st.param.b32 [p], %n;\n"
@@ -258,17 +236,17 @@ class Writer:
         rows, columns = self.random.choice(((1, 5), (2, 2), (3, 4)))
         space = self.random.choice(("global", "const"))
         name = f"table{len(self.module)}"
-        lists: list[list[Any]] = []
-        for _ in range(self.random.randrange(1, rows + 1)):
-            pick = (
-                (1.5, -2.0, 0.25) if not isinstance(width, int) else (1, 100, -1 if kind[0] == "s" else 127)
-            )
-            lists.append([self.random.choice(pick) for _ in range(self.random.randrange(1, columns + 1))])
+        is_integer = isinstance(width, int)
+        known: tuple[Any, ...] = (1, 100, -1 if kind[0] == "s" else 127) if is_integer else (1.5, -2.0, 0.25)
+        lists = [
+            self.random.choices(known, k=self.random.randrange(1, columns + 1))
+            for _ in range(self.random.randrange(1, rows + 1))
+        ]
         text = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in lists)
         flat = [item for row in lists for item in (*row, *[0] * (columns - len(row)))]
         flat += [0] * (rows * columns - len(flat))
-        bits = width if isinstance(width, int) else 8 * np.dtype(width).itemsize
-        if not isinstance(width, int):
+        bits = width if is_integer else 8 * np.dtype(width).itemsize
+        if not is_integer:
             flat = np.array(flat, width).view(f"u{bits // 8}").tolist()
         self.module.append(f".{space} .align 4 .{kind} {name}[{rows}][{columns}] = {{{text}}};")
         return f"{space}.u{bits}", name, [item & (1 << bits) - 1 for item in flat]
@@ -277,14 +255,10 @@ class Writer:
         if not self._tables:
             return self._assign()
         access, name, elements = self.random.choice(self._tables)
-        (index, number), (place, target) = self.value(), self._target()
-
-        def run(thread: Thread) -> None:
-            thread.variables[place] = elements[number(thread) % len(elements)]
-
+        index, number = self.value()
+        (target,), run = self._targets(lambda thread: elements[number(thread) % len(elements)])
         size = int(access.split(".u")[1]) // 8
-        register = {1: "%h", 2: "%h", 4: target}[size]
-        widened = "" if size == 4 else f" cvt.u32.u16 {target}, %h;"
+        register, widened = (target, "") if size == 4 else ("%h", f" cvt.u32.u16 {target}, %h;")
         return (
             f"rem.u32 %n, {index}, {len(elements)}; mul.wide.u32 %at, %n, {size}; mov.u64 %d, {name};\n"
             f"add.u64 %at, %at, %d; ld.{access} {register}, [%at];{widened}",

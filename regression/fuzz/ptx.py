@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from random import Random
 from typing import Any, Final
@@ -54,23 +54,18 @@ def damaged_text(random: Random, text: str) -> str:
 
 def _token(random: Random, text: str) -> str:
     """Another token in the place of one: of its class, a word, a number."""
-    tokens = TOKEN.findall(text)
+    tokens = TOKEN.findall(text) or [""]
     places = [index for index, token in enumerate(tokens) if not token.isspace()] or [0]
-    place = random.choice(places)
-    old = tokens[place] if tokens else ""
-    alike = [tokens[index] for index in places if tokens and _class(tokens[index]) == _class(old)]
-    way = random.randrange(6)
-    numbers = [index for index in places if tokens and tokens[index][0].isdigit()]
-    if way == 0 and numbers:
+    numbers = [index for index in places if tokens[index][:1].isdigit()]
+    if numbers and random.random() < 1 / 6:
         place, new = random.choice(numbers), number_text(random)
-    elif way == 1:
-        new = random.choice(WORDS["ptx"])
-    elif way == 2:
-        new = random.choice(("", old + old, f"{old} {old}", f"-{old}", f"({old}+1)", f"{old}:", f"{{{old}}}"))
-    elif way == 3:
-        new = old[: random.randrange(len(old) + 1)] + random.choice(WORDS["ptx"])
     else:
-        new = random.choice(alike or [""])
+        place, word = random.choice(places), random.choice(WORDS["ptx"])
+        old = tokens[place]
+        alike = random.choice([tokens[index] for index in places if _class(tokens[index]) == _class(old)])
+        changed = ("", old + old, f"{old} {old}", f"-{old}", f"({old}+1)", f"{old}:", f"{{{old}}}")
+        start = old[: random.randrange(len(old) + 1)]
+        new = random.choice((word, random.choice(changed), start + word, alike, alike))
     return "".join((*tokens[:place], new, *tokens[place + 1 :]))
 
 
@@ -84,11 +79,8 @@ def _qualifiers(random: Random, text: str) -> str:
     if not found:
         return text
     match, other = random.choice(found), random.choice(found)
-    return (
-        text[: match.start()]
-        + random.choice(("", match[0] * 2, other[0], other[0] + match[0]))
-        + text[match.end() :]
-    )
+    new = random.choice(("", match[0] * 2, other[0], other[0] + match[0]))
+    return text[: match.start()] + new + text[match.end() :]
 
 
 def _statements(random: Random, text: str) -> str:
@@ -96,20 +88,18 @@ def _statements(random: Random, text: str) -> str:
     parts = re.split(r"(?<=[;{}])", text)
     first = random.randrange(len(parts))
     last = min(len(parts), first + random.choice((1, 1, 2, 5)))
-    way = random.randrange(5)
-    if way == 0:
-        return "".join(parts[:first] + parts[last:])
-    if way == 1:
-        return "".join(parts[:last] + parts[first:last] * random.choice((1, 1, 2, 2, 20, 300)) + parts[last:])
-    if way == 2:
-        rest = parts[:first] + parts[last:]
-        place = random.randrange(len(rest) + 1)
-        return "".join(rest[:place] + parts[first:last] + rest[place:])
-    if way == 3:
-        other = random.choice(re.split(r"(?<=[;{}])", random.choice(kernels())))
-        return "".join([*parts[:first], other, *parts[first:]])
+    before, some, after = parts[:first], parts[first:last], parts[last:]
+    place = random.randrange(len(before + after) + 1)
+    other = random.choice(re.split(r"(?<=[;{}])", random.choice(kernels())))
     depth = random.choice((1, 3, 100, 3000, 30_000))
-    return "".join([*parts[:first], "{" * depth, *parts[first:last], "}" * depth, *parts[last:]])
+    ways = (
+        before + after,
+        before + some * random.choice((2, 2, 3, 3, 21, 301)) + after,
+        (before + after)[:place] + some + (before + after)[place:],
+        [*before, other, *some, *after],
+        [*before, "{" * depth, *some, "}" * depth, *after],
+    )
+    return "".join(random.choice(ways))
 
 
 def _name(random: Random, text: str) -> str:
@@ -140,11 +130,10 @@ _WAYS: Final[dict[Callable[[Random, str], str], int]] = {
 @cache
 def _split(text: str) -> tuple[str, Sequence[str], Sequence[str]]:
     """Head, declarations and instructions of a kernel."""
-    head, body = text[: (start := text.index("{", text.index(".entry")) + 1)], text[start : text.rindex("}")]
-    parts = re.split(r"(?<=;)", body)
-    return head, [part for part in parts if _DECLARATION.match(part)], [
-        part for part in parts if not _DECLARATION.match(part)
-    ]  # fmt: skip
+    start = text.index("{", text.index(".entry")) + 1
+    parts = re.split(r"(?<=;)", text[start : text.rindex("}")])
+    declarations = [part for part in parts if _DECLARATION.match(part)]
+    return text[:start], declarations, [part for part in parts if part not in declarations]
 
 
 def _kernel(random: Random) -> str:
@@ -165,21 +154,15 @@ def _kernel(random: Random) -> str:
 
 def _make(random: Random) -> Files:
     text = _kernel(random) if random.random() < 0.98 else ""
-    settings = {
-        "block": random.choice((32, 32, 1, 40, 64, [4, 4, 2])),
-        "check": random.random() < 0.25,
-    }
+    settings = {"block": random.choice((32, 32, 1, 40, 64, [4, 4, 2])), "check": random.random() < 0.25}
     text = damaged_text(random, text)
     return {"kernel.ptx": text.encode("utf-8", "surrogatepass"), "launch.json": json.dumps(settings).encode()}
 
 
 def _run(files: Files) -> Any:
     text = files["kernel.ptx"].decode("utf-8", "replace")
-    settings = json.loads(files["launch.json"])
-    errors = (PtxError, SimtError)
-    return attempt(errors, lambda: _as_module(text, settings)), attempt(
-        (*errors, Fault), lambda: _as_program(text)
-    )
+    launched = attempt(PTX.errors, lambda: _as_module(text, json.loads(files["launch.json"])))
+    return launched, attempt((*PTX.errors, Fault), lambda: _as_program(text))
 
 
 def _as_module(text: str, settings: dict[str, Any]) -> list[Any]:
@@ -191,7 +174,7 @@ def _as_module(text: str, settings: dict[str, Any]) -> list[Any]:
         kernel.launch(1, settings["block"], arguments, 6144, limit=2000, check=settings["check"])
         return arguments
 
-    return [attempt((PtxError, SimtError), lambda name=name: launched(name)) for name in module.entries]  # type: ignore[misc]
+    return [attempt(PTX.errors, partial(launched, name)) for name in module.entries]
 
 
 def _argument(parameter: Variable) -> Any:

@@ -91,35 +91,16 @@ _CORNERS: Final = [
     *(sign * (1 << bits) + step for bits in (31, 32, 63, 64, 128) for sign in (1, -1) for step in (-1, 0)),
     *(-1, -2, 10**30, 10**400),
 ]
-_FLOATS: Final = (
-    "0.0",
-    "-0.0",
-    "1.5",
-    "-2.75",
-    "1e-320",
-    "1e308",
-    "65520.0",
-    "float('nan')",
-    "float('-inf')",
-)
-_NAMED_TYPES: Final = (
-    "ml_dtypes.bfloat16",
-    "ml_dtypes.float8_e4m3fn",
-    "ml_dtypes.float8_e5m2",
-    "ml_dtypes.int4",
-)
 
 
 def number(random: Random) -> str:
     """An integer or a float, often a corner, also as a numpy scalar or an array without axes."""
-    value = repr(random.choice(_CORNERS)) if random.random() < 0.7 else random.choice(_FLOATS)
+    value = repr(random.choice(_CORNERS)) if random.random() < 0.7 else random.choice(WORDS["floats"])
     way = random.randrange(8)
     if way == 0:
         return f"np.array({value})"
+    kind = random.choice(WORDS["scalars"])
     if way == 1:
-        kind = random.choice(
-            ("int8", "uint8", "int64", "uint64", "float16", "float32", "float64", "longdouble")
-        )
         return (
             f"cast({value[:300]}, '{kind}')[()]" if "float" in kind else f"np.{kind}({random.randrange(99)})"
         )
@@ -139,9 +120,8 @@ def shape(random: Random, most: int = 4) -> tuple[int, ...]:
 def array(random: Random, extents: tuple[int, ...] | None = None, dtype: str | None = None) -> str:
     """An array of drawn contents, order of axes, strides and byte order; its shape and type if not given."""
     extents = shape(random) if extents is None else extents
-    dtype = dtype or (
-        repr(random.choice(WORDS["dtypes"])) if random.random() < 0.8 else random.choice(_NAMED_TYPES)
-    )
+    named = [f"ml_dtypes.{name}" for name in WORDS["ml_dtypes"]]
+    dtype = dtype or (repr(random.choice(WORDS["dtypes"])) if random.random() < 0.8 else random.choice(named))
     base = f"np.random.default_rng({random.randrange(1000)})"
     content = random.choice(
         (
@@ -157,27 +137,17 @@ def array(random: Random, extents: tuple[int, ...] | None = None, dtype: str | N
 
 def odd(random: Random) -> str:
     """Any value at all."""
-    way = random.randrange(6)
-    if way == 0:
-        return number(random)
-    if way == 1:
-        return text(random)
-    if way == 2:
-        return array(random)
-    if way == 3:
-        return f"[{', '.join(odd(random) for _ in range(random.randrange(3)))}]"
-    return random.choice(WORDS["values"])
+    way = random.choice((number, text, array, _listed, None, None))
+    return way(random) if way else random.choice(WORDS["values"])
+
+
+def _listed(random: Random) -> str:
+    return f"[{', '.join(odd(random) for _ in range(random.randrange(3)))}]"
 
 
 def number_text(random: Random) -> str:
     """A number as a text format may write it: corners, other bases, expressions, thousands of digits."""
     value = random.choice(_CORNERS)
-    written = (
-        str(value),
-        str(value),
-        hex(value),
-        bin(value)[:200],
-        f"0{abs(value) % 100:o}",
-        f"{value % 999}.25",
-    )
+    other_bases = (hex(value), bin(value)[:200], f"0{abs(value) % 100:o}")
+    written = (str(value), str(value), *other_bases, f"{value % 999}.25")
     return random.choice((*written, *LONG[1:4])) if random.random() < 0.6 else random.choice(WORDS["numbers"])
