@@ -7,29 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 
 from golden.programs.buffers import BASE
-from golden.tables.commands import (
-    MATRIX_COUNTS,
-    Command,
-    Fill,
-    LoadMatrix,
-    Mma,
-    Move,
-    MoveMatrix,
-    StoreMatrix,
-)
+from golden.resolve import resolve_instruction
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import Shape, Space
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS, CoreConfig
-from regression.functional.hazards import BYTES, EXTENTS, KINDS, MEMORY_KINDS, ROLES, UNITS, impossible
-from regression.functional.matrix_pairs import address_pairs, row_pairs, valid_rows
+from regression.functional import hazards
 from regression.random_programs.choices import (
     PLACES,
     Access,
     access_command,
     accesses_of,
-    multiplies_of,
     place_in,
 )
 from regression.random_programs.footprints import operands_of, registers_of
@@ -40,12 +33,26 @@ from regression.random_programs.program import (
     BLOCK_REGISTERS,
     Program,
     block_load,
-    observed_bytes,
+    block_store,
 )
 from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming
 
 _TRIES: Final = 500
+Commands = tuple[Command, ...]
+
+_SOURCE: Final = 0
+"""First of the registers in which what the older command reads is made ready."""
+
+_BLOCK: Final = 8
+_ADDRESSES: Final = 16
+"""First of those that the older command writes, and the younger reads."""
+
+_MATRICES: Final = 24
+_ROW: Final = 16
+_SQUARE: Final = Shape(16, 16, 16)
+_SQUARE_BYTES: Final = 512
+"""Of a matrix of f16 in memory, as many as four matrices of a move have."""
 
 
 def hazard_program(preset: str, seed: int) -> Program:
@@ -64,25 +71,20 @@ def hazard_program(preset: str, seed: int) -> Program:
     pairs = [
         *_register_pairs(random, config, image),
         *_memory_pairs(random, config),
-        *address_pairs(random, image),
-        *row_pairs(random, config, image),
+        *_address_pairs(random, image),
+        *_row_pairs(random, config, image),
     ]
     for index in random.permutation(len(pairs)):
         commands += pairs[index]
-    return Program(
-        preset=preset,
-        seed=(seed, 0),
-        timing=BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1),
-        memory=image.finished(observed_bytes(config)),
-        commands=tuple(commands),
-    )
+    timing = BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1)
+    return image.program(preset, (seed, 0), timing, commands)
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind, older, younger, extent in product(KINDS, UNITS, UNITS, EXTENTS):
-        # What ldmatrix reads are addresses, which `address_pairs` has.
+    for kind, older, younger, extent in product(hazards.KINDS, hazards.UNITS, hazards.UNITS, hazards.EXTENTS):
+        # What ldmatrix reads are addresses, which `_address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
-        if impossible(kind, older, younger, extent) is None and not is_of_addresses:
+        if hazards.impossible(kind, older, younger, extent) is None and not is_of_addresses:
             yield tuple(_register_pair(random, config, image, kind, older, younger, extent))
 
 
@@ -96,7 +98,8 @@ def _register_pair(
     for _ in range(_TRIES):
         first, second = _command(random, config, older), _command(random, config, younger)
         one, other = (
-            _operand(random, item, role) for item, role in zip((first, second), ROLES[kind], strict=True)
+            _operand(random, item, role)
+            for item, role in zip((first, second), hazards.ROLES[kind], strict=True)
         )
         count, size = operands_of(first)[one][0], operands_of(second)[other][0]
         shift = 0 if extent == "all" else int(random.integers(1 - size, count))
@@ -108,7 +111,7 @@ def _register_pair(
         if second not in moves or second.addresses not in registers_of(first)[1]:
             for move in moves:
                 register = min(move.addresses, config.registers - TABLE_REGISTERS)
-                yield place_table(image, register, valid_rows(random))
+                yield place_table(image, register, _valid_rows(random))
             yield from (first, second)
             return
     raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
@@ -116,23 +119,10 @@ def _register_pair(
 
 def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
     """A command of a unit, with any registers."""
-    value = int(random.integers(1 << 32))
-    command: Command
-    if unit in ("tile", "f64"):
-        choices = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
-        command = Mma(choices[random.integers(len(choices))], 0, 0, 0, 0)
-    elif unit in ("load", "store"):
-        accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
-        access = accesses[random.integers(len(accesses))]
-        command = hot_access(random, config, access, PLACES[random.integers(4)])
-    elif unit == "movmatrix":
-        command = MoveMatrix(0, 0)
-    elif unit in ("ldmatrix", "stmatrix"):
-        move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
-        command = move(0, 0, int(random.choice(MATRIX_COUNTS)), bool(value & 1))
-    else:
-        count = int(random.choice([1, 2, 3, 4, 8]))
-        command = Fill(0, count, value) if unit == "fill" else Move(0, 0, count)
+    forms = hazards.commands_of(unit, config)
+    command = forms[random.integers(len(forms))]
+    if isinstance(command, Load | Store):
+        command = hot_access(random, config, command.instruction, PLACES[random.integers(4)])
     places: dict[str, Any] = {
         name: int(random.integers(config.registers - count + 1))
         for name, (count, _) in operands_of(command).items()
@@ -150,38 +140,123 @@ def _operand(random: Generator, command: Command, role: str) -> str:
     return names[random.integers(len(names))]
 
 
-def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[tuple[Command, Command]]:
-    stores = [item for item in accesses_of(config) if isinstance(item, StoreInstruction)]
-    for kind, place in product(MEMORY_KINDS, ("global", "shared")):
-        younger, _, older = kind.split()
-        generic = f"generic to {place}"
-        for places, extent in product(((place, place), (place, generic), (generic, place)), BYTES):
-            store = stores[random.integers(len(stores))]
-            yield _memory_pair(random, config, store, (older, younger), places, extent)
-
-
-def _memory_pair(
-    random: Generator,
-    config: CoreConfig,
-    store: StoreInstruction,
-    kinds: tuple[str, str],
-    places: tuple[str, str],
-    extent: str,
-) -> tuple[Command, Command]:
+def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[Commands]:
     """Two accesses of the same stride: at the same place, a line apart, or between each other's lines."""
-    rows, columns = store.shape.extent("d")
-    length = columns if store.layout == "row" else rows
-    stride = length if extent == "all" else 2 * length
-    line = length * FORMATS[store.type].bits // 8
-    shift = {"all": 0, "part": 2 * line, "between lines": line}[extent]
-    room = (8192 - span(store, stride) - shift) // line
-    offset = line * int(random.integers(room))
-    made = []
-    for kind, place, further in zip(kinds, places, (0, shift), strict=True):
-        base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
-        access: Access = store
-        if kind == "load":
-            access = LoadInstruction(use="c", layout=store.layout, shape=store.shape, type=store.type)
-        register = int(random.integers(config.registers - 8 + 1))
-        made.append(access_command(place_in(access, place), register, base + offset + further, stride))
-    return made[0], made[1]
+    stores = [item for item in accesses_of(config) if isinstance(item, StoreInstruction)]
+    for kind, memory, named, extent in product(
+        hazards.MEMORY_KINDS,
+        ("global", "shared"),
+        ((False, False), (False, True), (True, False)),
+        hazards.BYTES,
+    ):
+        store = stores[random.integers(len(stores))]
+        rows, columns = store.shape.extent("d")
+        length = columns if store.layout == "row" else rows
+        stride = length if extent == "all" else 2 * length
+        line = length * FORMATS[store.type].bits // 8
+        shift = {"all": 0, "part": 2 * line, "between lines": line}[extent]
+        offset = line * int(random.integers((8192 - span(store, stride) - shift) // line))
+        made = []
+        for each, generic, further in zip(reversed(kind.split()[::2]), named, (0, shift), strict=True):
+            place = f"generic to {memory}" if generic else memory
+            base = BASE if memory == "global" else config.shared_base if generic else 0
+            access: Access = store
+            if each == "load":
+                access = LoadInstruction(use="c", layout=store.layout, shape=store.shape, type=store.type)
+            register = int(random.integers(config.registers - 8 + 1))
+            made.append(access_command(place_in(access, place), register, base + offset + further, stride))
+        yield tuple(made)
+
+
+def _valid_rows(random: Generator, count: int = 2) -> NDArray[np.uint32]:
+    """Row addresses in the first kilobytes of on-chip memory, shape (count, 32)."""
+    return (_ROW * random.integers(0, 256, (count, LANES))).astype(np.uint32)
+
+
+def _address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
+    """A command that writes a register of row addresses, and a move that uses them, for each unit.
+
+    Before each pair comes what makes it ready. The addresses are placed in the image, global memory.
+    """
+    for older, younger, extent in product(hazards.UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
+        if hazards.impossible("read after write", older, "ldmatrix", extent) is None:
+            count = int(random.choice([1, 2, 4]))
+            kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
+            writing = _writer(random, image, older, extent)
+            yield *writing, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
+
+
+def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands:
+    """Commands of which the last one writes addresses to the register, and others if not `all` is meant."""
+    rows = _valid_rows(random)
+    size = 1 if extent == "all" else 2
+    load = place_table(image, _SOURCE, rows)
+    if unit == "fill":
+        return (Fill(_ADDRESSES, size, int(rows[0, 0])),)
+    if unit == "load":
+        return (place_table(image, _ADDRESSES, rows) if size == 2 else _single_load(image, rows[0]),)
+    if unit == "move":
+        return load, Move(_ADDRESSES, _SOURCE, size)
+    if unit == "movmatrix":
+        # The transpose of the transpose.
+        return load, MoveMatrix(_BLOCK, _SOURCE), MoveMatrix(_ADDRESSES, _BLOCK)
+    if unit == "ldmatrix":
+        # Rows of on-chip memory in which every word is an address.
+        pool = image.place(BLOCK_BYTES, 256)
+        image.write(pool, _valid_rows(random, BLOCK_BYTES // (4 * LANES)).reshape(-1).view(np.uint8))
+        in_order = np.tile(_ROW * np.arange(LANES, dtype=np.uint32), (2, 1))
+        return (
+            block_load(_BLOCK, pool),
+            block_store(_BLOCK, 0, "shared"),
+            place_table(image, _SOURCE, in_order),
+            LoadMatrix(_ADDRESSES, _SOURCE, size),
+        )
+    return _sum_of_zeros(image, random, unit)
+
+
+def _single_load(image: Image, row: NDArray[np.uint32]) -> Load:
+    """The load of one register, word by word: of four-bit elements by rows."""
+    instruction = LoadInstruction(use="a", layout="row", shape=Shape(8, 8, 32), type="s4", space="global")
+    address = image.place(row.nbytes, 256)
+    image.write(address, row.view(np.uint8))
+    return Load(instruction, _ADDRESSES, address)
+
+
+def _sum_of_zeros(image: Image, random: Generator, unit: str) -> Commands:
+    """A multiply of zeros, whose C is its D: addresses are integers, or tiny numbers of f64."""
+    is_f64 = unit == "f64"
+    form = "m8n8k4.row.col.f64.f64.f64.f64" if is_f64 else "m8n8k16.row.col.s32.s8.s8.s32"
+    instruction = resolve_instruction(f"mma.sync.aligned.{form}")
+    loads = [
+        place_table(image, _BLOCK + first, _valid_rows(random)) for first in ((0, 2) if is_f64 else (0,))
+    ]
+    multiply = Mma(instruction, d=_ADDRESSES, a=_SOURCE, b=_SOURCE + 2, c=_BLOCK)
+    return *loads, Fill(_SOURCE, 4, 0), multiply
+
+
+def _row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
+    """Two accesses of which one or both move matrices, with bytes in common or not, for each memory.
+
+    Before each pair comes the load of the addresses. The core has on-chip memory.
+    """
+    for kind, moves, memory, extent in product(
+        hazards.MEMORY_KINDS, hazards.MOVES, ("global", "shared"), hazards.ROW_BYTES
+    ):
+        start = _SQUARE_BYTES * int(random.integers(4))
+        starts = (start, start + (_SQUARE_BYTES if extent == "none" else 0))
+        generic = memory == "global" or bool(random.integers(2))
+        space: Space = "generic" if generic else "shared"
+        base = BASE if memory == "global" else config.shared_base if generic else 0
+        rows = [base + place + _ROW * random.permutation(LANES) for place in starts]
+        commands: list[Command] = [place_table(image, _ADDRESSES, np.stack(rows).astype(np.uint32))]
+        for index, (each, place) in enumerate(zip(reversed(kind.split()[::2]), starts, strict=True)):
+            register = _MATRICES + 8 * index
+            if moves in ("both", ("older", "younger")[index]):
+                move = LoadMatrix if each == "load" else StoreMatrix
+                commands.append(move(register, _ADDRESSES + index, 4, bool(random.integers(2)), space))
+                continue
+            access: Access = StoreInstruction(layout="row", shape=_SQUARE, type="f16", space=space)
+            if each == "load":
+                access = LoadInstruction(use="c", layout="row", shape=_SQUARE, type="f16", space=space)
+            commands.append(access_command(access, register, base + place, None))
+        yield tuple(commands)

@@ -1,5 +1,6 @@
 """Coverpoints of what is around the core: a slow bus, a full queue, a host that is too early, and faults."""
 
+from contextlib import closing
 from dataclasses import fields
 from typing import Final
 
@@ -10,6 +11,7 @@ from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.faulting import FaultVerdict
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS
+from regression.random_programs.running import open_rtl
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusWaits, HostRefusal
 
@@ -64,9 +66,8 @@ def sample_fault(seen: Seen, verdict: FaultVerdict) -> None:
 def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
     """Run a program while the host asks for what it must not, and compare; what was wrong, if anything."""
     program = make_program(preset, seed, multiplies=8)
-    machine = RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
     golden = program.golden()
-    try:
+    with closing(open_rtl(program)) as machine:
         share = -(-len(program.commands) // len(_EARLY))
         for turn, name in enumerate(_EARLY):
             part = program.commands[turn * share : (turn + 1) * share]
@@ -84,8 +85,6 @@ def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
             return "a register was changed"
         if not np.array_equal(machine.memory.data, golden.memory.data):
             return "memory was changed"
-    finally:
-        machine.close()
     return None
 
 

@@ -16,7 +16,7 @@ from regression.functional.sums import is_fp8
 from regression.mma_sync.batch import Batch
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.image import Image
-from regression.random_programs.program import BLOCK_BYTES, Program, observed_bytes
+from regression.random_programs.program import BLOCK_BYTES, Program
 from sim.simulation import BusTiming
 
 KINDS: Final = ("any", "small", "infinite")
@@ -40,13 +40,7 @@ def fp8_program(preset: str, seed: int) -> Program:
             a, b, c = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
             image.write(batch.address, batch.operand_image(a, b, c))
             commands += batch.commands()
-    return Program(
-        preset=preset,
-        seed=(seed, 0),
-        timing=BusTiming(latency=20, stall=0, seed=1),
-        memory=image.finished(observed_bytes(config)),
-        commands=tuple(commands),
-    )
+    return image.program(preset, (seed, 0), BusTiming(latency=20, stall=0, seed=1), commands)
 
 
 def draw_pairs(

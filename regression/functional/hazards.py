@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from types import MappingProxyType
 from typing import Final
 
@@ -11,19 +12,21 @@ from golden.tables.commands import (
     MATRIX_COUNTS,
     MATRIX_ROW_BYTES,
     Command,
+    Fill,
     Load,
     LoadMatrix,
     Mma,
+    Move,
     MoveMatrix,
     Store,
     StoreMatrix,
 )
 from golden.tables.instruction_set import Space
 from golden.tables.matrix_moves import instruction_of
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import accesses_of, multiplies_of
-from regression.random_programs.footprints import registers_of
+from regression.random_programs.choices import access_command, accesses_of, multiplies_of
+from regression.random_programs.footprints import operands_of, registers_of
 
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
@@ -49,31 +52,30 @@ ROLES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 
 @cache
+def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
+    """Every form of a unit's commands on a core, on the first registers."""
+    match unit:
+        case "load" | "store":
+            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
+            return tuple(access_command(item, 0, 0, None) for item in accesses)
+        case "tile" | "f64":
+            multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
+            return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
+        case "fill":
+            return tuple(Fill(0, count, 0) for count in range(1, 33))
+        case "move":
+            return tuple(Move(0, 0, count) for count in range(1, 33))
+        case "movmatrix":
+            return (MoveMatrix(0, 0),)
+    move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
+    return tuple(move(0, 0, *form) for form in product(MATRIX_COUNTS, (False, True)))
+
+
+@cache
 def _sizes(unit: str, role: str) -> frozenset[int]:
     """How many registers an operand of a unit's commands may have."""
-    writes = role == "writes"
-    if unit in ("load", "store"):
-        return frozenset(
-            item.fragment.registers
-            for item in accesses_of(_CONFIG)
-            if (unit, writes) == (("store", False) if item.use == "d" else ("load", True))
-        )
-    if unit in ("tile", "f64"):
-        return frozenset(
-            layout.registers
-            for item in multiplies_of(_CONFIG)
-            if (item.a_type == "f64") == (unit == "f64")
-            for use, layout in item.fragments.items()
-            if (use == "d") == writes
-        )
-    if unit in ("fill", "move"):
-        return frozenset(range(1, 33)) if writes or unit == "move" else frozenset()
-    if unit == "movmatrix":
-        return frozenset({1})
-    matrices = frozenset(MATRIX_COUNTS)
-    if unit == "ldmatrix":
-        return matrices if writes else frozenset({1})
-    return frozenset() if writes else matrices
+    operands = [item for command in commands_of(unit, _CONFIG) for item in operands_of(command).values()]
+    return frozenset(count for count, is_written in operands if is_written == (role == "writes"))
 
 
 def impossible(kind: str, older: str, younger: str, extent: str) -> str | None:

@@ -1,6 +1,6 @@
 """Runs commands that must fault among others that must not, on a core and on the golden machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +52,7 @@ class FaultSession:
         # In the last page but two, where neither programs nor broken accesses come.
         self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
 
-    def run(self, on_verdict: Callable[[FaultVerdict], None]) -> None:
+    def run(self) -> Iterator[FaultVerdict]:
         """Run every way to a fault once, command by command and overlapped in turn."""
         for command in self._program.commands:
             self._golden.execute(command)
@@ -60,7 +60,7 @@ class FaultSession:
         self._executed = len(self._program.commands)
         for mode in ("serial", "overlapped"):
             for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
-                on_verdict(FaultVerdict(illegal=illegal, mode=mode, difference=self._run(illegal, mode)))
+                yield FaultVerdict(illegal=illegal, mode=mode, difference=self._run(illegal, mode))
 
     def close(self) -> None:
         """Close both machines."""

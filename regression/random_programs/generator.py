@@ -34,7 +34,6 @@ from regression.random_programs.program import (
     Program,
     block_load,
     block_store,
-    observed_bytes,
 )
 from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
@@ -75,14 +74,8 @@ def make_program(
     """
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type)
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
-    commands = tuple(maker.commands(multiplies))
-    return Program(
-        preset=preset,
-        seed=(seed, number),
-        timing=BusTiming(latency=latency, stall=stall, seed=number + 1),
-        memory=maker.image.finished(observed_bytes(maker.config)),
-        commands=commands,
-    )
+    timing = BusTiming(latency=latency, stall=stall, seed=number + 1)
+    return maker.image.program(preset, (seed, number), timing, maker.commands(multiplies))
 
 
 class _Maker:
@@ -279,11 +272,8 @@ class _Maker:
         places = min(registers - count + 1, 256)
         first = int(random.integers(places))
         if is_fill:
-            return Fill(
-                first,
-                count,
-                int(random.choice(np.array([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)]))),
-            )
+            values = np.array([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)])
+            return Fill(first, count, int(random.choice(values)))
         return Move(first, int(random.integers(places)), count)
 
 

@@ -1,5 +1,6 @@
 """Global memory while a program is made: where things lie in it, and what it holds at the start."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,11 @@ from numpy.typing import NDArray
 
 from golden.lines import gather_lines
 from golden.programs.buffers import BASE
+from golden.tables.commands import Command
+from hdl.config import PRESETS
 from regression.random_programs.choices import Access, least_stride, stride_unit
+from regression.random_programs.program import Program, observed_bytes
+from sim.simulation import BusTiming
 
 HOT_BYTES = 3 * 4096
 """The first bytes of memory: few enough that loads and stores at random places meet."""
@@ -57,12 +62,15 @@ class Image:
         """Let the memory hold some bytes."""
         self._data[address - BASE : address - BASE + len(data)] = data
 
-    def finished(self, room: int) -> NDArray[Any]:
-        """What memory holds at the start, with `room` bytes behind what was given out, in whole pages."""
-        size = -(-(self._end + room) // _PAGE) * _PAGE
+    def program(
+        self, preset: str, seed: tuple[int, int], timing: BusTiming, commands: Iterable[Command]
+    ) -> Program:
+        """A program with this memory at its start, and room for `observations` behind it, in whole pages."""
+        commands = tuple(commands)  # which are drawn while places are given out
+        size = -(-(self._end + observed_bytes(PRESETS[preset])) // _PAGE) * _PAGE
         data = np.zeros(size, dtype=np.uint8)
         data[: self._end] = self._data[: self._end]
-        return data
+        return Program(preset=preset, seed=seed, timing=timing, memory=data, commands=commands)
 
 
 def span(instruction: Access, stride: int | None) -> int:

@@ -1,6 +1,7 @@
 """The generator of random programs: deterministic, legal, even; and a run of them on the Verilated core."""
 
 from collections import Counter
+from contextlib import closing
 from itertools import count
 
 import numpy as np
@@ -169,10 +170,8 @@ def test_illegal_commands_are_refused_by_the_golden_machine(preset):
 
 @pytest.mark.parametrize(("preset", "seed"), [("tiny", 5), pytest.param("small", 6, marks=pytest.mark.long)])
 def test_the_core_refuses_illegal_commands_and_changes_nothing(preset, seed):
-    verdicts = []
-    session = FaultSession(preset, seed)
-    session.run(verdicts.append)
-    session.close()
+    with closing(FaultSession(preset, seed)) as session:
+        verdicts = list(session.run())
     assert [(item.illegal, item.mode, item.difference) for item in verdicts if item.difference] == []
     assert {item.illegal.cause for item in verdicts} == set(Cause)
     assert len(verdicts) > 100

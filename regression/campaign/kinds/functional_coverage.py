@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from itertools import count
 from typing import ClassVar, Final
 
@@ -15,7 +16,7 @@ from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
 from regression.functional.fp8_directed import fp8_program
 from regression.functional.model import Seen, share, tables
-from regression.random_programs.faulting import FaultSession, FaultVerdict
+from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
 from regression.random_programs.program import Program
 from regression.random_programs.running import Core, difference
@@ -106,19 +107,13 @@ def _run_program(seen: Seen, program: Program) -> str | None:
 
 
 def _faults(seen: Seen, preset: str, seed: int) -> str | None:
-    failures: list[str] = []
-
-    def on_verdict(verdict: FaultVerdict) -> None:
-        environment.sample_fault(seen, verdict)
-        if verdict.difference is not None:
-            failures.append(f"{verdict.illegal}, {verdict.mode}: {verdict.difference}")
-
+    failures = []
     for name in dict.fromkeys((_LEAST, preset)):
-        session = FaultSession(name, seed)
-        try:
-            session.run(on_verdict)
-        finally:
-            session.close()
+        with closing(FaultSession(name, seed)) as session:
+            for verdict in session.run():
+                environment.sample_fault(seen, verdict)
+                if verdict.difference is not None:
+                    failures.append(f"{verdict.illegal}, {verdict.mode}: {verdict.difference}")
     return "\n".join(failures) or None
 
 
