@@ -16,11 +16,10 @@ from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError, explain_err
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.cluster import connected
 from regression.campaign.identity import ROOT, identity
-from regression.campaign.kind import Kind
+from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
 from regression.campaign.report import Result, write_report
 from regression.campaign.store import Store
-from regression.campaign.task import Case, Outcome, Task
 from regression.campaign.terminal import print_table, progress
 from regression.campaign.worker import perform
 

@@ -13,9 +13,8 @@ from distributed.scheduler import Scheduler
 
 from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers
 from regression.campaign.identity import identity
-from regression.campaign.kind import Kind
+from regression.campaign.kind import Kind, Outcome, Report, Task
 from regression.campaign.store import Store
-from regression.campaign.task import Outcome, Report, Task
 from regression.campaign.worker import work
 
 _TICK_SECONDS: Final = 0.5

@@ -13,9 +13,8 @@ from junitparser import Failure, JUnitXml, TestCase, TestSuite
 from matplotlib.figure import Figure
 
 from regression.campaign.identity import Identity
-from regression.campaign.kind import Kind, Verdict
+from regression.campaign.kind import Case, Kind, Outcome, Task, Verdict
 from regression.campaign.kinds import KINDS
-from regression.campaign.task import Case, Outcome, Task
 from sim.files import write_files
 
 _LINES: Final = 3000

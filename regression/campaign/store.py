@@ -13,8 +13,7 @@ from typing import Any, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import Identity
-from regression.campaign.kind import Kind
-from regression.campaign.task import Outcome, Report, Task
+from regression.campaign.kind import Kind, Outcome, Report, Task
 
 _SCHEMA: Final = """
 create table if not exists campaign (

@@ -9,8 +9,7 @@ from typing import Any, Final
 from distributed import get_worker
 
 from regression.campaign.identity import Identity, identity
-from regression.campaign.kind import Kind
-from regression.campaign.task import Configuration, Outcome, Report, Task
+from regression.campaign.kind import Configuration, Kind, Outcome, Report, Task
 
 _LINES: Final = 30
 """Of a traceback."""

@@ -1,13 +1,156 @@
-"""How often each point of the Amaranth sources was reached, from Verilator's counts."""
+"""How often each point of the Amaranth sources was reached, from Verilator's counts and the Verilog."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from regression.code_coverage.places import Place, VerilogPlaces
+from regression.code_coverage.sources import SEPARATOR
+
+_MODULE: Final = re.compile(r"module ")
+_ATTRIBUTE: Final = re.compile(r'^ *\(\* src = "(?P<places>[^"]*)" \*\)$')
+_COMMENT: Final = re.compile(r'^ *\/\* src = "(?P<places>[^"]*)" \*\/$')
+_OTHER_ATTRIBUTE: Final = re.compile(r"^ *\(\* .* \*\)$")
+_SIGNAL: Final = re.compile(r"^  (?:input|output|wire|reg)\b.*?(?P<name>\\\S+|\w+) *(?:= \S+)?;$")
+_PROCESS: Final = re.compile(r"^  always @\* begin$")
+_SWITCH: Final = re.compile(r"^(?P<indent> +)casez \(")
+_ITEM: Final = re.compile(r"^(?P<indent> +)(?P<patterns>\d+'[bh][\da-f?, 'bh]+|default):$")
+_PATTERN: Final = re.compile(r"(?P<width>\d+)'(?:b(?P<bits>[01?]+)|h(?P<hex>[\da-f]+))")
+_CHOICE: Final = re.compile(r' \? \(\* src = "(?P<places>[^"]*)" \*\)')
+_PROCESS_END: Final = "  end"
+_NUMBER: Final = re.compile(r"\$\d+$")
+_FIELD: Final = re.compile(r"[.\[]")
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """A line of a source file."""
+
+    file: str
+    """As it stands in the Verilog."""
+    line: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Place":
+        """Parse ``file:line``."""
+        file, _, line = text.rpartition(":")
+        return cls(file, int(line))
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A choice among blocks, of which none may be taken."""
+
+    indent: int
+    """Of its Verilog line."""
+    parent: int
+    """Verilog line of the block that it stands in."""
+    items: list[int] = field(default_factory=list)
+    """Verilog lines of its blocks."""
+    patterns: list[str] = field(default_factory=list)
+    """The values for which these are taken."""
+
+
+class VerilogPlaces:
+    """The places of a Verilog file that `sources.convert_with_sources` has written.
+
+    A signal that comes from a file outside `folder`, the project, has the place of its module.
+    """
+
+    def __init__(self, text: str, folder: str) -> None:
+        self.blocks: dict[int, tuple[Place, ...]] = {}
+        """The assignments of each block of statements that is executed together, by its Verilog line; none of
+        a process' own."""
+        self.switches: list[Switch] = []
+        """Switches that have no block for some values."""
+        self.choices: dict[int, Place] = {}
+        """Selections between two values, by Verilog line."""
+        self.signals: dict[int, tuple[str, Place]] = {}
+        """Names, without the number that tells equal ones apart, and places, by Verilog line. The fields of a
+        structure, which Amaranth names as well, are left out: they are the same wires."""
+        self._folder = folder
+        self._module: Place | None = None
+        self._of_name: dict[str, Place] = {}
+        self._open_blocks: list[tuple[int, int]] = []
+        self._open_switches: list[Switch] = []
+        pending: tuple[Place, ...] = ()
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := _ATTRIBUTE.match(line) or _COMMENT.match(line):
+                pending = tuple(Place.parse(part) for part in found["places"].split(SEPARATOR))
+            elif not _OTHER_ATTRIBUTE.match(line):
+                self._read(number, line, pending)
+                pending = ()
+
+    def _read(self, number: int, line: str, pending: tuple[Place, ...]) -> None:
+        if _MODULE.match(line):
+            self._module, self._of_name = (pending[0] if pending else None), {}
+        elif found := _SIGNAL.match(line):
+            self._note_signal(number, found["name"], pending)
+        elif _PROCESS.match(line):
+            self.blocks[number] = ()
+            self._open_blocks = [(0, number)]
+        elif found := _SWITCH.match(line):
+            indent = len(found["indent"])
+            self._open_switches.append(Switch(indent, self._block_around(indent)))
+        elif found := _ITEM.match(line):
+            indent = len(found["indent"])
+            while self._open_switches[-1].indent >= indent:
+                self._close_switch()
+            self._open_switches[-1].items.append(number)
+            self._open_switches[-1].patterns.extend(_patterns(found["patterns"]))
+            self._block_around(indent)
+            self._open_blocks.append((indent, number))
+            self.blocks[number] = pending
+        elif line == _PROCESS_END:
+            while self._open_switches:
+                self._close_switch()
+        elif found := _CHOICE.search(line):
+            self.choices[number] = Place.parse(found["places"])
+
+    def _block_around(self, indent: int) -> int:
+        """Close the blocks that end before something with an indentation; returns the one around it."""
+        while self._open_blocks[-1][0] >= indent:
+            self._open_blocks.pop()
+        return self._open_blocks[-1][1]
+
+    def _close_switch(self) -> None:
+        closed = self._open_switches.pop()
+        if not _cover_all(closed.patterns):
+            self.switches.append(closed)
+
+    def _note_signal(self, number: int, name: str, pending: tuple[Place, ...]) -> None:
+        # A port is declared twice, and has its source before the first.
+        place = pending[0] if pending else self._of_name.get(name)
+        if place is None:
+            return
+        self._of_name[name] = place
+        if not place.file.startswith(self._folder) and self._module is not None:
+            place = self._module
+        plain = _NUMBER.sub("", name.removeprefix("\\"))
+        if not _FIELD.search(plain):
+            self.signals[number] = (plain, place)
+
+
+def _patterns(text: str) -> list[str]:
+    """The patterns of a block, highest bit first, without the constant 1 that `sources` puts before them."""
+    if text == "default":
+        return [""]
+    return [
+        (match["bits"] or f"{int(match['hex'], 16):0{match['width']}b}")[1:]
+        for match in _PATTERN.finditer(text)
+    ]
+
+
+def _cover_all(patterns: list[str]) -> bool:
+    """Whether every value matches one of the patterns."""
+    if any(not pattern.strip("?") for pattern in patterns):
+        return True
+    return bool(patterns) and all(
+        _cover_all([pattern[1:] for pattern in patterns if pattern[0] in (bit, "?")]) for bit in "01"
+    )
+
 
 Kind = Literal["line", "branch", "toggle"]
 

@@ -27,13 +27,15 @@ from regression.random_programs.choices import (
 )
 from regression.random_programs.footprints import operands_of, registers_of
 from regression.random_programs.generator import hot_access
-from regression.random_programs.image import HOT_BYTES, Image, span
 from regression.random_programs.program import (
     BLOCK_BYTES,
     BLOCK_REGISTERS,
+    HOT_BYTES,
+    Image,
     Program,
     block_load,
     block_store,
+    span,
 )
 from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming

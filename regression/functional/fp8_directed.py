@@ -15,8 +15,7 @@ from hdl.config import PRESETS
 from regression.functional.sums import is_fp8
 from regression.mma_sync.batch import Batch
 from regression.random_programs.choices import multiplies_of
-from regression.random_programs.image import Image
-from regression.random_programs.program import BLOCK_BYTES, Program
+from regression.random_programs.program import BLOCK_BYTES, Image, Program
 from sim.simulation import BusTiming
 
 KINDS: Final = ("any", "small", "infinite")

@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from regression.fuzz.kind import Files
+from regression.fuzz.kind import Files, Outcome
 from regression.fuzz.kinds import KINDS
-from regression.fuzz.outcomes import Outcome
 from regression.fuzz.worker import Input, Limits, Worker, make
 from regression.random_programs.shrink import minimise
 

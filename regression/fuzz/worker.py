@@ -20,9 +20,8 @@ import platformdirs
 from numba.core import event
 from numba.core.event import Listener
 
-from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files
+from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files, Outcome, judge
 from regression.fuzz.kinds import KINDS
-from regression.fuzz.outcomes import Outcome, judge
 
 os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma"))
 """Workers have a cache folder of their own, except for the compiled arithmetic."""

@@ -16,7 +16,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 
 from boards.flow.tools import run_tool
-from regression.mutation.mutants import Mutant
+from regression.mutation.netlist import Mutant
 from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError

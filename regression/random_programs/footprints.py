@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from golden.lines import gather_lines
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
-from regression.random_programs.image import HOT_BYTES
+from regression.random_programs.program import HOT_BYTES
 
 _Command = TypeVar("_Command", bound=Command)
 

@@ -26,14 +26,18 @@ from regression.random_programs.choices import (
     multiplies_of,
     place_in,
 )
-from regression.random_programs.image import HOT_BYTES, Image, draw_across, draw_stride, span
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
 from regression.random_programs.program import (
     BLOCK_BYTES,
+    HOT_BYTES,
     SHARED_WINDOW,
+    Image,
     Program,
     block_load,
     block_store,
+    draw_across,
+    draw_stride,
+    span,
 )
 from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming

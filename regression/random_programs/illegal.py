@@ -39,7 +39,7 @@ from regression.random_programs.choices import (
     stride_unit,
 )
 from regression.random_programs.footprints import past_registers
-from regression.random_programs.image import span
+from regression.random_programs.program import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
 
 _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = MappingProxyType(

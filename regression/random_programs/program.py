@@ -1,11 +1,14 @@
-"""A program as it runs: commands, the memory they begin with, and how that memory behaves."""
+"""A program as it runs, and global memory while one is made: where things lie in it, and what it holds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
+from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Load, Store
@@ -13,6 +16,7 @@ from golden.tables.instruction_set import Shape, Space
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
+from regression.random_programs.choices import Access, least_stride, stride_unit
 from sim.machines import golden_machine
 from sim.simulation import BusTiming
 
@@ -91,3 +95,84 @@ def observations(config: CoreConfig, address: int) -> list[Command]:
         commands += [block_load(register, place, "shared"), block_store(register, address)]
         address += BLOCK_BYTES
     return commands
+
+
+HOT_BYTES = 3 * 4096
+"""The first bytes of memory: few enough that loads and stores at random places meet."""
+
+_PAGE = 4096
+
+
+class Image:
+    """Bytes from `golden.programs.buffers.BASE` on: hot ones, then places that are given out once.
+
+    What the hot bytes hold is random.
+    """
+
+    def __init__(self, random: Generator) -> None:
+        self._end = HOT_BYTES
+        self._data = np.zeros(64 * _PAGE, dtype=np.uint8)
+        words = random.integers(0, 1 << 16, HOT_BYTES // 2, dtype=np.uint16)
+        # Every fourth half word has an exponent field of f16 that is common, so that sums are not all NaN.
+        words[::4] = words[::4] & 0x83FF | random.integers(10, 20, words[::4].size).astype(np.uint16) << 10
+        self._data[:HOT_BYTES] = words.view(np.uint8)
+
+    @property
+    def end(self) -> int:
+        """The address behind the last place given out."""
+        return BASE + self._end
+
+    def place(self, size: int, alignment: int, *, across: int = 0) -> int:
+        """Give out `size` bytes; the address of the first, a multiple of `alignment`, a power of two.
+
+        So many of the bytes as `across` says lie before a multiple of 4096; 0 for wherever there is room.
+        """
+        start = -(-self._end // alignment) * alignment
+        if across:
+            start = -(-(start + across) // _PAGE) * _PAGE - across
+        self._end = start + size
+        while self._end > self._data.size:
+            self._data = np.concatenate([self._data, np.zeros_like(self._data)])
+        return BASE + start
+
+    def write_lines(self, load: Access, address: int, stride: int | None, lines: NDArray[Any]) -> None:
+        """Let the memory hold the lines of a matrix where a load finds them."""
+        for (start, count), line in zip(gather_lines(load, address, stride), lines, strict=True):
+            self.write(start, line[:count])
+
+    def write(self, address: int, data: NDArray[Any]) -> None:
+        """Let the memory hold some bytes."""
+        self._data[address - BASE : address - BASE + len(data)] = data
+
+    def program(
+        self, preset: str, seed: tuple[int, int], timing: BusTiming, commands: Iterable[Command]
+    ) -> Program:
+        """A program with this memory at its start, and room for `observations` behind it, in whole pages."""
+        commands = tuple(commands)  # which are drawn while places are given out
+        size = -(-(self._end + observed_bytes(PRESETS[preset])) // _PAGE) * _PAGE
+        data = np.zeros(size, dtype=np.uint8)
+        data[: self._end] = self._data[: self._end]
+        return Program(preset=preset, seed=seed, timing=timing, memory=data, commands=commands)
+
+
+def span(instruction: Access, stride: int | None) -> int:
+    """Bytes from the first to the last that an access touches."""
+    lines = gather_lines(instruction, 0, stride)
+    return sum(lines[-1])
+
+
+def draw_stride(random: Generator, instruction: Access) -> int | None:
+    """A legal stride: none where the default is aligned, the smallest that is, or a wider one."""
+    least = least_stride(instruction)
+    kind = random.integers(4)
+    if kind < 2 and least == instruction.shape.default_stride(instruction.use, instruction.layout):
+        return None
+    return least if kind < 3 else least + stride_unit(instruction) * int(random.integers(1, 9))
+
+
+def draw_across(random: Generator, instruction: Access, size: int) -> int:
+    """How many bytes of an access lie before the end of a page; mostly 0, for anywhere."""
+    unit = instruction.fragment.size
+    if size < 2 * unit or random.random() < 0.75:
+        return 0
+    return unit * int(random.integers(1, size // unit))

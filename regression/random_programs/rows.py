@@ -22,8 +22,7 @@ from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction
 from hdl.config import CoreConfig
-from regression.random_programs.image import HOT_BYTES, Image
-from regression.random_programs.program import SHARED_WINDOW
+from regression.random_programs.program import HOT_BYTES, SHARED_WINDOW, Image
 
 ROW_PLACES: Final = ("shared", "generic to shared", "generic to global", "generic to both")
 """State space of rows, and which memory their generic addresses mean."""

@@ -10,9 +10,8 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-from regression.campaign.kind import Kind
+from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
-from regression.campaign.task import Case, Outcome, Task
 
 COUNT = 40
 

@@ -20,9 +20,9 @@ from openwmma.usage import UsageError
 from regression.campaign.__main__ import main
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.identity import Identity, identity
+from regression.campaign.kind import Case, Outcome, Report, Task
 from regression.campaign.kinds import chip
 from regression.campaign.store import Store, StoreError
-from regression.campaign.task import Case, Outcome, Report, Task
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 240

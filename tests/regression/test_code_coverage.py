@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
 from cocotb_tests.streams import start
-from regression.code_coverage.counts import Point, read_counts
+from regression.code_coverage.counts import Place, Point, read_counts
 from regression.code_coverage.exclusions import (
     EXCLUSIONS,
     Exclusion,
@@ -21,7 +21,6 @@ from regression.code_coverage.exclusions import (
     apply_exclusions,
     read_exclusions,
 )
-from regression.code_coverage.places import Place
 from regression.code_coverage.report import CoverageReport
 from regression.code_coverage.sources import convert_with_sources
 from sim.testbench.runner import Coverage, run

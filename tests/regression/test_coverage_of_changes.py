@@ -13,9 +13,8 @@ from openwmma.usage import UsageError
 from regression.campaign.kinds.code_coverage import CodeCoverage
 from regression.code_coverage.benches import BENCHES, BenchesError, read_benches
 from regression.code_coverage.changes import NoRevision, change_since, has_hardware, touched
-from regression.code_coverage.counts import Point
+from regression.code_coverage.counts import Place, Point
 from regression.code_coverage.exclusions import EXCLUSIONS
-from regression.code_coverage.places import Place
 from regression.code_coverage.report import CoverageReport
 
 ROOT = Path(__file__).parents[2]

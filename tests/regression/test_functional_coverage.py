@@ -10,8 +10,8 @@ import pytest
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from regression.campaign.kind import Outcome, Task
 from regression.campaign.kinds.functional_coverage import FunctionalCoverage, types_in
-from regression.campaign.task import Outcome, Task
 from regression.functional import hazards, instructions, values
 from regression.functional.collector import MODEL, observe, sample_arithmetic
 from regression.functional.directed import hazard_program

@@ -9,7 +9,7 @@ import pytest
 from amaranth.hdl import UnusedElaboratable
 
 from regression.campaign.kind import Verdict
-from regression.mutation.mutants import worth_simulating
+from regression.mutation.netlist import worth_simulating
 from regression.mutation.report import Record, judge, scores, wilson
 from regression.mutation.rules import rules
 from regression.mutation.trial import try_unit

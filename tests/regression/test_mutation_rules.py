@@ -11,7 +11,7 @@ import pytest
 from boards.flow.tools import run_tool
 from regression.mutation import equivalence
 from regression.mutation.equivalence import is_equivalent, require_rules
-from regression.mutation.mutants import Mutant
+from regression.mutation.netlist import Mutant
 from regression.mutation.rules import Rule, rules, stream_rules
 
 DESIGN = """

@@ -21,9 +21,8 @@ from regression.random_programs.faulting import FaultSession
 from regression.random_programs.footprints import compared_results
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS, illegal_commands
-from regression.random_programs.image import HOT_BYTES
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
-from regression.random_programs.program import SHARED_WINDOW, Program, observations
+from regression.random_programs.program import HOT_BYTES, SHARED_WINDOW, Program, observations
 from regression.random_programs.running import difference
 
 SQUARE = Shape(16, 16, 16)

@@ -12,9 +12,9 @@ from golden.programs.buffers import BASE
 from golden.programs.kernel_run import run_program
 from golden.ptx.program import parse_module
 from golden.tables.commands import Fill, Mma, Move
+from regression.campaign.kind import Case
 from regression.campaign.kinds import random_programs
 from regression.campaign.kinds.random_programs import RandomPrograms
-from regression.campaign.task import Case
 from regression.random_programs import __main__ as command
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from regression.campaign.identity import Identity
-from regression.campaign.kind import Table, Verdict
+from regression.campaign.kind import Case, Outcome, Table, Task, Verdict
 from regression.campaign.kinds.mutation import Mutation
 from regression.campaign.report import Result, write_report
-from regression.campaign.task import Case, Outcome, Task
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -7,8 +7,7 @@ from typing import ClassVar
 from golden.simt.errors import LaunchError
 from openwmma.core_profile import require_profile
 from openwmma.gpu.certify import RESULTS, compare, instructions
-from regression.campaign.kind import Kind
-from regression.campaign.task import Configuration, Outcome, Task
+from regression.campaign.kind import Configuration, Kind, Outcome, Task
 
 
 class Chip(Kind):

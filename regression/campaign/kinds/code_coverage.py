@@ -10,14 +10,12 @@ from typing import Any, ClassVar, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Kind, Verdict
+from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
-from regression.campaign.task import Configuration, Outcome, Task
 from regression.code_coverage.benches import BENCHES, REQUIRED, Benches, read_benches
 from regression.code_coverage.changes import Change, NoRevision, change_since, touched
-from regression.code_coverage.counts import Point, read_counts
+from regression.code_coverage.counts import Place, Point, read_counts
 from regression.code_coverage.exclusions import EXCLUSIONS, apply_exclusions, read_exclusions
-from regression.code_coverage.places import Place
 from regression.code_coverage.report import CoverageReport
 
 _HARDWARE: Final = "hdl/"

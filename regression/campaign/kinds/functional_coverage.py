@@ -9,8 +9,7 @@ from typing import ClassVar, Final
 
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
 from hdl.config import PRESETS
-from regression.campaign.kind import Kind, Verdict
-from regression.campaign.task import Configuration, Outcome, Task
+from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program

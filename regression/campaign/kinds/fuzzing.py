@@ -8,8 +8,7 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar, Final
 
-from regression.campaign.kind import Kind, Table, Verdict
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.fuzz.kinds import KINDS, SCHEDULE
 from regression.fuzz.reducing import save, shrink
 from regression.fuzz.worker import Input, Limits, Worker

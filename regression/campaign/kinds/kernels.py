@@ -9,8 +9,7 @@ from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Kind
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 
 _TAIL: Final = 4000
 

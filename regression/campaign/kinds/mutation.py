@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Kind, Verdict
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task, Verdict
 from regression.mutation.report import Record, judge, scores
 from regression.mutation.trial import try_unit
 from regression.mutation.units import units_named

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from hdl.config import PRESETS
-from regression.campaign.kind import Kind
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.footprints import compared_results
 from regression.random_programs.generator import MULTIPLIES, make_program

@@ -5,8 +5,7 @@ from itertools import count
 from typing import ClassVar, Final
 
 from hdl.config import PRESETS
-from regression.campaign.kind import Kind
-from regression.campaign.task import Configuration, Outcome, Task
+from regression.campaign.kind import Configuration, Kind, Outcome, Task
 from regression.mma_sync.campaign import FAMILIES, Difference, compare, core_of
 
 _RESULTS: Final = 200_000

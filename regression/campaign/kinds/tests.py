@@ -12,8 +12,7 @@ from typing import ClassVar, Final
 from junitparser import JUnitXml, TestCase, TestSuite
 
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Kind
-from regression.campaign.task import Case, Configuration, Outcome, Task
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 
 _TAIL: Final = 6000
 _NO_TESTS: Final = 5
