@@ -15,13 +15,13 @@ from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, M
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Shape, Space
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional import hazards
 from regression.random_programs.choices import (
     PLACES,
-    Access,
     access_command,
+    access_of,
     accesses_of,
     place_in,
 )
@@ -83,7 +83,7 @@ def hazard_program(preset: str, seed: int) -> Program:
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind, older, younger, extent in product(hazards.KINDS, hazards.UNITS, hazards.UNITS, hazards.EXTENTS):
+    for kind, older, younger, extent in product(hazards.ROLES, hazards.UNITS, hazards.UNITS, hazards.EXTENTS):
         # What ldmatrix reads are addresses, which `_address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
         if hazards.impossible(kind, older, younger, extent) is None and not is_of_addresses:
@@ -144,7 +144,7 @@ def _operand(random: Generator, command: Command, role: str) -> str:
 
 def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[Commands]:
     """Two accesses of the same stride: at the same place, a line apart, or between each other's lines."""
-    stores = [item for item in accesses_of(config) if isinstance(item, StoreInstruction)]
+    stores = [item for item in accesses_of(config) if item.use == "d"]
     for kind, memory, named, extent in product(
         hazards.MEMORY_KINDS,
         ("global", "shared"),
@@ -162,9 +162,7 @@ def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[Commands]:
         for each, generic, further in zip(reversed(kind.split()[::2]), named, (0, shift), strict=True):
             place = f"generic to {memory}" if generic else memory
             base = BASE if memory == "global" else config.shared_base if generic else 0
-            access: Access = store
-            if each == "load":
-                access = LoadInstruction(use="c", layout=store.layout, shape=store.shape, type=store.type)
+            access = access_of("c" if each == "load" else "d", store.type, store.shape, store.layout)
             register = int(random.integers(config.registers - 8 + 1))
             made.append(access_command(place_in(access, place), register, base + offset + further, stride))
         yield tuple(made)
@@ -257,8 +255,6 @@ def _row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[
                 move = LoadMatrix if each == "load" else StoreMatrix
                 commands.append(move(register, _ADDRESSES + index, 4, bool(random.integers(2)), space))
                 continue
-            access: Access = StoreInstruction(layout="row", shape=_SQUARE, type="f16", space=space)
-            if each == "load":
-                access = LoadInstruction(use="c", layout="row", shape=_SQUARE, type="f16", space=space)
+            access = access_of("c" if each == "load" else "d", "f16", _SQUARE, "row", space)
             commands.append(access_command(access, register, base + place, None))
         yield tuple(commands)

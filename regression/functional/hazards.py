@@ -32,7 +32,6 @@ _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
 UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
-KINDS: Final = ("read after write", "write after read", "write after write")
 EXTENTS: Final = ("all", "part")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
 BYTES: Final = ("all", "part", "between lines")
@@ -41,13 +40,11 @@ ROW_BYTES: Final = ("some", "none")
 _CONFIG: Final = PRESETS["small"]
 _SHARED_BASE: Final = _CONFIG.shared_base
 
-ROLES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
-    {
-        "read after write": ("writes", "reads"),
-        "write after read": ("reads", "writes"),
-        "write after write": ("writes", "writes"),
-    }
-)
+ROLES: Final[Mapping[str, tuple[str, str]]] = {
+    "read after write": ("writes", "reads"),
+    "write after read": ("reads", "writes"),
+    "write after write": ("writes", "writes"),
+}
 """What the older and the younger command of each hazard do with the registers."""
 
 
@@ -98,7 +95,7 @@ POINTS: Final = (
     coverpoint(
         "register hazard",
         f"Registers in common of two commands at most {_NEAR} apart, by their units: the same ones, or some.",
-        {"kind": KINDS, "older": UNITS, "younger": UNITS, "registers": EXTENTS},
+        {"kind": tuple(ROLES), "older": UNITS, "younger": UNITS, "registers": EXTENTS},
         impossible,
     ),
     coverpoint(

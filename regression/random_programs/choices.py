@@ -9,7 +9,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 
 from golden.tables.commands import Load, Store
-from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Space
+from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Shape, Space, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
 from hdl.config import CoreConfig
@@ -66,13 +66,14 @@ def multiplies_of(config: CoreConfig | None = None) -> tuple[MmaInstruction, ...
 
 def accesses_of(config: CoreConfig) -> tuple[Access, ...]:
     """Every legal load and store of a core, each with a generic address."""
-    found: list[Access] = []
-    for use, name, shape, layout in legal_fragments(config):
-        if use == "d":
-            found.append(StoreInstruction(layout=layout, shape=shape, type=name))
-        else:
-            found.append(LoadInstruction(use=use, layout=layout, shape=shape, type=name))
-    return tuple(found)
+    return tuple(access_of(*row) for row in legal_fragments(config))
+
+
+def access_of(use: Use, type: str, shape: Shape, layout: Layout, space: Space = "generic") -> Access:
+    """The store of a D, or the load of another operand."""
+    if use == "d":
+        return StoreInstruction(layout=layout, shape=shape, type=type, space=space)
+    return LoadInstruction(use=use, layout=layout, shape=shape, type=type, space=space)
 
 
 def place_in(instruction: Access, place: str) -> Access:

@@ -1,8 +1,7 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.random import Generator
@@ -15,13 +14,14 @@ from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, S
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import LAYOUTS, Layout, Shape, Space, Use
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     PLACES,
     Access,
     Deck,
     access_command,
+    access_of,
     accesses_of,
     multiplies_of,
     place_in,
@@ -53,14 +53,12 @@ _SPOT: Final = 2048
 
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
-_RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = MappingProxyType(
-    {
-        8: ("c", "f32", Shape(16, 16, 16)),
-        4: ("c", "f16", Shape(16, 16, 16)),
-        2: ("c", "s32", Shape(8, 8, 32)),
-        1: ("a", "s4", Shape(8, 8, 32)),
-    }
-)
+_RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
+    8: ("c", "f32", Shape(16, 16, 16)),
+    4: ("c", "f16", Shape(16, 16, 16)),
+    2: ("c", "s32", Shape(8, 8, 32)),
+    1: ("a", "s4", Shape(8, 8, 32)),
+}
 """Fragments whose loads and stores move so many registers as they are: `mma` has none of its own."""
 
 _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
@@ -143,14 +141,13 @@ class _Maker:
         loads = []
         staging = half * (self.config.registers // halves)
         for (load, register, lines), block in zip(pieces, blocks[: len(pieces)].tolist(), strict=True):
-            moves, found = self._bring(load, register, lines, staging, BLOCK_BYTES * block)
+            *moves, found = self._bring(load, register, lines, staging, BLOCK_BYTES * block)
             yield from moves
             loads.append(found)
         for index in self.random.permutation(len(loads)).tolist():
             yield loads[index]
         yield Mma(instruction, **registers)
-        for store, register in self._stores(instruction, registers["d"], sizes["d"]):
-            yield self._store(store, register)
+        yield from self._stores(instruction, registers["d"], sizes["d"])
 
     def _raw_size(self, size: int) -> int:
         """The registers of a fragment of `mma`, and those behind it that move with it."""
@@ -169,7 +166,7 @@ class _Maker:
 
     def _pieces(
         self, instruction: MmaInstruction, use: Use, matrix: NDArray[Any], register: int, size: int
-    ) -> Iterator[tuple[LoadInstruction, int, NDArray[Any]]]:
+    ) -> Iterator[tuple[Access, int, NDArray[Any]]]:
         """The loads that bring an operand, each with its first register and the bytes of its lines."""
         words = np.zeros((size, LANES), dtype=np.uint32)
         fragment_words = distribute(matrix, use, instruction.types[use], instruction.shape)
@@ -178,17 +175,19 @@ class _Maker:
             layout: Layout = {"a": instruction.a_layout, "b": instruction.b_layout}.get(carrier, "row")
             if instruction.mnemonic == "wmma" and carrier == "c":
                 layout = LAYOUTS[self.random.integers(2)]
-            load = LoadInstruction(use=carrier, layout=layout, shape=shape, type=name)
+            load = access_of(carrier, name, shape, layout)
             part = collect(words[first : first + load.fragment.registers], carrier, name, shape)
             yield load, register + first, matrix_to_lines(part, load)
 
-    def _stores(
-        self, instruction: MmaInstruction, register: int, size: int
-    ) -> Iterator[tuple[StoreInstruction, int]]:
-        """The stores of a result, each with its first register."""
+    def _stores(self, instruction: MmaInstruction, register: int, size: int) -> Iterator[Command]:
+        """The stores of a result to where nothing else is ever stored, so that it is there to be compared."""
         layout: Layout = LAYOUTS[self.random.integers(2)]
         for first, _, name, shape in self._carriers(instruction, "d", size):
-            yield StoreInstruction(layout=layout, shape=shape, type=name), register + first
+            store = access_of("d", name, shape, layout)
+            stride = draw_stride(self.random, store)
+            address = self._global_place(store, span(store, stride))
+            placed = place_in(store, PLACES[2 * self.random.integers(2)])
+            yield access_command(placed, register + first, address, stride)
 
     def _registers(self, sizes: dict[Use, int], half: int, halves: int) -> dict[Use, int]:
         """First registers of the operands: mostly apart from each other in a half of the register file."""
@@ -210,10 +209,9 @@ class _Maker:
 
     def _bring(
         self, load: Access, register: int, lines: NDArray[Any], staging: int, target: int
-    ) -> tuple[list[Command], Load]:
+    ) -> list[Command]:
         """Put a matrix into memory; the commands that move it to where it is loaded from, and its load."""
         random = self.random
-        assert isinstance(load, LoadInstruction)
         place = PLACES[random.integers(4)] if self.config.shared_bytes else PLACES[2 * random.integers(2)]
         stride = draw_stride(random, load)
         size = span(load, stride)
@@ -227,14 +225,7 @@ class _Maker:
             place = PLACES[2 * random.integers(2)]
             address = self._global_place(load, size)
             self.image.write_lines(load, address, stride, lines)
-        return moves, Load(cast(LoadInstruction, place_in(load, place)), register, address, stride)
-
-    def _store(self, store: Access, register: int) -> Store:
-        """Store a result where nothing else is ever stored, so that it is there to be compared."""
-        stride = draw_stride(self.random, store)
-        address = self._global_place(store, span(store, stride))
-        placed = place_in(store, PLACES[2 * self.random.integers(2)])
-        return Store(cast(StoreInstruction, placed), register, address, stride)
+        return [*moves, access_command(place_in(load, place), register, address, stride)]
 
     def _global_place(self, access: Access, size: int) -> int:
         return self.image.place(size, access.fragment.size, across=draw_across(self.random, access, size))

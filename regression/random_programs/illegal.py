@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -42,15 +41,13 @@ from regression.random_programs.footprints import past_registers
 from regression.random_programs.program import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
 
-_ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = MappingProxyType(
-    {
-        Cause.REGISTER_RANGE: ("fragment past the last register",),
-        Cause.MISALIGNED_ADDRESS: ("global", "shared", "generic to global", "generic to shared"),
-        Cause.SHORT_STRIDE: ("zero", "one fragment less", "one element less"),
-        Cause.MISALIGNED_STRIDE: ("one element more", "half a fragment more", "default"),
-        Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
-    }
-)
+_ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
+    Cause.REGISTER_RANGE: ("fragment past the last register",),
+    Cause.MISALIGNED_ADDRESS: ("global", "shared", "generic to global", "generic to shared"),
+    Cause.SHORT_STRIDE: ("zero", "one fragment less", "one element less"),
+    Cause.MISALIGNED_STRIDE: ("one element more", "half a fragment more", "default"),
+    Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
+}
 _LAST_WARP: Final = 15
 """That a command can name."""
 

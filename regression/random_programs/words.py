@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import product
-from types import MappingProxyType
 from typing import Any, Final
 
 from amaranth.lib import data
@@ -124,31 +123,29 @@ _MOVE: Final[dict[str, Way]] = {
     **_WITHOUT_MEMORY,
 }
 
-WORD_WAYS: Final[Mapping[str, Mapping[str, Way]]] = MappingProxyType(
-    {
-        "unknown": {
-            "opcode in no table": lambda config, kind: [
-                {"opcode": code} for code in range(8) if code not in {item.value for item in commands.Opcode}
-            ]
-        },
-        "load": _ACCESS,
-        "store": _ACCESS,
-        "multiply": {
-            "shape code in no table": _SHAPE,
-            "type code in no table": _unknown([f"{use}_type" for use in USES], FORMATS),
-            "combination in no table": partial(_multiplies, elsewhere=False),
-            "saturation that the family has not": _saturated,
-            "rounding that the family has not": _rounded,
-            "family that the core has not": partial(_multiplies, elsewhere=True),
-        },
-        "ldmatrix": _MOVE,
-        "stmatrix": _MOVE,
-        "movmatrix": {
-            "move code in no table": _on_chip({"move": len(commands.MatrixMove)}),
-            **_WITHOUT_MEMORY,
-        },
-    }
-)
+WORD_WAYS: Final[Mapping[str, Mapping[str, Way]]] = {
+    "unknown": {
+        "opcode in no table": lambda config, kind: [
+            {"opcode": code} for code in range(8) if code not in {item.value for item in commands.Opcode}
+        ]
+    },
+    "load": _ACCESS,
+    "store": _ACCESS,
+    "multiply": {
+        "shape code in no table": _SHAPE,
+        "type code in no table": _unknown([f"{use}_type" for use in USES], FORMATS),
+        "combination in no table": partial(_multiplies, elsewhere=False),
+        "saturation that the family has not": _saturated,
+        "rounding that the family has not": _rounded,
+        "family that the core has not": partial(_multiplies, elsewhere=True),
+    },
+    "ldmatrix": _MOVE,
+    "stmatrix": _MOVE,
+    "movmatrix": {
+        "move code in no table": _on_chip({"move": len(commands.MatrixMove)}),
+        **_WITHOUT_MEMORY,
+    },
+}
 """How a command of each kind may be illegal."""
 
 
