@@ -19,7 +19,7 @@ from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
-from regression.fuzz.corpus import PROGRAM_PTX
+from regression.fuzz.corpus import PROGRAM_PTX, TABLES
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
 from regression.random_programs.choices import multiplies_of
@@ -110,37 +110,8 @@ def _fitting(random: Random, name: str, *, raw: bool = False) -> str:
     return f"'u{FORMATS[name].bits // 8 if name != 'tf32' else 4}'" if raw else values[name]
 
 
-NOT_CALLED: Final = {
-    "BoardMachine": "needs a link to a board",
-    "DeviceBuffer": "made by device and empty",
-    "Kernel": "made by Module.kernel",
-    "KernelRun": "what a launch returns",
-    "LockstepMachine": "needs a simulated core",
-    "RtlMachine": "builds a simulated core",
-    "build_board": "takes minutes",
-    "open_board": "opens a port",
-    "open_on_board": "needs a board",
-    "write_verilog": "takes seconds to minutes",
-    "Fault": "raised, not made by users",
-}
-"""Public names that are not called, with the reason. Classes of errors, protocols and data are not either."""
-
-_OBJECTS: Final = {
-    "Backend": "openwmma.Backend.GOLDEN",
-    "CoreConfig": "openwmma.PRESETS['tiny']",
-    "DeviceBuffer": "openwmma.device(np.arange(8, dtype=np.float32))",
-    "Entry": "openwmma.parse_module(PROGRAM).entry()",
-    "Gemm": "openwmma.Gemm(instruction=golden.resolve.resolve_instruction("
-    "'wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32'), m=16, n=16, k=16)",
-    "GoldenMachine": "machine(4096)",
-    "Kernel": "openwmma.Module(KERNEL).kernel()",
-    "Memory": "openwmma.Memory(4096)",
-    "MmaInstruction": "golden.resolve.resolve_instruction('wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32')",
-    "Module": "openwmma.Module(KERNEL)",
-    "Output": "openwmma.Output('d', 'f32', (16, 16))",
-    "Callable[[int], golden.machine.Machine]": "machine",
-}
-"""An object of each class that a parameter or a method needs: these are never of a wrong type."""
+NOT_CALLED: Final = TABLES["not_called"]
+_OBJECTS: Final = TABLES["objects"]
 
 _METHODS_OF: Final = ("DeviceBuffer", "Kernel", "Memory", "Module")
 """Classes whose methods users call; their machines do it for them otherwise."""
@@ -223,17 +194,8 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
         "instruction": lambda: repr(
             str(random.choice(multiplies())) if random.random() < 0.7 else random.choice(list(FORMS))
         ),
-        "use": lambda: repr(random.choice("abcd")),
         "type": lambda: repr(random.choice([*FORMATS, "s32"])),
         "profile": lambda: repr(random.choice([*PROFILES, *EXACT_PROFILES])),
-        "shape": lambda: repr(random.choice(("m16n16k16", "m8n8k4", "m16n8k8", (2, 3), 5, (16, 16)))),
-        "dtype": lambda: repr(random.choice(("f4", "u1", ">f2", "f4,i2", "V3", "O"))),
-        "on": lambda: repr(random.choice(("golden", "golden", "rtl", "board"))),
-        "source": lambda: "KERNEL",
-        "text": lambda: "PROGRAM",
-        "entry": lambda: "'k'",
-        "jobs": lambda: random.choice(("1", "2", "-1")),
-        "limit": lambda: random.choice(("1000", "1", "0", "-1")),
         "arguments": lambda: random.choice(
             (
                 f"[{array(random)}, {number(random)}, {number(random)}, bytes({random.choice((16, 3))})]",
@@ -249,6 +211,8 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
     }
     if name in meant:
         return meant[name]()
+    if name in TABLES["meant"]:
+        return str(random.choice(TABLES["meant"][name]))
     if "ArrayLike" in annotation or "_Buffer" in annotation:
         return array(random)
     if "bool" in annotation:

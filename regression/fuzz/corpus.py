@@ -13,8 +13,10 @@ _READ: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.tom
 WORDS: Final[dict[str, list[str]]] = {name: item for name, item in _READ.items() if isinstance(item, list)}
 """Of `words.toml`, by the language they belong to."""
 
-ARGUMENTS: Final[dict[str, list[str]]] = _READ["arguments"]
-"""Values by option or argument of the command line."""
+TABLES: Final[dict[str, dict[str, Any]]] = {
+    name: item for name, item in _READ.items() if isinstance(item, dict)
+}
+"""Of `words.toml`."""
 
 LONG: Final = (
     "x" * 3000,

@@ -19,30 +19,7 @@ from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_sh
 from regression.fuzz.ptx import damaged_bytes, damaged_text
 from regression.fuzz.values import number_text
 
-_CASE: Final[dict[str, Any]] = {
-    "case": "k",
-    "file": "k.ptx",
-    "entry": "k",
-    "grid": [1, 1, 1],
-    "block": [32, 1, 1],
-    "shared": 0,
-    "arguments": [
-        "a",
-        {"type": "u32", "value": 40},
-        {"type": "f32", "value": 1.5},
-        {"struct": 16, "hex": "00" * 8 + "03" + "00" * 7, "pointers": {"0": ["a", 4]}},
-    ],
-    "variables": {"t": "total"},
-    "outputs": ["a"],
-    "changed": ["a"],
-    "arrays": ["a", "t", "table"],
-    "pointers": {
-        "table": {"0": ["a", 4], "16": ["table", 0]},
-        "table.after": {"0": ["a", 4], "16": ["table", 0]},
-    },
-    "addresses": {"a": 0x7F0000001000, "table": 0x7F0000002000},
-    "contract": True,
-}
+_CASE: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("launch.json").read_text())
 _ARRAYS: Final[dict[str, np.ndarray]] = {
     "k/a": np.arange(64, dtype=np.float32),
     "k/a.after": np.where(np.arange(64) < 32, np.arange(64) * 1.5 + 1, np.arange(64)).astype(np.float32),

@@ -33,8 +33,8 @@ def signed(value: int, bits: int) -> int:
 
 
 def _value(type_: str, pattern: int) -> int:
-    """The number that a bit pattern stands for."""
-    bits = int(type_[1:])
+    """The number that a bit pattern stands for; a count that is no register stands for itself."""
+    bits = 64 if type_ == "i" else int(type_[1:])
     return signed(pattern, bits) if type_[0] == "s" else pattern & ((1 << bits) - 1)
 
 
@@ -159,18 +159,17 @@ def _make(random: Random) -> Files:
             inputs.append([pattern & ((1 << 64) - 1) for pattern in patterns])
     for _ in range(random.randrange(1, 16)):
         mnemonic = random.choice(list(OPERATIONS))
-        result, types, operation = OPERATIONS[mnemonic]
-        written, columns = [], []
+        result, types, _ = OPERATIONS[mnemonic]
+        operands: list[tuple[str, list[int]]] = []
         for type_ in types.split():
             if type_ == "i" or (type_ != "b32" and random.random() < 0.1):
                 number = random.choice((1, 2, 3, 5, 7, 10, 100))
-                written.append(str(number))
-                columns.append([number] * THREADS)
+                operands.append((str(number), [number] * THREADS))
             else:
                 name = random.choice(registers[int(type_[1:])])
-                written.append(name)
-                columns.append([_value(type_, pattern) for pattern in values[name]])
-        target = new(int(result[1:]), [operation(*operands) for operands in zip(*columns, strict=True)])
+                operands.append((name, values[name]))
+        written, columns = zip(*operands, strict=True)
+        target = new(int(result[1:]), [evaluate(mnemonic, *row) for row in zip(*columns, strict=True)])
         lines.append(f"{mnemonic} {target}, {', '.join(written)};")
         lines.append(f"st.global.u{result[1:]} [%out+{8 * len(expected)}], {target};")
         expected.append(values[target])
