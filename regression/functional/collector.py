@@ -13,14 +13,7 @@ from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
 from golden.tables.formats import float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional import (
-    alignment,
-    environment,
-    hazards,
-    instructions,
-    rounding,
-    values,
-)
+from regression.functional import alignment, environment, hazards, instructions, rounding, values
 from regression.functional.model import Coverpoint, Seen
 from regression.functional.sums import is_fused, sums_of
 from regression.random_programs.program import Program

@@ -18,13 +18,7 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional import hazards
-from regression.random_programs.choices import (
-    PLACES,
-    access_command,
-    access_of,
-    accesses_of,
-    place_in,
-)
+from regression.random_programs.choices import PLACES, access_command, access_of, accesses_of, place_in
 from regression.random_programs.footprints import operands_of, registers_of
 from regression.random_programs.generator import hot_access
 from regression.random_programs.program import (

@@ -16,11 +16,7 @@ from sim.rtl_machine import RtlMachine
 from sim.simulation import BusWaits, HostRefusal
 
 _WAITS: Final = {field.name: field.name.replace("_", " ") for field in fields(BusWaits)}
-_EARLY: Final = {
-    "registers window": WINDOW,
-    "shared window": SHARED_WINDOW,
-    "mode": REGISTERS["MODE"],
-}
+_EARLY: Final = {"registers window": WINDOW, "shared window": SHARED_WINDOW, "mode": REGISTERS["MODE"]}
 """What the host must not touch while the core is at work, with an address of it."""
 
 POINTS: Final = (

@@ -92,10 +92,7 @@ ret;
 """
     total = sum(thread.added for thread in threads) & MASK
     check = random.random() < 0.3
-    return {
-        "kernel.ptx": text.encode(),
-        "values.json": json.dumps([expected, total, check]).encode(),
-    }
+    return {"kernel.ptx": text.encode(), "values.json": json.dumps([expected, total, check]).encode()}
 
 
 def _run(files: Files) -> Any:

@@ -21,12 +21,7 @@ from sim.files import locked
 from sim.testbench.parameters import bench_variables
 from sim.testbench.runner import BenchFailure, build, tool_environment
 
-_ENDS: Final = {
-    SURVIVED: "survived",
-    FAILED: "failed",
-    -signal.SIGPROF: "time",
-    -signal.SIGKILL: "time",
-}
+_ENDS: Final = {SURVIVED: "survived", FAILED: "failed", -signal.SIGPROF: "time", -signal.SIGKILL: "time"}
 """What becomes of a mutant by the status of its process."""
 
 _FORK_POINT: Final = "regression.mutation.fork_point"

@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 from golden.fragments import collect
 from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import (
-    MATRIX_COUNTS,
-    MATRIX_ROW_BYTES,
-    Load,
-    LoadMatrix,
-    StoreMatrix,
-)
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROW_BYTES, Load, LoadMatrix, StoreMatrix
 from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction

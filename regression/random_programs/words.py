@@ -101,7 +101,7 @@ def _on_chip(*fields: Fields) -> Way:
 _SHAPE: Final = _unknown(["tile_shape"], SHAPES)
 _UNKNOWN_SPACE: Final = {"space": len(SPACES)}
 _WITHOUT_MEMORY: Final[dict[str, Way]] = {
-    "core without on-chip memory": lambda config, kind: () if config.shared_bytes else [{}],
+    "core without on-chip memory": lambda config, kind: () if config.shared_bytes else [{}]
 }
 _ACCESS: Final[dict[str, Way]] = {
     "shape code in no table": _SHAPE,
@@ -141,10 +141,7 @@ WORD_WAYS: Final[Mapping[str, Mapping[str, Way]]] = {
     },
     "ldmatrix": _MOVE,
     "stmatrix": _MOVE,
-    "movmatrix": {
-        "move code in no table": _on_chip({"move": len(commands.MatrixMove)}),
-        **_WITHOUT_MEMORY,
-    },
+    "movmatrix": {"move code in no table": _on_chip({"move": len(commands.MatrixMove)}), **_WITHOUT_MEMORY},
 }
 """How a command of each kind may be illegal."""
 

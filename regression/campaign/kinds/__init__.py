@@ -27,10 +27,7 @@ KINDS: Final[dict[str, tuple[str, str]]] = {
         "regression.campaign.kinds.fuzzing:Fuzz",
         "drawn and damaged input for every entrance; what fails is shrunk and saved",
     ),
-    "tests": (
-        "regression.campaign.kinds.tests:Tests",
-        "tests of this repository, by pytest",
-    ),
+    "tests": ("regression.campaign.kinds.tests:Tests", "tests of this repository, by pytest"),
     "kernels": (
         "regression.campaign.kinds.kernels:Kernels",
         "launches of launch files, repeated and compared in every byte",

@@ -38,9 +38,7 @@ class Mutation(Kind):
         count = self.configuration["mutants"] or unit.mutants
         records = try_unit(unit, ROOT / "build" / "mutation", count=count, seed=self.seed)
         return Outcome(
-            cases=(Case(name=unit.name),),
-            results=len(records),
-            data=[asdict(record) for record in records],
+            cases=(Case(name=unit.name),), results=len(records), data=[asdict(record) for record in records]
         )
 
     def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
