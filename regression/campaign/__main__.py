@@ -18,9 +18,8 @@ from regression.campaign.cluster import connected
 from regression.campaign.identity import ROOT, identity
 from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
-from regression.campaign.report import Result, write_report
+from regression.campaign.report import Result, print_table, progress, write_report
 from regression.campaign.store import Store
-from regression.campaign.terminal import print_table, progress
 from regression.campaign.worker import perform
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")

@@ -1,21 +1,91 @@
-"""The files of a campaign's result: JUnit XML for CI, and pages for people."""
+"""What people see of a campaign: a line of progress, tables, JUnit XML for CI, and pages."""
 
 import base64
 import io
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from junitparser import Failure, JUnitXml, TestCase, TestSuite
 from matplotlib.figure import Figure
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table as RichTable
 
+from regression.campaign.client import Amount, Standing
 from regression.campaign.identity import Identity
-from regression.campaign.kind import Case, Kind, Outcome, Task, Verdict
+from regression.campaign.kind import Case, Kind, Outcome, Table, Task, Verdict
 from regression.campaign.kinds import KINDS
 from sim.files import write_files
+
+_LOG_SECONDS: Final = 30
+
+
+@contextmanager
+def progress(console: Console, kind: Kind, amount: Amount) -> Iterator[Callable[[Standing], None]]:
+    """A line that is kept up to date on a terminal; elsewhere a line every half minute.
+
+    What it yields is to be called with the standing.
+    """
+    began = time.monotonic()
+    if console.is_terminal:
+        with Live(console=console, refresh_per_second=2, transient=True) as live:
+            yield lambda standing: live.update(_line(kind, amount, standing, time.monotonic() - began))
+        return
+    said = began
+
+    def tell(standing: Standing) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _LOG_SECONDS:
+            said = time.monotonic()
+            console.print(_line(kind, amount, standing, said - began), markup=False, highlight=False)
+
+    yield tell
+
+
+def print_table(console: Console, table: Table) -> None:
+    """Print a table."""
+    shown = RichTable(*table.header, title=table.title)
+    for row in table.rows:
+        shown.add_row(*row)
+    console.print(shown, markup=False)
+
+
+def _line(kind: Kind, amount: Amount, standing: Standing, seconds: float) -> str:
+    rate = standing.new_results / max(seconds, 1e-9)
+    of_tasks = f" of {standing.total}" if standing.total is not None else ""
+    parts = [
+        f"{kind.name}: {standing.tasks}{of_tasks} tasks",
+        f"{standing.results} {kind.unit}",
+        f"{rate:.1f} {kind.unit}/s",
+        f"{standing.failures} failures",
+        f"{standing.workers} workers",
+    ]
+    if standing.holes is not None:
+        parts.append(f"{standing.holes} bins missing")
+    left = _seconds_left(amount, standing, seconds, rate)
+    if left is not None:
+        parts.append(f"{timedelta(seconds=round(left))} left")
+    return ", ".join(parts)
+
+
+def _seconds_left(amount: Amount, standing: Standing, seconds: float, rate: float) -> float | None:
+    """The least of what the limits allow; None where none of them can be foretold."""
+    new = standing.tasks - standing.resumed
+    found = []
+    if amount.seconds is not None:
+        found.append(amount.seconds - seconds)
+    if amount.results is not None and rate:
+        found.append((amount.results - standing.results) / rate)
+    if standing.total is not None and new:
+        found.append((standing.total - standing.tasks) * seconds / new)
+    return max(0.0, min(found)) if found else None
+
 
 _LINES: Final = 3000
 """Of holes on the page."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from regression.code_coverage.benches import BENCHES, Benches, read_benches
-from regression.code_coverage.exclusions import EXCLUSIONS, read_exclusions
+from regression.code_coverage.requirements import BENCHES, EXCLUSIONS, Benches, read_benches, read_exclusions
 
 
 class NoRevision(ValueError):

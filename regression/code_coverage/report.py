@@ -9,9 +9,8 @@ from itertools import groupby
 from typing import Final
 
 from regression.campaign.kind import Table
-from regression.code_coverage.benches import REQUIRED, Benches
 from regression.code_coverage.counts import KINDS, Kind, Point
-from regression.code_coverage.exclusions import Exclusion
+from regression.code_coverage.requirements import REQUIRED, Benches, Exclusion
 
 _BIT: Final = re.compile(r"^(?P<signal>.*)\[(?P<bit>\d+)\] (?P<edge>.*)$")
 

@@ -14,14 +14,14 @@ from cocotb.triggers import FallingEdge
 
 from cocotb_tests.streams import start
 from regression.code_coverage.counts import Place, Point, read_counts
-from regression.code_coverage.exclusions import (
+from regression.code_coverage.report import CoverageReport
+from regression.code_coverage.requirements import (
     EXCLUSIONS,
     Exclusion,
     ExclusionError,
     apply_exclusions,
     read_exclusions,
 )
-from regression.code_coverage.report import CoverageReport
 from regression.code_coverage.sources import convert_with_sources
 from sim.testbench.runner import Coverage, run
 from sim.testbench.unit import unit_design

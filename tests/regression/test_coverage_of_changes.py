@@ -11,11 +11,10 @@ import pytest
 
 from openwmma.usage import UsageError
 from regression.campaign.kinds.code_coverage import CodeCoverage
-from regression.code_coverage.benches import BENCHES, BenchesError, read_benches
 from regression.code_coverage.changes import NoRevision, change_since, has_hardware, touched
 from regression.code_coverage.counts import Place, Point
-from regression.code_coverage.exclusions import EXCLUSIONS
 from regression.code_coverage.report import CoverageReport
+from regression.code_coverage.requirements import BENCHES, EXCLUSIONS, BenchesError, read_benches
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (

@@ -12,11 +12,18 @@ from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
-from regression.code_coverage.benches import BENCHES, REQUIRED, Benches, read_benches
 from regression.code_coverage.changes import Change, NoRevision, change_since, touched
 from regression.code_coverage.counts import Place, Point, read_counts
-from regression.code_coverage.exclusions import EXCLUSIONS, apply_exclusions, read_exclusions
 from regression.code_coverage.report import CoverageReport
+from regression.code_coverage.requirements import (
+    BENCHES,
+    EXCLUSIONS,
+    REQUIRED,
+    Benches,
+    apply_exclusions,
+    read_benches,
+    read_exclusions,
+)
 
 _HARDWARE: Final = "hdl/"
 _PLUGIN: Final = "regression.code_coverage.plugin"
