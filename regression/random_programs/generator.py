@@ -1,6 +1,6 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -66,15 +66,20 @@ _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 
 
 def make_program(
-    preset: str, seed: int, number: int = 0, multiplies: int = MULTIPLIES, type: str | None = None
+    preset: str,
+    seed: int,
+    number: int = 0,
+    multiplies: int = MULTIPLIES,
+    type: str | None = None,
+    kinds: Sequence[str] = FLOAT_KINDS,
 ) -> Program:
     """Make one program of a run, the same for the same arguments.
 
     The programs of a run together go through all instructions, places and kinds of operands evenly. A program
     has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
-    is named.
+    is named, and of floating point only with operands of some kinds.
     """
-    maker = _Maker(PRESETS[preset], seed, number, multiplies, type)
+    maker = _Maker(PRESETS[preset], seed, number, multiplies, type, kinds)
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     timing = BusTiming(latency=latency, stall=stall, seed=number + 1)
     return maker.image.program(preset, (seed, number), timing, maker.commands(multiplies))
@@ -83,14 +88,22 @@ def make_program(
 class _Maker:
     """What is known while a program is made."""
 
-    def __init__(self, config: CoreConfig, seed: int, number: int, multiplies: int, type: str | None) -> None:
+    def __init__(
+        self,
+        config: CoreConfig,
+        seed: int,
+        number: int,
+        multiplies: int,
+        type: str | None,
+        kinds: Sequence[str],
+    ) -> None:
         self.config = config
         self.random: Generator = np.random.default_rng((seed, number))
         self.image = Image(self.random)
         dealt = number * multiplies
         chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
         self._multiplies = Deck(chosen, seed, dealt)
-        self._float_kinds = Deck(FLOAT_KINDS, seed, dealt)
+        self._float_kinds = Deck(kinds, seed, dealt)
         self._integer_kinds = Deck(INTEGER_KINDS, seed, dealt)
         places = PLACES if config.shared_bytes else PLACES[::2]
         self._accesses = Deck(

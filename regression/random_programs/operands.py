@@ -8,7 +8,11 @@ from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat, float_format
+from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
+
+TWO_PRODUCTS: Final = ("two products", "two small products", "two infinite products")
+"""Distributions in which all products but two are zeros: of any exponents, near the least, and infinite."""
 
 FLOAT_KINDS: Final = (
     "uniform bits",
@@ -25,6 +29,7 @@ FLOAT_KINDS: Final = (
     "one product",
     "no addend",
     "special alone",
+    *TWO_PRODUCTS,
 )
 """Distributions of floating point, from which all operands of one multiply are drawn together."""
 
@@ -34,6 +39,7 @@ INTEGER_KINDS: Final = ("uniform", "extremes", "small", "at the limits", "zeros"
 _SPREAD: Final = {4: 4, 5: 6, 8: 16, 11: 60}
 """Exponents on either side of the middle one, by the width of the exponent field."""
 
+_USES: Final[tuple[Use, ...]] = ("a", "b", "c")
 Bits = NDArray[Any]
 
 
@@ -45,7 +51,7 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
     shape = instruction.shape
     a_format, b_format = FORMATS[instruction.a_type], FORMATS[instruction.b_type]
     c_format = FORMATS[instruction.c_type]
-    extents = [shape.extent(use) for use in ("a", "b", "c")]
+    extents = [shape.extent(use) for use in _USES]
     if isinstance(a_format, IntegerFormat):
         a, b = (
             _integers(random, FORMATS[name], kind, extent)
@@ -58,6 +64,8 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
         return _ties(random, instruction)
     if kind == "special alone":
         return _special_alone(random, instruction)
+    if kind in TWO_PRODUCTS:
+        return _two_products(random, instruction, kind)
     a = _floats(random, a_format, kind, extents[0], addend=False)
     b = _floats(random, b_format, kind, extents[1], addend=False)
     c = _floats(random, c_format, kind, extents[2], addend=True)
@@ -186,6 +194,43 @@ def _special_alone(random: Generator, instruction: MmaInstruction) -> tuple[Bits
     c = random.choice(addends, shape.extent("c"))
     c[random.random(c.shape) < 0.3] &= c.dtype.type(c_format.sign_mask)
     return a, b, c
+
+
+def _two_products(random: Generator, instruction: MmaInstruction, kind: str) -> tuple[Bits, Bits, Bits]:
+    """All k but two are zeros, one in each half that `mma` of fp8 takes at once: more products hide a sum."""
+    a_format, b_format, c_format = (float_format(instruction.types[use]) for use in _USES)
+    a = np.zeros(instruction.shape.extent("a"), dtype_of(a_format))
+    b = np.zeros(instruction.shape.extent("b"), dtype_of(b_format))
+    quads = 4 * random.integers(instruction.shape.k // 4, size=2)
+    for k in (quads + random.integers(2, size=2) + (0, 2)).tolist():
+        a[:, k] = _apart(random, a_format, kind, a[:, k].shape, addend=False)
+        b[k] = _apart(random, b_format, kind, b[k].shape, addend=False)
+    return a, b, _apart(random, c_format, kind, instruction.shape.extent("c"), addend=True)
+
+
+def _apart(
+    random: Generator, format: FloatFormat, kind: str, extent: tuple[int, ...], *, addend: bool
+) -> Bits:
+    """Numbers of any exponents, or near the least product; some of the least numbers; ones and infinities."""
+    low = format.fraction_bits + format.ignored_bits
+    if kind == "two infinite products":
+        one = format.bias << low
+        chosen = [one, format.infinity if format.has_infinity else one, *([0] if addend else [])]
+        magnitudes = random.choice(chosen, extent)
+    else:
+        reach = format.bias - 1 if format.bits == 16 else 24
+        highest = 2 * format.bias if kind == "two products" else format.bias // 2
+        fields = (format.bias - reach, format.bias + reach) if addend else (0, highest)
+        fractions = random.integers(0, 1 << low, extent) * random.integers(2, size=extent)
+        magnitudes = random.integers(*fields, extent, endpoint=True) << low | fractions
+        place = random.random(extent)
+        least = random.choice([1, 1, 2, 3, 5, 11], extent) << format.ignored_bits
+        magnitudes = np.where(
+            place < 0.4, least, np.where(place > 0.8, (not addend) << format.ignored_bits, magnitudes)
+        )
+    signs: Bits = random.choice(np.array([0, format.sign_mask], dtype_of(format)), extent)
+    signs |= magnitudes.astype(signs.dtype)
+    return signs
 
 
 def _halves(random: Generator, extent: tuple[int, int], format: FloatFormat) -> Bits:

@@ -9,11 +9,10 @@ from golden.explanation.explain import explain
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.collector import MODEL, sample_arithmetic
-from regression.functional.fp8_directed import KINDS, draw_pairs
 from regression.functional.rounding import outcome_of
 from regression.functional.sums import is_fp8, is_fused, sums_of
 from regression.random_programs.choices import multiplies_of
-from regression.random_programs.operands import FLOAT_KINDS, draw_operands
+from regression.random_programs.operands import FLOAT_KINDS, TWO_PRODUCTS, draw_operands
 
 FP8 = [instruction for instruction in multiplies_of() if is_fp8(instruction)]
 ONE, LEAST = 0x38, 0x01
@@ -51,9 +50,8 @@ def of(seen, point):
 @pytest.mark.parametrize("instruction", FP8, ids=str)
 def test_sums_and_their_outcomes_are_those_that_golden_explains(instruction):
     random = np.random.default_rng(8)
-    kinds = [(draw_pairs, kind) for kind in KINDS] + [(draw_operands, kind) for kind in FLOAT_KINDS[:8]]
-    for draw, kind in kinds:
-        a, b, c = draw(random, instruction, kind)
+    for kind in (*TWO_PRODUCTS, *FLOAT_KINDS[:8]):
+        a, b, c = draw_operands(random, instruction, kind)
         sums = sums_of(instruction, {"a": a, "b": b, "c": c})
         row, column = int(random.integers(16)), int(random.integers(8))
         steps = explain(instruction, a[row], b[:, column], c[row, column]).steps
@@ -77,7 +75,7 @@ def test_outcomes_of_roundings_are_those_that_golden_explains(result):
         instruction = FP8[random.integers(len(FP8))]
         if instruction.d_type != result:
             continue
-        a, b, c = draw_pairs(random, instruction, "any")
+        a, b, c = draw_operands(random, instruction, "two products")
         a[:], b[:], c[:] = a[:1], b[:, :1], c[0, 0]
         seen = Counter()
         sample_arithmetic(seen, instruction, {"a": a, "b": b, "c": c})
@@ -170,10 +168,8 @@ def test_nothing_is_seen_that_the_model_excludes_and_most_bins_of_fp8_come_soon(
     random = np.random.default_rng(2)
     seen = Counter()
     for instruction in filter(is_fused, multiplies_of()):
-        kinds = [(draw_operands, kind) for kind in FLOAT_KINDS]
-        kinds += [(draw_pairs, kind) for kind in KINDS if is_fp8(instruction)]
-        for draw, kind in kinds:
-            a, b, c = draw(random, instruction, kind)
+        for kind in FLOAT_KINDS:
+            a, b, c = draw_operands(random, instruction, kind)
             sample_arithmetic(seen, instruction, {"a": a, "b": b, "c": c})
     assert [point.contradictions(seen) for point in MODEL] == [[]] * len(MODEL)
     assert sum("e4m3" in item or "e5m2" in item for _, item in +seen) > 1000

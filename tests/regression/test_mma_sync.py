@@ -7,8 +7,7 @@ from golden.tables.commands import Load, Mma, Store
 from golden.tables.instruction_set import CORE_FAMILIES
 from hdl.config import PRESETS
 from regression.mma_sync import campaign
-from regression.mma_sync.batch import Batch
-from regression.mma_sync.campaign import F64_CORE, FAMILIES, Difference, compare, core_of
+from regression.mma_sync.campaign import F64_CORE, FAMILIES, Batch, Difference, compare, core_of
 from regression.random_programs.choices import multiplies_of
 
 SMALL = PRESETS["small"]

@@ -13,16 +13,17 @@ from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
-from regression.functional.fp8_directed import fp8_program
 from regression.functional.model import Seen, share, tables
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
+from regression.random_programs.operands import TWO_PRODUCTS
 from regression.random_programs.program import Program
-from regression.random_programs.running import Core, difference
+from regression.random_programs.running import difference
 
 _ROUND: Final = 12
 """Random programs between two choices of a type."""
 
+_FP8_MULTIPLIES: Final = 576
 _LEAST: Final = "tiny"
 """A core that has not all families and no on-chip memory, for the faults that this makes possible."""
 
@@ -99,10 +100,16 @@ def types_in(holes: Sequence[str]) -> list[str]:
 
 
 def _run_program(seen: Seen, program: Program) -> str | None:
-    def on_end(core: Core) -> None:
-        seen.update(observe(program, core))
+    return difference(program, on_end=lambda core: seen.update(observe(program, core)))
 
-    return difference(program, on_end=on_end)
+
+def _fp8(seen: Seen, preset: str, seed: int) -> str | None:
+    """Sums of fp8 that more than two products hide."""
+    for type in ("e4m3", "e5m2"):
+        program = make_program(preset, seed, multiplies=_FP8_MULTIPLIES, type=type, kinds=TWO_PRODUCTS)
+        if (found := _run_program(seen, program)) is not None:
+            return found
+    return None
 
 
 def _faults(seen: Seen, preset: str, seed: int) -> str | None:
@@ -118,7 +125,7 @@ def _faults(seen: Seen, preset: str, seed: int) -> str | None:
 
 _DIRECTED: Final[Mapping[str, Callable[[Seen, str, int], str | None]]] = {
     "hazards": lambda seen, *given: _run_program(seen, hazard_program(*given)),
-    "fp8": lambda seen, *given: _run_program(seen, fp8_program(*given)),
+    "fp8": _fp8,
     "early host": environment.run_early_host,
     "faults": _faults,
 }
