@@ -114,6 +114,9 @@ class Kind(ABC):
     options: ClassVar[Configuration] = {}
     """Names of the options that the kind takes, with their defaults."""
 
+    known: ClassVar[Mapping[str, Collection[str]]] = {}
+    """All values that an option may have, of options of which they are known."""
+
     amount: ClassVar[int | None] = None
     """Results of a campaign for which no amount is given; None where the tasks come to an end."""
 
@@ -129,8 +132,10 @@ class Kind(ABC):
         """The class, as `pkgutil.resolve_name` takes it."""
         return f"{type(self).__module__}:{type(self).__qualname__}"
 
-    def require(self) -> None:  # noqa: B027  # most kinds need nothing
+    def require(self) -> None:
         """Check the configuration before anything runs; UsageError for what is wrong."""
+        for option, known in self.known.items():
+            self.require_known(option, known)
 
     def require_known(self, option: str, known: Collection[str]) -> None:
         """UsageError for a value of an option that is not among those known; none given is well."""

@@ -7,6 +7,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
+from golden.random_operands import exponent_fields
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
@@ -36,8 +37,11 @@ FLOAT_KINDS: Final = (
 INTEGER_KINDS: Final = ("uniform", "extremes", "small", "at the limits", "zeros")
 """Distributions of integers."""
 
-_SPREAD: Final = {4: 4, 5: 6, 8: 16, 11: 60}
-"""Exponents on either side of the middle one, by the width of the exponent field."""
+_EXPONENTS: Final = {
+    **{"bottom": "products near the bottom", "no addend": "products near the bottom"},
+    **{"top": "products near the top", "subnormal": "subnormal", "largest": "largest"},
+}
+"""Distributions of exponents as `golden.random_operands` names them, of those that are not near one."""
 
 _USES: Final[tuple[Use, ...]] = ("a", "b", "c")
 Bits = NDArray[Any]
@@ -92,27 +96,6 @@ def special_values(format: FloatFormat) -> list[int]:
     return [sign | magnitude for magnitude in magnitudes for sign in (0, format.sign_mask)]
 
 
-def _exponents(
-    random: Generator, format: FloatFormat, kind: str, extent: tuple[int, int], addend: bool
-) -> Bits:
-    """Biased exponents of a multiplicand, or of the addend that meets their products."""
-    top = (1 << format.exponent_bits) - 1
-    spread = _SPREAD[format.exponent_bits]
-    if kind in ("bottom", "no addend"):
-        centre, spread = (spread // 2 if addend else format.bias // 2 + 1), spread // 2 + 1
-    elif kind == "top":
-        centre, spread = (top - 3 if addend else format.bias + format.bias // 2 - 1), spread // 3 + 1
-    elif kind == "subnormal":
-        return random.integers(0, 3, extent)
-    elif kind == "largest":
-        return random.integers(top - 4, top, extent)
-    elif kind == "far apart":
-        return random.integers(1, top, extent)
-    else:
-        centre = format.bias
-    return np.clip(random.integers(centre - spread, centre + spread, extent, endpoint=True), 0, top - 1)
-
-
 def _floats(
     random: Generator, format: FloatFormat, kind: str, extent: tuple[int, int], *, addend: bool
 ) -> Bits:
@@ -123,8 +106,11 @@ def _floats(
         return bits
     low = format.fraction_bits + format.ignored_bits
     keep = unsigned(format.sign_mask | ((1 << low) - 1))
-    field = _exponents(random, format, kind, extent, addend).astype(unsigned)
-    bits = bits & keep | field << unsigned(low)
+    if kind == "far apart":
+        field = random.integers(1, (1 << format.exponent_bits) - 1, extent)
+    else:
+        field = exponent_fields(random, format, _EXPONENTS.get(kind, "near one"), extent, addend)
+    bits = bits & keep | field.astype(unsigned) << unsigned(low)
     if kind in ("few bits", "special"):
         bits &= ~unsigned((1 << (low - 2)) - 1)
     if kind == "special":

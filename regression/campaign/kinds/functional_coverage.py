@@ -34,16 +34,13 @@ class FunctionalCoverage(Kind):
     name = "functional"
     unit = "programs"
     options: ClassVar[Configuration] = {"preset": "small"}
+    known: ClassVar = {"preset": PRESETS}
     amount = 600
     has_coverage = True
 
     def __init__(self, seed: int, configuration: Configuration) -> None:
         super().__init__(seed, configuration)
         self.seen: Seen = Counter()
-
-    def require(self) -> None:
-        """UsageError for a preset that is not there."""
-        self.require_known("preset", PRESETS)
 
     def tasks(self) -> Iterator[Task]:
         """Directed programs, then random ones: in every other round only multiplies of a type missing."""

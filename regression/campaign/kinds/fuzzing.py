@@ -25,6 +25,7 @@ class Fuzz(Kind):
     name = "fuzz"
     unit = "inputs"
     options: ClassVar[Configuration] = {"family": list(KINDS)}
+    known: ClassVar = {"family": KINDS}
     amount = 10_000
 
     inputs: ClassVar[int] = 500
@@ -33,10 +34,6 @@ class Fuzz(Kind):
     limits: ClassVar[Limits] = Limits()
     prepare: ClassVar[Callable[[], None] | None] = None
     """Called in a worker before its first input."""
-
-    def require(self) -> None:
-        """UsageError for a kind of input that is not there."""
-        self.require_known("family", KINDS)
 
     def tasks(self) -> Iterator[Task]:
         """Some inputs each, without end."""

@@ -28,11 +28,12 @@ class RandomPrograms(Kind):
 
     name = "random"
     options: ClassVar[Configuration] = {"preset": "small", "type": None}
+    known: ClassVar = {"preset": PRESETS}
     amount = 100_000
 
     def require(self) -> None:
         """UsageError for a preset, or a type of A, that is not there."""
-        self.require_known("preset", PRESETS)
+        super().require()
         types = {item.a_type for item in multiplies_of(PRESETS[self.configuration["preset"]])}
         self.require_known("type", sorted(types))
 

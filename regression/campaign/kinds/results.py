@@ -17,12 +17,8 @@ class Results(Kind):
 
     name = "results"
     options: ClassVar[Configuration] = {"preset": "standard", "family": list(FAMILIES)}
+    known: ClassVar = {"preset": PRESETS, "family": FAMILIES}
     amount = 1_000_000
-
-    def require(self) -> None:
-        """UsageError for a preset or family that is not there."""
-        self.require_known("preset", PRESETS)
-        self.require_known("family", FAMILIES)
 
     def tasks(self) -> Iterator[Task]:
         """The families in turn, without end."""
