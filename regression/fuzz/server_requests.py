@@ -22,7 +22,7 @@ _PAGE: Final = b"<!doctype html>the page"
 
 
 @cache
-def _served() -> tuple[int, list[BaseException]]:
+def _served() -> tuple[int, list[BaseException | None]]:
     """The port of a server that this process keeps, and what its threads raise."""
     folder = Path(tempfile.mkdtemp()) / "pages"
     (folder / "sub").mkdir(parents=True)
@@ -30,16 +30,10 @@ def _served() -> tuple[int, list[BaseException]]:
     (folder.parent / "secret").write_bytes(_SECRET)
     (folder / "link").symlink_to(folder.parent / "secret")
     server = page_server(folder, 0)
-    raised: list[BaseException] = []
-    mock.patch.object(server, "handle_error", side_effect=lambda *request: raised.append(_current())).start()
+    raised: list[BaseException | None] = []
+    mock.patch.object(server, "handle_error", side_effect=lambda *_: raised.append(sys.exception())).start()
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_port, raised
-
-
-def _current() -> BaseException:
-    found = sys.exception()
-    assert found is not None
-    return found
 
 
 def _make(random: Random) -> Files:
@@ -66,8 +60,9 @@ def _run(files: Files) -> Any:
         with suppress(ConnectionError):
             while part := link.recv(1 << 16):
                 answer += part
-    if raised and not isinstance(raised[0], ConnectionError):
-        raise raised[0]
+    error = raised[0] if raised else None
+    if error is not None and not isinstance(error, ConnectionError):
+        raise error
     if _SECRET in answer:
         raise PropertyError("no file outside of the folder is served", repr(answer[:300]))
     headers = re.split(rb"\r?\n\r?\n", request)[0]
