@@ -24,7 +24,7 @@ _FOLDERS: Final = (
     "sim",
     "tests",
 )
-_SUFFIXES: Final = frozenset({".py", ".cpp", ".h", ".v", ".toml", ".json"})
+_SUFFIXES: Final = frozenset({".py", ".cpp", ".h", ".v", ".toml", ".json", ".ptx"})
 
 
 @dataclass(frozen=True, kw_only=True)

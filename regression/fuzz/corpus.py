@@ -31,30 +31,7 @@ LONG: Final = (
 
 HEADER: Final = ".version 8.0\n.target sm_90\n.address_size 64\n"
 
-LAUNCH_PTX: Final = f"""{HEADER}
-.global .align 4 .u32 total = 5;
-.visible .entry k(.param .u64 a, .param .u32 n, .param .f32 x, .param .align 8 .b8 s[16])
-{{
-.reg .pred %p;
-.reg .b32 %r<8>;
-.reg .b64 %rd<8>;
-.reg .f32 %f<3>;
-ld.param.u64 %rd0, [a];
-ld.param.u32 %r1, [n];
-ld.param.f32 %f0, [x];
-ld.param.u32 %r2, [s+8];
-mov.u32 %r0, %tid.x;
-setp.ge.u32 %p, %r0, %r1;
-@%p ret;
-mul.wide.u32 %rd1, %r0, 4;
-add.u64 %rd1, %rd0, %rd1;
-ld.global.f32 %f1, [%rd1];
-fma.rn.f32 %f1, %f1, %f0, 0f3F800000;
-st.global.f32 [%rd1], %f1;
-atom.global.add.u32 %r3, [total], %r2;
-ret;
-}}
-"""
+LAUNCH_PTX: Final = Path(__file__).with_name("launch.ptx").read_text()
 """A kernel with an array, numbers, a structure and a variable."""
 
 PROGRAM_PTX: Final = (ROOT / "examples" / "tile_f16.ptx").read_text()
