@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from golden.arithmetic.arrays import Decoded
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.profiles import HOPPER
-from regression.functional.model import Seen, bin_name, count_codes, coverpoint
+from regression.functional.model import Seen, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum
 
 _WINDOW: Final = HOPPER.fraction_bits
@@ -128,8 +128,8 @@ def sample_alignment(seen: Seen, item: Sum) -> None:
             if is_tile:
                 places = len(_FATES) * places + _fate_codes(values, largest - _TILE_WINDOW)
             axes = (names, _FATES) if is_tile else (names,)
-            bins = [bin_name(kind.terms, term, *parts) for parts in product(*axes)]
-            count_codes(seen, "tile distance" if is_tile else "alignment distance", bins, places)
+            point = "tile distance" if is_tile else "alignment distance"
+            count_codes(seen, point, places, kind.terms, term, *axes)
     products = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
     greatest = np.maximum(products, item.addend.alignment_exponent())
     some = np.any(item.products != 0, axis=1) | (item.addend.significand != 0)
@@ -165,6 +165,4 @@ def sample_gaps(seen: Seen, addition: str, c: Decoded, *others: Decoded) -> None
     edges = (-2 * length - 2, -length, -1, 0, 1, 2, length + 1, 2 * length + 2)
     codes = np.searchsorted(edges, gap, side="right")
     for signs, where in (("alike", usable & ~opposite), ("opposite", usable & opposite)):
-        count_codes(
-            seen, "addend distance", [bin_name(addition, name, signs) for name in _GAPS], codes[where]
-        )
+        count_codes(seen, "addend distance", codes[where], addition, _GAPS, signs)

@@ -67,11 +67,15 @@ def bin_name(*parts: str) -> str:
     return " / ".join(parts)
 
 
-def count_codes(seen: Seen, point: str, bins: Sequence[str], codes: NDArray[Any]) -> None:
-    """Note how often each code occurs; `bins` has the bin of each code, and codes beyond do not count."""
-    for item, count in zip(bins, np.bincount(codes.reshape(-1), minlength=len(bins)), strict=False):
+def count_codes(seen: Seen, point: str, codes: NDArray[Any], *axes: str | Sequence[str]) -> None:
+    """Note how often each bin of the cross of some axes occurs; codes count along the last axis first.
+
+    An axis may be one value. Codes beyond the bins do not count.
+    """
+    bins = list(product(*([axis] if isinstance(axis, str) else axis for axis in axes)))
+    for parts, count in zip(bins, np.bincount(codes.reshape(-1), minlength=len(bins)), strict=False):
         if count:
-            seen[point, item] += int(count)
+            seen[point, bin_name(*parts)] += int(count)
 
 
 def share(model: Sequence[Coverpoint], seen: Seen) -> tuple[int, int]:

@@ -203,9 +203,7 @@ def sample_numbers(
     codes = np.where(dropped == 0, 1 * subnormal, 2 + up + 2 * tie + 4 * subnormal)
     codes = np.where(overflow, 12, np.where(zero, 10 + tie, codes))
     for sign, mine in (("+", values > 0), ("-", values < 0)):
-        count_codes(
-            seen, "rounding", [bin_name(rounder, sign, outcome) for outcome in _OUTCOMES], codes[mine]
-        )
+        count_codes(seen, "rounding", codes[mine], rounder, sign, _OUTCOMES)
 
 
 def sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:

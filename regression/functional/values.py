@@ -10,7 +10,7 @@ from golden.arithmetic.arrays import decode
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import CORE_FAMILIES, Use
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional.model import Seen, bin_name, count_codes, coverpoint
+from regression.functional.model import Seen, count_codes, coverpoint
 from regression.functional.sums import is_fused
 from regression.random_programs.choices import multiplies_of
 
@@ -176,11 +176,8 @@ POINTS: Final = (
 def sample_values(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
     """Note the values of a multiply: `matrices` by ``a``, ``b``, ``c`` and ``d``."""
     for use, type in instruction.types.items():
-        parts = (datapath(instruction),) if use == "d" else (use, type)
-        bins = [bin_name(*parts, name) for name in _CLASSES]
-        count_codes(
-            seen, "result value" if use == "d" else "operand value", bins, _codes(matrices[use], type)
-        )
+        point = ("result value", datapath(instruction)) if use == "d" else ("operand value", use, type)
+        count_codes(seen, point[0], _codes(matrices[use], type), *point[1:], _CLASSES)
 
 
 def sample_specials(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
@@ -193,5 +190,4 @@ def sample_specials(seen: Seen, instruction: MmaInstruction, matrices: Mapping[U
     against = np.where(c.negative, up, down) & c.infinite
     conditions = [nan, c.nan, np.isnan(products).any(axis=1), up & down, against, up | down, c.infinite]
     codes = np.select(conditions, list(range(len(_CAUSES))), len(_CAUSES))
-    bins = [bin_name(_name(instruction), cause) for cause in _CAUSES]
-    count_codes(seen, "special value", bins, codes)
+    count_codes(seen, "special value", codes, _name(instruction), _CAUSES)
