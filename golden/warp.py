@@ -160,10 +160,8 @@ class GoldenMachine:
     def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
         """Set consecutive registers of a warp; `values` has shape (count, 32 lanes).
 
-        Raises
-        ------
-        InvalidArgument
-            For values of another shape or dtype, beyond the register file, or for a warp that does not exist.
+        InvalidArgument for values of another shape or dtype, beyond the register file, or for a warp that
+        does not exist.
         """
         file = self._files[self._existing(warp)]
         if values.dtype != np.uint32 or values.ndim != 2 or values.shape[1] != LANES:

@@ -107,36 +107,24 @@ ApproximateStep = Special | Arithmetic | Interpolation | Narrowing
 
 @dataclass(frozen=True, kw_only=True)
 class Approximation:
-    """How one result of an approximate instruction came about; its text shows it line by line.
-
-    Parameters
-    ----------
-    instruction : str
-        PTX text.
-    operands : tuple of int
-        Bit patterns.
-    notes : tuple of str
-        What was done to operands that came as values.
-    steps : tuple of step
-        In the order in which they happen.
-    result : int
-        Bit pattern, as `golden.approximate` returns it.
-    value : float
-        The result's value.
-    correct : int or None
-        Bit pattern of the correctly rounded result; None where there is no finite one.
-    difference : int or None
-        Result minus correctly rounded result, in units in the last place (numbers of the format apart).
-    """
+    """How one result of an approximate instruction came about; its text shows it line by line."""
 
     instruction: str
+    """PTX text."""
     operands: tuple[int, ...]
+    """Bit patterns."""
     notes: tuple[str, ...]
+    """What was done to operands that came as values."""
     steps: tuple[ApproximateStep, ...]
+    """In the order in which they happen."""
     result: int
+    """Bit pattern, as `golden.approximate` returns it."""
     value: float
+    """The result's value."""
     correct: int | None
+    """Bit pattern of the correctly rounded result; None where there is no finite one."""
     difference: int | None
+    """Result minus correctly rounded result, in units in the last place (numbers of the format apart)."""
 
     def __str__(self) -> str:
         operands = ", ".join(f"0x{bits:x}" for bits in self.operands)

@@ -176,24 +176,15 @@ Step = FusedSum | Conversion | Saturation | IntegerSum | BitStep
 
 @dataclass(frozen=True, kw_only=True)
 class Explanation:
-    """How one element of D came about; `dataclasses.asdict` makes JSON of it.
-
-    Parameters
-    ----------
-    instruction : str
-        PTX text.
-    profile : str
-        Name of the numerics profile.
-    steps : tuple of Step
-        In the order in which they happen; each sum's c is the result before it.
-    result : int
-        Bit pattern of floating point, value of integers.
-    notes : tuple of str
-        One sentence for each operand that was given as a value which its format does not hold exactly.
-    """
+    """How one element of D came about; `dataclasses.asdict` makes JSON of it."""
 
     instruction: str
+    """PTX text."""
     profile: str
+    """Name of the numerics profile."""
     steps: tuple[Step, ...]
+    """In the order in which they happen; each sum's c is the result before it."""
     result: int
+    """Bit pattern of floating point, value of integers."""
     notes: tuple[str, ...] = ()
+    """One sentence for each operand that was given as a value which its format does not hold exactly."""

@@ -77,13 +77,8 @@ def execute(
     """Execute a program to its end: pieces of work, each with what names its place in the program.
 
     `on_progress` is called with the number of pieces of work that the machine has taken since the last call,
-    `on_command` with the place of each command, in order, before the machine gets it.
-
-    Raises
-    ------
-    ProgramFault
-    golden.machine.Difference
-        From a machine that checks itself; with the place in the program.
+    `on_command` with the place of each command, in order, before the machine gets it. The place is in the
+    ProgramFault of a command that fails, and in the Difference of a machine that checks itself.
     """
     before = time.perf_counter()
     drawn = _Drawn(program, machine, on_progress, on_command)

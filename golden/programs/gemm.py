@@ -59,20 +59,6 @@ class Gemm:
     accumulators that were finished some multiplies ago. Registers that are left over become further
     accumulators, so that a new block need not wait for the old one to be stored.
 
-    Parameters
-    ----------
-    instruction : MmaInstruction
-        The multiply of one tile, a `wmma.mma` whose C and D have one type. A and B lie in memory in its
-        layouts, C and D by rows, all without padding.
-    m, n, k : int
-        Sizes: A is m x k, B is k x n. Multiples of the tile's.
-    registers : int
-        32-bit registers per lane.
-    block : tuple of int
-        Rows and columns of tiles in a block of D.
-    with_c : bool
-        Whether there is a C; without, the accumulators start from zeros kept in registers.
-
     Raises
     ------
     ValueError
@@ -81,12 +67,18 @@ class Gemm:
     """
 
     instruction: MmaInstruction
+    """The multiply of one tile, a `wmma.mma` whose C and D have one type. A and B lie in memory in its
+    layouts, C and D by rows, all without padding."""
     m: int
     n: int
     k: int
+    """Sizes: A is m x k, B is k x n. Multiples of the tile's."""
     registers: int = 128
+    """32-bit registers per lane."""
     block: tuple[int, int] = (2, 2)
+    """Rows and columns of tiles in a block of D."""
     with_c: bool = False
+    """Whether there is a C; without, the accumulators start from zeros kept in registers."""
 
     def __post_init__(self) -> None:
         instruction = resolve_instruction(self.instruction)

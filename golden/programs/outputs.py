@@ -29,22 +29,13 @@ OUTPUT_TYPES: Final = {
 class Output:
     """An array that is read from memory when the program has ended.
 
-    Parameters
-    ----------
-    name : str
-        The parameter or variable that points to it.
-    type : str
-        Key of `OUTPUT_TYPES`.
-    shape : tuple of int
-
-    Raises
-    ------
-    InvalidArgument
-        For an unknown type, an extent below 1, and more bytes than `golden.limits.DEVICE_BYTES`.
+    InvalidArgument for an unknown type, an extent below 1, and more bytes than `golden.limits.DEVICE_BYTES`.
     """
 
     name: str
+    """The parameter or variable that points to it."""
     type: str
+    """Key of `OUTPUT_TYPES`."""
     shape: tuple[int, ...]
 
     def __post_init__(self) -> None:

@@ -1,5 +1,7 @@
 """PTX text: single instructions, and whole modules as programs that give a machine its commands.
 
+What is malformed, illegal or not supported in a text is a `PtxError`, which says where it stands.
+
 The names below load their modules on first use, so that `parse_instruction` needs no numpy.
 """
 

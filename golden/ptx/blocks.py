@@ -62,11 +62,6 @@ def build_blocks(context: Context, body: Body) -> list[Block]:
     """Decode the instructions of a kernel, without calls, and cut them into blocks.
 
     A guarded instruction that the lanes of a warp must execute together becomes a branch around it.
-
-    Raises
-    ------
-    PtxError
-        For an instruction that is not supported or malformed.
     """
     return _Builder(context, body).build()
 

@@ -31,13 +31,7 @@ _INITIALISED: Final = (".global", ".const")
 
 
 def parse_body(module: Module, function: Function) -> Body:
-    """Parse the body of a function that has one; the variables and functions of the module may be named.
-
-    Raises
-    ------
-    PtxError
-        For a syntax error, and for a name that is not declared.
-    """
+    """Parse the body of a function that has one; the variables and functions of the module may be named."""
     return _BodyParser(module, function).parse()
 
 

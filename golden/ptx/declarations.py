@@ -41,11 +41,6 @@ def declare(
 
     The `space` has its dot; `external` is whether ``.extern`` stands before it. The number `block` of the
     braces that it stands in makes the keys unique; it is None outside of functions.
-
-    Raises
-    ------
-    PtxError
-        For a malformed declaration and for an initialiser that does not fit.
     """
     form = _Form.take(cursor, predicates=False)
     declared = []

@@ -27,13 +27,7 @@ _FLOAT_OPERATIONS: Final[dict[str, ElementOperation]] = {
 
 
 def fragment_action(context: WarpContext, statement: Instruction) -> Action | None:
-    """Make arithmetic that reads fragment registers an action; None for any other statement.
-
-    Raises
-    ------
-    PtxError
-        For a qualifier that is not supported, and for operands whose number or width does not fit.
-    """
+    """Make arithmetic that reads fragment registers an action; None for any other statement."""
     operands: tuple[Operand, ...] = statement.operands[1:]
     if len(statement.opcode) == 1 or not any(map(context.is_fragment, operands)):
         return None

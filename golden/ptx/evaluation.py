@@ -84,12 +84,7 @@ Action = Callable[[Evaluation], None]
 def run(evaluation: Evaluation, blocks: Sequence[Block], limit: int) -> Iterator[tuple[Work, SourceLine]]:
     """Evaluate blocks from the first one on, and yield their commands as they come.
 
-    Their steps are to be given the evaluation.
-
-    Raises
-    ------
-    PtxError
-        For what a statement cannot do, and after `limit` statements.
+    Their steps are to be given the evaluation. After `limit` statements, a PtxError.
     """
     source = evaluation.source
     number = evaluated = 0

@@ -94,26 +94,14 @@ class _Value(NamedTuple):
 
 
 def expression(cursor: "Cursor") -> Immediate:
-    """Take a constant expression, and give its value.
-
-    Raises
-    ------
-    PtxError
-        For a malformed expression, a division by zero, and operands that an operator does not take.
-    """
+    """Take a constant expression, and give its value."""
     location = cursor.next.location
     number, type_ = _Parser(cursor).choice()
     return Immediate(number, "f32" if type_ == "f32" else "f64" if type_ == "f64" else "integer", location)
 
 
 def literal(cursor: "Cursor") -> _Value:
-    """Take a number.
-
-    Raises
-    ------
-    PtxError
-        For a malformed number, and for an integer of more than 64 bits.
-    """
+    """Take a number."""
     token = cursor.expect_kind("number", "a constant")
     text = token.text
     if len(text) > NUMBER_CHARACTERS:

@@ -19,11 +19,6 @@ def initialised(cursor: Cursor, variable: Variable, extents: Extents, length: in
     Every dimension is a list in braces. What a list does not give is zero; the outermost list of an open
     array gives its length. The first of the dimensions `extents` may be open; the `length` elements of a
     vector are one more list.
-
-    Raises
-    ------
-    PtxError
-        For a list that is too long, one too many or one too few, and for a value that does not fit.
     """
     return _Initialiser(cursor, variable).parse(extents, length)
 

@@ -39,13 +39,7 @@ class Token(NamedTuple):
 
 
 def tokens(source: Source) -> Iterator[Token]:
-    """Split a source text, without comments and white space, and end with an ``end`` token.
-
-    Raises
-    ------
-    PtxError
-        For a character that begins no token, and for a comment or string without its end.
-    """
+    """Split a source text, without comments and white space, and end with an ``end`` token."""
     text = source.text
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
 

@@ -88,14 +88,7 @@ class WarpStatement(MatrixStatement):
 def decode_matrix_statement(
     context: Context, statement: Instruction, *, raw: bool = False
 ) -> MatrixStatement:
-    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a raw entry (`golden.ptx.raw`).
-
-    Raises
-    ------
-    PtxError
-        For an illegal instruction, naming the qualifier at fault and what is allowed, and for operands of
-        the wrong form, number or width.
-    """
+    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in an entry of `golden.ptx.raw`."""
     instruction = _parsed(context, statement, raw=raw)
     made = partial(MatrixStatement, statement=statement)
     if isinstance(instruction, MmaInstruction):

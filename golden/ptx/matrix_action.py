@@ -31,13 +31,9 @@ __all__ = ["decode_matrix"]
 def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
     """Decode a matrix statement, by its number in the entry.
 
-    The context takes note of the statement, and of the registers that the statement has for itself.
-
-    Raises
-    ------
-    PtxError
-        For a written fragment that names a register twice; when it runs, for an address or stride that
-        differs between lanes, where it may not, and for a row address of more than 32 bits.
+    The context takes note of the statement, and of the registers that the statement has for itself. PtxError
+    when it runs, for an address or stride that differs between lanes, where it may not, and for a row address
+    of more than 32 bits.
     """
     matrix = _placed(context, decode_matrix_statement(context, instruction, raw=context.raw), index)
     _require_distinct_destinations(context, matrix)

@@ -268,12 +268,8 @@ def parse_instruction(
 def parse_move(parts: Sequence[str]) -> MoveInstruction:
     """Parse mnemonic and qualifiers of a matrix move, already split at their dots.
 
-    The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out.
-
-    Raises
-    ------
-    golden.ptx.qualifiers.MalformedInstruction
-        For a qualifier that is unknown, missing, doubled or out of place, naming what is allowed there.
+    The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out. What is unknown,
+    missing, doubled or out of place is a MalformedInstruction.
     """
     qualifiers = Qualifiers(parts)
     mnemonic = qualifiers.take(_only(*MOVES))

@@ -24,13 +24,7 @@ __all__ = ["decode_statement"]
 
 
 def decode_statement(context: Context, instruction: Instruction, index: int) -> Step:
-    """Decode a statement that ends no block.
-
-    Raises
-    ------
-    PtxError
-        For an opcode, type or operand that is not supported.
-    """
+    """Decode a statement that ends no block."""
     assert isinstance(context, WarpContext)
     if instruction.opcode[0] == "wgmma" and not context.raw:
         raise context.unsupported(instruction)

@@ -23,13 +23,7 @@ _TUNINGS: Final = {
 
 
 def parse_syntax(source: Source) -> Module:
-    """Parse a module down to the bodies of its functions.
-
-    Raises
-    ------
-    PtxError
-        For a lexical error, and for a syntactic one outside of the bodies.
-    """
+    """Parse a module down to the bodies of its functions."""
     return _ModuleParser(source).parse()
 
 

@@ -33,37 +33,13 @@ STEP_LIMIT = 10_000_000
 class Entry:
     """One kernel of a module, checked and ready to run on one warp.
 
-    Parameters
-    ----------
-    module : Module
-    definition : Function
-    body : Body
-    contract : bool
-        Whether multiplications and additions are joined as the assembler does.
-
-    Attributes
-    ----------
-    name : str
-    contractions : tuple of Contraction
-        The additions that are joined with multiplications.
-    parameters : tuple of Variable
-        With names and types, in order.
-    variables : tuple of Variable
-        Those in ``.global`` whose address it takes: arguments give their addresses too.
-    registers : int
-        32-bit registers per lane that its fragments need.
-    shared_bytes : int
-        Bytes of shared memory that its variables take.
-
-    Raises
-    ------
-    PtxError
-        For a statement that is illegal or not supported.
+    With `contract`, multiplications and additions are joined as the assembler does.
     """
 
     def __init__(self, module: Module, definition: Function, body: Body, *, contract: bool) -> None:
         self.name = definition.name
         self.parameters = definition.parameters
+        """With names and types, in order."""
         self._source = module.source
         self._definition = definition
         self._raw = RAW_REGISTERS in definition.pragmas
@@ -71,10 +47,12 @@ class Entry:
         variables = {**module.variables, **body.variables}
         used = [variable for key, variable in variables.items() if key in names]
         self.variables = tuple(variable for variable in used if variable.space == "global")
+        """Those in ``.global`` whose address it takes: arguments give their addresses too."""
         self._require_distinct_names()
         self._shared, self.shared_bytes = place_shared(
             variable for variable in used if variable.space == "shared"
         )
+        """The addresses of its variables in shared memory, and the bytes that they take."""
         self._placed = place_parameters(definition)
         context = WarpContext(
             module.source,
@@ -94,12 +72,14 @@ class Entry:
             if end is not None and (end.kind in ("trap", "indexed") or end.writes):
                 raise context.unsupported(end.instruction, "a program of one warp has no such statement")
         self.contractions = _contract(context, self._blocks) if contract and not self._raw else ()
+        """The additions that are joined with multiplications."""
         self._allocation = (
             allocate_raw(module.source, context.matrix, context.fragments)
             if self._raw
             else allocate(self._blocks, context.slots, context.matrix, context.fragments)
         )
         self.registers = self._allocation.registers
+        """32-bit registers per lane that its fragments need."""
 
     def require(self, arguments: Mapping[str, int | float], *, registers: int = 64) -> None:
         """Refuse with a PtxError what `commands` would at once, but for a shared memory that is too small."""
@@ -225,43 +205,18 @@ class Entry:
 
 
 class Program:
-    """A parsed module.
-
-    Parameters
-    ----------
-    module : Module
-
-    Attributes
-    ----------
-    module : Module
-    entries : tuple of str
-        Names of the kernels, in the order written.
-
-    Raises
-    ------
-    PtxError
-        For an error in the body of an entry, and for a function.
-    """
+    """A parsed module; functions in it are refused, but for declarations."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
         self._bodies = _bodies(module)
         self.entries = tuple(self._bodies)
+        """Names of the kernels, in the order written."""
 
     def entry(self, name: str | None = None, *, contract: bool = True) -> Entry:
         """Make one kernel ready to run; its name may be left out where there is only one.
 
-        Parameters
-        ----------
-        name : str or None
-        contract : bool
-            Whether multiplications and additions are joined as the assembler does, but in a raw entry.
-
-        Raises
-        ------
-        PtxError
-            For a name that is missing or unknown, and for a kernel with a statement that is illegal or
-            not supported.
+        With `contract`, multiplications and additions are joined as the assembler does, but in a raw entry.
         """
         written = ", ".join(self.entries) or "none"
         if name is None and len(self.entries) != 1:
@@ -326,18 +281,5 @@ def _bodies(module: Module) -> dict[str, Body]:
 
 
 def parse_module(text: str, filename: str = "<ptx>") -> Program:
-    """Parse a whole PTX module.
-
-    Parameters
-    ----------
-    text : str
-        The module.
-    filename : str
-        Its name, for messages.
-
-    Raises
-    ------
-    PtxError
-        For a lexical or syntactic error; illegal instructions are refused by `Program.entry`.
-    """
+    """Parse a module; its file name is for messages. `Program.entry` refuses illegal instructions."""
     return Program(parse_syntax(Source(checked_text("PTX", text), filename)))

@@ -67,11 +67,8 @@ class Provenance:
     def compute(self, destination: Register, sources: Sequence[Register], element: ElementType) -> None:
         """Check what arithmetic on elements reads, and note that its result is of the same fragment.
 
-        Raises
-        ------
-        PtxError
-            For a register that was never written, elements of another type, and registers that are not the
-            same one of like fragments.
+        PtxError for a register that was never written, elements of another type, and registers that are not
+        the same one of like fragments.
         """
         shaped = [(register, self._origin(register)) for register in sources]
         shaped = [(register, origin) for register, origin in shaped if origin.fragment is not None]
@@ -98,11 +95,8 @@ class Provenance:
     def execute(self, matrix: WarpStatement) -> None:
         """Check what a matrix statement reads, and note what it writes.
 
-        Raises
-        ------
-        PtxError
-            For a register that was never written, and for a fragment whose layout, type, shape or order of
-            registers is not the type of the instruction that made it.
+        PtxError for a register that was never written, and for a fragment whose layout, type, shape or order
+        of registers is not the type of the instruction that made it.
         """
         for use, registers in matrix.fragments.items():
             if use != matrix.destination:

@@ -35,13 +35,7 @@ def raw_registers(statements: Sequence[Instruction]) -> dict[str, Register]:
 def allocate_raw(
     source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
-    """Give each register that `raw_registers` found the place that its name says.
-
-    Raises
-    ------
-    PtxError
-        For a name without a number, and for a vector whose numbers do not follow each other.
-    """
+    """Give each register that `raw_registers` found the place that its name says."""
     position = {key: _number(source, register) for key, register in fragments.items()}
     window = {}
     for index, item in matrix.items():

@@ -96,13 +96,7 @@ class Scope:
         return None
 
     def declare_registers(self, cursor: Cursor) -> None:
-        """Take what follows ``.reg``, up to and with the semicolon.
-
-        Raises
-        ------
-        PtxError
-            For a malformed declaration, and for a register that is already declared here.
-        """
+        """Take what follows ``.reg``, up to and with the semicolon."""
         vector = cursor.next
         length = _VECTORS.get(vector.text, 1)
         if length > 1:

@@ -56,24 +56,16 @@ def source_text(data: bytes, file: str) -> str:
 
 @dataclass(frozen=True)
 class SourceLine:
-    """The line of a module that a command came from.
-
-    Parameters
-    ----------
-    file : str
-    line, column : int
-        Where the statement begins, both from 1.
-    text : str
-        The line itself, without surrounding white space.
-    origin : str
-        File and line from which a compiler made it, by its ``.loc``, as in ``kernel.cu:31``; or empty.
-    """
+    """The line of a module that a command came from."""
 
     file: str
     line: int
     column: int
+    """Where the statement begins, both from 1."""
     text: str
+    """The line itself, without surrounding white space."""
     origin: str = ""
+    """File and line from which a compiler made it, by its ``.loc``, as in ``kernel.cu:31``; or empty."""
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {excerpt(self.text)}"

@@ -18,11 +18,6 @@ def split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
     """The instructions that do what an instruction does: itself, but for moves of vectors and for ``.b128``.
 
     A register of 128 bits is two of 64 bits. A load or store of it is one of two elements.
-
-    Raises
-    ------
-    PtxError
-        For operands that do not fit, and for other instructions on ``.b128``.
     """
     opcode, operands = instruction.opcode, instruction.operands
     if opcode[0] == "mov" and len(opcode) == 3 and opcode[1] in _LENGTHS:

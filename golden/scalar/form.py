@@ -56,27 +56,19 @@ class Operation:
 
     A carry flag (``add.cc``, ``addc``, ``madc.hi.cc``, ...) is one more predicate: the last operand of what
     reads it, the last result of what writes it. It is a borrow where it belongs to a subtraction.
-
-    Parameters
-    ----------
-    name : str
-        The mnemonic with all its qualifiers.
-    results : tuple of int
-        Width in bits of each destination; 1 for a predicate.
-    operands : tuple of int
-        Width in bits of each source.
-    evaluate : callable
-        Takes the sources as positional arguments. Returns the result, or a tuple where there are several. It
-        changes no operand, but may return one of them.
-    signed : bool
-        Whether a result that is narrower than its register is extended by its sign.
     """
 
     name: str
+    """The mnemonic with all its qualifiers."""
     results: tuple[int, ...]
+    """Width in bits of each destination; 1 for a predicate."""
     operands: tuple[int, ...]
+    """Width in bits of each source."""
     evaluate: Evaluate = field(repr=False)
+    """Takes the sources as positional arguments. Returns the result, or a tuple where there are several. It
+    changes no operand, but may return one of them."""
     signed: bool = False
+    """Whether a result that is narrower than its register is extended by its sign."""
 
 
 @dataclass(frozen=True)

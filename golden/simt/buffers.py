@@ -25,15 +25,7 @@ DEVICE = DeviceMemory()
 class DeviceBuffer:
     """An array in device memory; it lives until it is freed or collected.
 
-    Parameters
-    ----------
-    memory : DeviceMemory
-    allocation : Allocation
-    dtype : dtype
-        Of an element.
-    shape : tuple of int
-    owned : bool
-        Whether the memory is given back with this object; the memory of a module's variable is not.
+    With `owned`, the memory is given back with this object; the memory of a module's variable is not.
     """
 
     def __init__(
@@ -62,13 +54,7 @@ class DeviceBuffer:
         return self.allocation.bytes[:count].copy().view(self.dtype).reshape(self.shape)
 
     def write(self, values: ArrayLike) -> None:
-        """Replace the contents.
-
-        Raises
-        ------
-        LaunchError
-            For values that the dtype does not have, and of another size in bytes.
-        """
+        """Replace the contents; LaunchError for values that the dtype does not have, and of another size."""
         try:
             data = self._converted(host_array(values))
         except (TypeError, ValueError, ArithmeticError, BufferError, RuntimeError) as error:

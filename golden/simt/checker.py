@@ -23,30 +23,20 @@ __all__ = ["CheckedBlock", "Report"]
 
 @dataclass(frozen=True)
 class Report:
-    """Something the checker found.
-
-    Parameters
-    ----------
-    message : str
-        What happened, with the address and the nearest array.
-    kernel : str
-    place : str
-        File and line of the instruction, and its text.
-    block, thread : (int, int, int)
-        Of the first time.
-    address : int or None
-        Generic address.
-    times : int
-        Accesses of this kind at this instruction, in all threads and blocks.
-    """
+    """Something the checker found."""
 
     message: str
+    """What happened, with the address and the nearest array."""
     kernel: str
     place: str
+    """File and line of the instruction, and its text."""
     block: tuple[int, int, int]
     thread: tuple[int, int, int] | None
+    """Indices of the first time."""
     address: int | None
+    """Generic address."""
     times: int
+    """Accesses of this kind at this instruction, in all threads and blocks."""
 
     def __str__(self) -> str:
         thread = f", thread {self.thread}" if self.thread is not None else ""

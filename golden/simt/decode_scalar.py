@@ -18,13 +18,7 @@ __all__ = ["DECODERS", "decode_scalar"]
 
 
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
-    """Decode an instruction that computes registers from registers.
-
-    Raises
-    ------
-    PtxError
-        For an instruction that `golden.scalar` does not know, and for operands that do not fit it.
-    """
+    """Decode an instruction that computes registers from registers."""
     found = scalar_operation(context, instruction)
     targets, sources = check_computation(context, instruction, found)
 

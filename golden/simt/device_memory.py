@@ -71,11 +71,8 @@ class DeviceMemory:
     def allocate(self, nbytes: int, name: str = "", *, address: int | None = None) -> Allocation:
         """Make a buffer of zeros, at `address` if there is room; `name` is for messages.
 
-        Raises
-        ------
-        LaunchError
-            For a name that is no text, an address that is no integer, and a size that is negative, or more
-            than is left of `golden.limits.DEVICE_BYTES`.
+        LaunchError for a name that is no text, an address that is no integer, and a size that is negative, or
+        more than is left of `golden.limits.DEVICE_BYTES`.
         """
         name = checked_text("the name of a buffer", name, refuse=LaunchError.refused)
         if address is not None:

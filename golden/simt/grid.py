@@ -37,31 +37,20 @@ Extent = int | Sequence[int]
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchResult:
-    """What a launch did.
-
-    Parameters
-    ----------
-    blocks : int
-    warp_instructions : int
-        Instructions, each counted once for each warp with lanes that execute it.
-    thread_instructions : int
-    matrix_instructions : int
-        Matrix multiplies of a warp.
-    seconds : float
-        Wall time.
-    notes : tuple of str
-        What does not change results, but is worth knowing: loads that were removed.
-    reports : tuple of Report
-        What the memory checker found.
-    """
+    """What a launch did."""
 
     blocks: int
     warp_instructions: int
+    """Instructions, each counted once for each warp with lanes that execute it."""
     thread_instructions: int
     matrix_instructions: int
+    """Matrix multiplies of a warp."""
     seconds: float
+    """Wall time."""
     notes: tuple[str, ...] = ()
+    """What does not change results, but is worth knowing: loads that were removed."""
     reports: tuple[Report, ...] = ()
+    """What the memory checker found."""
 
 
 @dataclass

@@ -41,11 +41,7 @@ def flatten(
 ) -> Body:
     """The body of an entry with all calls replaced by what they call; `body_of` parses a body.
 
-    Raises
-    ------
-    PtxError
-        For a call of what is not a function of the module, through a register, or recursive; for an argument
-        of another size than its parameter, and for more copies than `golden.limits` allows.
+    Calls are of functions of the module, by name. More copies than `golden.limits` allows are a PtxError.
     """
     return _Inliner(source, functions, body_of).run(entry)
 

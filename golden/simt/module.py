@@ -343,13 +343,7 @@ class Kernel:
         return result
 
     def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchResult]:
-        """``kernel[grid, block](a, b)``, or with bytes of shared memory third: `launch` as numba spells it.
-
-        Raises
-        ------
-        LaunchError
-            For anything but a grid, a block and perhaps bytes of shared memory.
-        """
+        """``kernel[grid, block](a, b)``, or with bytes of shared memory third: `launch` as in numba."""
         if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
             problem = f"not {configuration!r}"
             raise LaunchError(f"expected kernel[grid, block] or kernel[grid, block, shared], {problem}")

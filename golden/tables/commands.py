@@ -49,28 +49,20 @@ class _OfWarp:
 
 @dataclass(frozen=True)
 class Load(_OfWarp):
-    """Load a fragment from memory.
-
-    Parameters
-    ----------
-    instruction : LoadInstruction
-    register : int
-        First of the fragment's consecutive 32-bit registers.
-    address : int
-        Byte address of the first element.
-    stride : int or None
-        Elements from one row (column) to the next; None for the default.
-    """
+    """Load a fragment from memory."""
 
     instruction: LoadInstruction
     register: int
+    """First of the fragment's consecutive 32-bit registers."""
     address: int
+    """Byte address of the first element."""
     stride: int | None = None
+    """Elements from one row (column) to the next; None for the default."""
 
 
 @dataclass(frozen=True)
 class Store(_OfWarp):
-    """Store a fragment to memory; parameters as for `Load`."""
+    """Store a fragment to memory; fields as of `Load`."""
 
     instruction: StoreInstruction
     register: int
@@ -80,20 +72,14 @@ class Store(_OfWarp):
 
 @dataclass(frozen=True)
 class Mma(_OfWarp):
-    """Multiply and accumulate: D = A B + C; d may be c.
-
-    Parameters
-    ----------
-    instruction : MmaInstruction
-    d, a, b, c : int
-        First registers of the four fragments.
-    """
+    """Multiply and accumulate: D = A B + C; d may be c."""
 
     instruction: MmaInstruction
     d: int
     a: int
     b: int
     c: int
+    """First registers of the four fragments."""
 
 
 @dataclass(frozen=True)
@@ -117,10 +103,15 @@ class Move(_OfWarp):
 @dataclass(frozen=True)
 class _OfMatrices(_OfWarp):
     register: int
+    """First of the consecutive registers, one for each matrix."""
     addresses: int
+    """The register whose lane ``8 j + i`` has the byte address of row i of matrix j."""
     count: int
+    """Matrices, of `MATRIX_COUNTS`; addresses in lanes beyond theirs do not count."""
     transposed: bool = False
+    """``.trans``."""
     space: Space = "shared"
+    """Of the addresses, one of `MATRIX_SPACES`; ValueError for another space or count."""
 
     def __post_init__(self) -> None:
         if self.count not in MATRIX_COUNTS:
@@ -131,30 +122,12 @@ class _OfMatrices(_OfWarp):
 
 @dataclass(frozen=True)
 class LoadMatrix(_OfMatrices):
-    """`ldmatrix`: load 8 x 8 matrices of 16-bit elements, whose rows of 16 bytes may lie anywhere.
-
-    Parameters
-    ----------
-    register : int
-        First of the consecutive registers, one for each matrix.
-    addresses : int
-        The register whose lane ``8 j + i`` has the byte address of row i of matrix j.
-    count : {1, 2, 4}
-        Matrices; addresses in lanes beyond theirs do not count.
-    transposed : bool
-        ``.trans``.
-    space : {"shared", "generic"}
-
-    Raises
-    ------
-    ValueError
-        For another count or space.
-    """
+    """`ldmatrix`: load 8 x 8 matrices of 16-bit elements, whose rows of 16 bytes may lie anywhere."""
 
 
 @dataclass(frozen=True)
 class StoreMatrix(_OfMatrices):
-    """`stmatrix`: the same the other way; parameters as for `LoadMatrix`."""
+    """`stmatrix`: the same the other way."""
 
 
 @dataclass(frozen=True)
@@ -182,28 +155,19 @@ class Elementwise(_OfWarp):
 
     No core executes it: it has no encoding and is in no counter. The host reads the registers, computes, and
     writes them back; `golden.host_work.execute_host_work` does so on any machine.
-
-    Parameters
-    ----------
-    operation : {"add", "sub", "mul", "fma", "min", "max"}
-    type : {"f16", "f32", "f64", "s32", "u32"}
-        Of an element: a register holds two f16, an f64 takes two registers.
-    destination : int
-        First register of the results.
-    sources : tuple of int or Uniform
-        First register of each operand, or its value, which is two f16 for f16.
-    count : int
-        32-bit registers of results, worked on one element after the other from the first on.
-    flush : bool
-        Whether subnormal operands and results become zeros.
     """
 
     operation: ElementOperation
     type: ElementType
+    """Of an element: a register holds two f16, an f64 takes two registers."""
     destination: int
+    """First register of the results."""
     sources: tuple[int | Uniform, ...]
+    """First register of each operand, or its value, which is two f16 for f16."""
     count: int
+    """32-bit registers of results, worked on one element after the other from the first on."""
     flush: bool = False
+    """Whether subnormal operands and results become zeros."""
 
     def __str__(self) -> str:
         sources = ", ".join(
@@ -219,17 +183,11 @@ class Elementwise(_OfWarp):
 
 @dataclass(frozen=True)
 class SetLanes(_OfWarp):
-    """Set one register to a value for each lane: work of the host, as `Elementwise` is.
-
-    Parameters
-    ----------
-    register : int
-    values : tuple of int
-        32-bit patterns, lane 0 first.
-    """
+    """Set one register to a value for each lane: work of the host, as `Elementwise` is."""
 
     register: int
     values: tuple[int, ...]
+    """32-bit patterns, lane 0 first."""
 
     def __str__(self) -> str:
         values = ", ".join(f"{value:#x}" for value in self.values[:4])

@@ -7,32 +7,22 @@ __all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat", "float_format"]
 
 @dataclass(frozen=True, kw_only=True)
 class FloatFormat:
-    """A binary floating-point format with subnormals and NaN.
-
-    Parameters
-    ----------
-    name : str
-        The PTX type qualifier, without its dot.
-    bits : int
-        Bits of one element in memory and in a register.
-    exponent_bits, fraction_bits : int
-        Widths of the biased exponent and of the stored fraction.
-    ignored_bits : int
-        Low bits of the storage word that carry no information (tf32: 13).
-    canonical_nan : int
-        The bit pattern a dot product returns for NaN.
-    has_infinity : bool
-        Whether the largest exponent is kept for infinities and NaN, as in IEEE 754. Otherwise only the
-        pattern with all ones below the sign is a NaN, and there is no infinity (e4m3).
-    """
+    """A binary floating-point format with subnormals and NaN."""
 
     name: str
+    """The PTX type qualifier, without its dot."""
     bits: int
+    """Bits of one element in memory and in a register."""
     exponent_bits: int
     fraction_bits: int
+    """Widths of the biased exponent and of the stored fraction."""
     ignored_bits: int = 0
+    """Low bits of the storage word that carry no information (tf32: 13)."""
     canonical_nan: int
+    """The bit pattern a dot product returns for NaN."""
     has_infinity: bool = True
+    """Whether the largest exponent is kept for infinities and NaN, as in IEEE 754. Otherwise only the pattern
+    with all ones below the sign is a NaN, and there is no infinity (e4m3)."""
 
     @property
     def bias(self) -> int:
@@ -69,21 +59,14 @@ class FloatFormat:
 
 @dataclass(frozen=True, kw_only=True)
 class IntegerFormat:
-    """A two's-complement or unsigned integer; single bits are one-bit unsigned integers.
-
-    Parameters
-    ----------
-    name : str
-        The PTX type qualifier, without its dot.
-    bits : int
-        Bits of one element in memory and in a register.
-    signed : bool
-        Whether the top bit has negative weight.
-    """
+    """A two's-complement or unsigned integer; single bits are one-bit unsigned integers."""
 
     name: str
+    """The PTX type qualifier, without its dot."""
     bits: int
+    """Bits of one element in memory and in a register."""
     signed: bool
+    """Whether the top bit has negative weight."""
 
     @property
     def minimum(self) -> int:

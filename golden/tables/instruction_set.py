@@ -61,47 +61,32 @@ _WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
 
 @dataclass(frozen=True)
 class Family:
-    """One row of the instruction tables.
-
-    Parameters
-    ----------
-    name : str
-        For messages.
-    shapes : tuple of Shape
-    multiplicands : tuple of str
-        Types of A and B.
-    accumulators : tuple of str
-        Types of C and D.
-    mnemonic : {"wmma", "mma", "wgmma"}
-        `wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only.
-    mixed : bool
-        Whether A and B may differ in type.
-    same_accumulators : bool
-        Whether D has the type of C.
-    fixed_layout : bool
-        Only A row, B col.
-    saturate : {"never", "integer", "float"}
-        Whether results may be clamped: `.satfinite` of integers, satf of the API.
-    roundings, operations : tuple of str
-        Rounding modifiers of f64, logical operations of single bits.
-    converted_to : str or None
-        The type in which the products are made where it is not the multiplicands' type: fp8 in ``mma`` goes
-        through two multiplies of f16 and one addition of C.
-    """
+    """One row of the instruction tables."""
 
     name: str
+    """For messages."""
     shapes: tuple[Shape, ...]
     multiplicands: tuple[str, ...]
+    """Types of A and B."""
     accumulators: tuple[str, ...]
+    """Types of C and D."""
     _: KW_ONLY
     mnemonic: Mnemonic = "wmma"
+    """`wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only."""
     mixed: bool = False
+    """Whether A and B may differ in type."""
     same_accumulators: bool = False
+    """Whether D has the type of C."""
     fixed_layout: bool = False
+    """Only A row, B col."""
     saturate: Literal["never", "integer", "float"] = "never"
+    """Whether results may be clamped: `.satfinite` of integers, satf of the API."""
     roundings: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
+    """Rounding modifiers of f64, logical operations of single bits."""
     converted_to: str | None = None
+    """The type in which the products are made where it is not the multiplicands' type: fp8 in ``mma`` goes
+    through two multiplies of f16 and one addition of C."""
 
     @property
     def formats(self) -> frozenset[str]:

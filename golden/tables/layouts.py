@@ -30,31 +30,22 @@ class FragmentLayout:
     The matrix is described by its *major* index x, which selects the quad (``x = g + 8 xb``), and its
     *minor* index y, which runs through the four lanes of the quad and the bits of a register. For A, x
     is the row; for B the column; for C and D the row, except in m8n32k16, where it is the column.
-
-    Parameters
-    ----------
-    use : {"a", "b", "c", "d"}
-    type : str
-        Element type.
-    shape : Shape
-    x_is_row : bool
-        Whether x is the matrix row.
-    wide : bool
-        Multiplicands: whether the blocks are numbered as in the wide multiplicand.
-    x_blocks, y_blocks : int
-        Blocks of 8 x, and blocks of y: of 4 lanes' worth of elements (multiplicands) or of 8 (accumulators).
-    registers : int
-        32-bit registers per lane.
     """
 
     use: Use
     type: str
+    """Element type."""
     shape: Shape
     x_is_row: bool
+    """Whether x is the matrix row."""
     wide: bool
+    """Multiplicands: whether the blocks are numbered as in the wide multiplicand."""
     x_blocks: int
     y_blocks: int
+    """Blocks of 8 x, and blocks of y: of 4 lanes' worth of elements (multiplicands) or of 8
+    (accumulators)."""
     registers: int
+    """32-bit registers per lane."""
 
     @property
     def element_bits(self) -> int:

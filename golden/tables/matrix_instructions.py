@@ -1,7 +1,7 @@
 """`wmma.load`, `wmma.store` and the multiplies, as PTX writes them before their operands.
 
-Their fields are checked against `golden.tables.instruction_set` when they are made, so that every instruction
-that exists is legal.
+Their fields are checked against `golden.tables.instruction_set` when they are made: a combination that is in
+no table is an IllegalInstruction.
 """
 
 from collections.abc import Iterable, Iterator
@@ -98,13 +98,7 @@ class _Access:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadInstruction(_Access):
-    """`wmma.load.{a,b,c}`: memory to fragment.
-
-    Raises
-    ------
-    IllegalInstruction
-        For a combination that is in no table.
-    """
+    """`wmma.load.{a,b,c}`: memory to fragment."""
 
     def __post_init__(self) -> None:
         _require(self.use, ("a", "b", "c"), "wmma.load")
@@ -118,13 +112,7 @@ class LoadInstruction(_Access):
 
 @dataclass(frozen=True, kw_only=True)
 class StoreInstruction(_Access):
-    """`wmma.store.d`: fragment to memory.
-
-    Raises
-    ------
-    IllegalInstruction
-        For a combination that is in no table.
-    """
+    """`wmma.store.d`: fragment to memory."""
 
     use: Use = field(default="d", init=False, repr=False)
 
@@ -136,27 +124,7 @@ class StoreInstruction(_Access):
 
 @dataclass(frozen=True, kw_only=True)
 class MmaInstruction:
-    """`wmma.mma`, `mma` or `wgmma.mma_async`: D = A B + C.
-
-    Parameters
-    ----------
-    mnemonic : {"wmma", "mma", "wgmma"}
-    shape : Shape
-    a_layout, b_layout : {"row", "col"}
-    a_type, b_type, c_type, d_type : str
-        PTX type qualifiers.
-    saturate : bool
-        `.satfinite` of integers, satf of floating point.
-    rounding : str or None
-        f64 only: ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None means ``"rn"`` there.
-    operation : str or None
-        Single bits only: ``"xor"`` or ``"and"``.
-
-    Raises
-    ------
-    IllegalInstruction
-        For a combination that is in no table.
-    """
+    """`wmma.mma`, `mma` or `wgmma.mma_async`: D = A B + C."""
 
     mnemonic: Mnemonic = "wmma"
     shape: Shape
@@ -166,9 +134,13 @@ class MmaInstruction:
     b_type: str
     c_type: str
     d_type: str
+    """PTX type qualifiers."""
     saturate: bool = False
+    """`.satfinite` of integers, satf of floating point."""
     rounding: str | None = None
+    """f64 only: ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None means ``"rn"`` there."""
     operation: str | None = None
+    """Single bits only: ``"xor"`` or ``"and"``."""
 
     def __post_init__(self) -> None:
         family = self.family

@@ -16,23 +16,15 @@ MOVES: Final[tuple[MoveMnemonic, ...]] = ("ldmatrix", "stmatrix", "movmatrix")
 
 @dataclass(frozen=True, kw_only=True)
 class MoveInstruction:
-    """A move of 8 x 8 matrices of 16-bit elements.
-
-    Parameters
-    ----------
-    mnemonic : {"ldmatrix", "stmatrix", "movmatrix"}
-    count : int
-        Matrices, of `golden.tables.commands.MATRIX_COUNTS`; a register each.
-    transposed : bool
-        ``.trans``, without which there is no `movmatrix`.
-    space : {"shared", "generic"}
-        Of the addresses of rows, which `movmatrix` has not.
-    """
+    """A move of 8 x 8 matrices of 16-bit elements."""
 
     mnemonic: MoveMnemonic
     count: int = 1
+    """Matrices, of `golden.tables.commands.MATRIX_COUNTS`; a register each."""
     transposed: bool = False
+    """``.trans``, without which there is no `movmatrix`."""
     space: Space = "generic"
+    """Of the addresses of rows, which `movmatrix` has not."""
 
     def __str__(self) -> str:
         if self.mnemonic == "movmatrix":

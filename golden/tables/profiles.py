@@ -12,40 +12,28 @@ __all__ = ["EXACT_PROFILES", "HOPPER", "PROFILES", "ExactProfile", "Profile"]
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Constants of the fused dot-product-add (FDPA) of one generation.
-
-    Parameters
-    ----------
-    name : str
-        Generation, in lower case.
-    fraction_bits : int
-        Alignment keeps multiples of ``2**(Emax - fraction_bits)``.
-    half_block : int
-        Products of f16 or bf16 in one FDPA.
-    tf32_block : int or None
-        Products of tf32 in one FDPA of ``wmma``: 4 on every generation that has tf32, whose wmma is made of
-        k4 instructions; None where the generation has no tf32.
-    tf32_mma_block : int or None
-        Likewise, at most, in one FDPA of ``mma`` and ``wgmma``.
-    exponent_margin : int or None
-        Emax is at least ``minimum_exponent(result) - exponent_margin``; None means no limit
-        for an f32 result (an f16 result then uses `half_exponent_margin`).
-    half_exponent_margin : int
-        The margin below the minimum exponent of an f16 result.
-    fp8_block, fp8_fraction_bits : int or None
-        Products of e4m3 and e5m2 in one FDPA of ``wgmma``, and the fraction bits that its alignment and an
-        f32 result keep; None where no measurement is known.
-    """
+    """Constants of the fused dot-product-add (FDPA) of one generation."""
 
     name: str
+    """Generation, in lower case."""
     fraction_bits: int
+    """Alignment keeps multiples of ``2**(Emax - fraction_bits)``."""
     half_block: int
+    """Products of f16 or bf16 in one FDPA."""
     tf32_block: int | None
+    """Products of tf32 in one FDPA of ``wmma``: 4 on every generation that has tf32, whose wmma is made of k4
+    instructions; None where the generation has no tf32."""
     tf32_mma_block: int | None
+    """Likewise, at most, in one FDPA of ``mma`` and ``wgmma``."""
     exponent_margin: int | None
+    """Emax is at least ``minimum_exponent(result) - exponent_margin``; None means no limit for an f32 result
+    (an f16 result then uses `half_exponent_margin`)."""
     half_exponent_margin: int
+    """The margin below the minimum exponent of an f16 result."""
     fp8_block: int | None = None
     fp8_fraction_bits: int | None = None
+    """Products of e4m3 and e5m2 in one FDPA of ``wgmma``, and the fraction bits that its alignment and an f32
+    result keep; None where no measurement is known."""
 
     def block(self, multiplicand: FloatFormat, mnemonic: Mnemonic = "wmma") -> int | None:
         """Products of `multiplicand` in one FDPA of the instruction; None where the generation has none."""
@@ -68,19 +56,13 @@ class Profile:
 
 @dataclass(frozen=True, kw_only=True)
 class ExactProfile:
-    """No hardware: every element is the exact sum of all its products and c, rounded once.
-
-    Parameters
-    ----------
-    name : str
-        Key in `EXACT_PROFILES`.
-    rounding : str or None
-        ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None for the instruction's, which is ``"rn"``
-        where it names none.
-    """
+    """No hardware: every element is the exact sum of all its products and c, rounded once."""
 
     name: str
+    """Key in `EXACT_PROFILES`."""
     rounding: str | None
+    """``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None for the instruction's, which is ``"rn"`` where it names
+    none."""
 
 
 HOPPER: Final = Profile(
