@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from golden.memory import Memory
 from golden.tables.instruction_set import Space
 
-__all__ = ["AddressSpaces", "NoMemory"]
-
 _BEAT_BYTES: Final = 16
 
 

@@ -13,8 +13,6 @@ from golden.tables.formats import FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["are_values", "as_values", "checked_array", "checked_operands", "dtype_of"]
-
 _VALUES: Final = {
     "f16": "float16",
     "bf16": "bfloat16",

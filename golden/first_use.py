@@ -4,8 +4,6 @@ import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-__all__ = ["loaded_on_first_use"]
-
 
 def loaded_on_first_use(
     package: str, homes: Mapping[str, str]

@@ -14,8 +14,6 @@ from golden.tables.formats import FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 
-__all__ = ["collect", "distribute", "fragment_layout"]
-
 _WORD_BITS: Final = 32
 _SHAPES_BY_NAME: Final = {str(shape): shape for shape in SHAPES}
 

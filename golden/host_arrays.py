@@ -5,8 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["host_array", "little_endian", "raw_bytes", "shared_array"]
-
 
 def little_endian(array: NDArray[Any]) -> NDArray[Any]:
     """The array with its values in the byte order of the device; `array` itself where they are."""

@@ -11,8 +11,6 @@ from golden.tables.commands import Elementwise, HostWork, SetLanes, Uniform
 from golden.tables.elements import ELEMENT_BITS, OPERAND_COUNTS
 from golden.tables.layouts import LANES
 
-__all__ = ["execute_host_work"]
-
 
 def execute_host_work(machine: Machine, work: HostWork) -> None:
     """Read the registers of a machine that is idle, compute, and write the results back.

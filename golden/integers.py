@@ -7,18 +7,6 @@ from typing import Any, Final
 
 from golden.invalid_argument import InvalidArgument
 
-__all__ = [
-    "checked_integer",
-    "checked_object",
-    "checked_objects",
-    "checked_text",
-    "integer_of",
-    "listed",
-    "parsed_integer",
-    "quoted",
-    "shortened",
-]
-
 _SHOWN: Final = 60
 """Most characters of a value in a message."""
 

@@ -2,8 +2,6 @@
 
 from golden.message_text import sentence
 
-__all__ = ["InvalidArgument"]
-
 
 class InvalidArgument(ValueError):
     """An argument that cannot be used.

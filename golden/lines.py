@@ -9,8 +9,6 @@ from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
-__all__ = ["gather_lines", "matrix_of_lines", "matrix_to_lines", "pack", "piece_addresses", "unpack"]
-
 Access = LoadInstruction | StoreInstruction
 
 

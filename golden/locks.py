@@ -4,8 +4,6 @@ import os
 import threading
 from typing import Final
 
-__all__ = ["SHARED"]
-
 SHARED: Final = threading.RLock()
 """Held while shared state changes; one for all, so that no two threads wait for each other.
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from golden.tables.commands import Command, HostWork
 from golden.tables.profiles import Profile
 
-__all__ = ["Counters", "Difference", "Machine", "Storage", "Work"]
-
 Work = Command | HostWork
 """What a program consists of: commands of the machine, and what the host does between them."""
 

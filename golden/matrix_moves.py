@@ -10,8 +10,6 @@ from golden.invalid_argument import InvalidArgument
 from golden.tables.commands import MATRIX_COUNTS
 from golden.tables.layouts import LANES
 
-__all__ = ["MATRIX_COUNTS", "ldmatrix", "movmatrix", "stmatrix"]
-
 _SIZE: Final = 8
 
 

@@ -7,8 +7,6 @@ from golden.integers import checked_integer, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 
-__all__ = ["Memory"]
-
 _LAST = (1 << 64) - 1
 
 

@@ -4,8 +4,6 @@ import re
 
 from golden.limits import LINE_CHARACTERS, MESSAGE_CHARACTERS, WORD_CHARACTERS
 
-__all__ = ["excerpt", "printable", "sentence", "without_middle"]
-
 _LONG_WORD = re.compile(rf"\S{{{WORD_CHARACTERS + 1},}}")
 
 

@@ -21,8 +21,6 @@ from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
-__all__ = ["mma"]
-
 
 def mma(
     instruction: str | MmaInstruction,

@@ -10,8 +10,6 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["KINDS", "exponent_fields", "random_floats", "random_operand", "random_operands"]
-
 
 def exponent_fields(
     random: np.random.Generator, format: FloatFormat, kind: str, shape: tuple[int, ...], addend: bool

@@ -8,8 +8,6 @@ from golden.tables.instruction_set import OPCODES
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
 
-__all__ = ["resolve_instruction", "resolve_profile"]
-
 
 def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
     """The multiply that `instruction` is or spells.

@@ -37,8 +37,6 @@ from golden.tables.instruction_set import CORE_FAMILIES, Family, Space
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 from golden.tables.profiles import HOPPER, Profile
 
-__all__ = ["MULTIPLICAND_FORMATS", "GoldenMachine"]
-
 MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for name in family.formats)
 """What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4, fp8 is e4m3 and e5m2."""
 

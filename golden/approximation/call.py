@@ -10,8 +10,6 @@ from golden.approximation.operations import form, operation
 from golden.host_arrays import host_array, little_endian
 from golden.invalid_argument import InvalidArgument
 
-__all__ = ["approximate", "checked_operands"]
-
 _VALUES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 
 

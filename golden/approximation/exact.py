@@ -16,8 +16,6 @@ from golden.arithmetic.round_pack import NEAREST, round_pack
 from golden.explanation.steps import decoded
 from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["correctly_rounded", "rounded", "value_of"]
-
 _DIGITS = 150
 _RELATIVE_ERROR = Fraction(1, 10**60)
 _CONTEXT = Context(prec=_DIGITS, Emin=-999999, Emax=999999)

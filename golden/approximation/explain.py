@@ -20,8 +20,6 @@ from golden.explanation.steps import float_value
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["explain_approximation"]
-
 _F32 = float_format("f32")
 
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.compiled import compiled
 
-__all__ = ["ARGUMENT_BITS", "SQUARER_BITS", "TANH_UNIT", "Table", "polynomial", "squares", "table"]
-
 ARGUMENT_BITS: Final = 23
 """Width of the argument, and of the stored significand of f32."""
 

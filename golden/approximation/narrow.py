@@ -17,8 +17,6 @@ from golden.arithmetic.decode import FINITE, Format, decode, layout
 from golden.arithmetic.round_pack import TOWARDS_ZERO, convert, round_pack
 from golden.tables.formats import float_format
 
-__all__ = ["ex2", "results", "tanh", "truncate"]
-
 _F32: Final = float_format("f32")
 
 

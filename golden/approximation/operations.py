@@ -15,8 +15,6 @@ from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import float_format
 
-__all__ = ["Operation", "form", "operation", "scalar"]
-
 Operation = Callable[..., NDArray[Any]]
 """From one array of bit patterns per operand, all of the register's unsigned dtype, to one of results."""
 
@@ -64,9 +62,9 @@ def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any
     elif function == "div":
         function, scaling = f"div_{'full' if found.full else 'approx'}{'_ftz' if found.flush else ''}", True
     # sin, cos and tanh have one f32 function each.
-    scaling = scaling and function in scaled.__all__
+    scaling = scaling and hasattr(scaled, function)
     modules = (scaled,) if scaling else (unit, wave, upper_word)
-    (element,) = (getattr(module, function) for module in modules if function in module.__all__)
+    element = next(getattr(module, function) for module in modules if hasattr(module, function))
     return element, (f32, coefficients) if scaling else (coefficients,)
 
 

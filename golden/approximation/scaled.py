@@ -14,23 +14,6 @@ from golden.arithmetic.decode import Format
 from golden.arithmetic.fma import add, multiply
 from golden.arithmetic.round_pack import NEAREST
 
-__all__ = [
-    "BACK",
-    "GREAT",
-    "HALF",
-    "QUARTER",
-    "UP",
-    "div_approx",
-    "div_approx_ftz",
-    "div_full",
-    "div_full_ftz",
-    "ex2",
-    "lg2",
-    "rcp",
-    "rsqrt",
-    "sqrt",
-]
-
 GREAT: Final = 0x7E800000
 """``2**126``: the reciprocal of anything greater is subnormal."""
 

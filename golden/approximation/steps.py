@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["ApproximateStep", "Approximation", "Arithmetic", "Interpolation", "Narrowing", "Special"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Special:

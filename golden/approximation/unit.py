@@ -12,38 +12,6 @@ from typing import Final
 from golden.approximation.interpolator import ARGUMENT_BITS, TANH_UNIT, Table, polynomial
 from golden.arithmetic.compiled import bit_length, choose, compiled, shift
 
-__all__ = [
-    "BIAS",
-    "FRACTION",
-    "HIDDEN",
-    "INFINITY",
-    "LEAST_NORMAL",
-    "LG2_FRACTION_BITS",
-    "MAGNITUDE",
-    "NAN",
-    "NOT_SPECIAL",
-    "ONE",
-    "SIGN",
-    "SIGNIFICAND",
-    "Argument",
-    "assemble",
-    "ex2",
-    "exponent_of",
-    "interpolated",
-    "lg2",
-    "lg2_sum",
-    "rcp",
-    "rcp_argument",
-    "rcp_special",
-    "root_special",
-    "rsqrt",
-    "rsqrt_argument",
-    "rsqrt_special",
-    "split",
-    "sqrt",
-    "tanh",
-]
-
 Argument = tuple[int, int, int, int]
 """Row, offset, exponent, sign."""
 

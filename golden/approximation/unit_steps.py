@@ -5,8 +5,6 @@ from golden.approximation.interpolator import SQUARER_BITS, polynomial, table
 from golden.approximation.steps import Interpolation, Special
 from golden.approximation.unit import INFINITY, LEAST_NORMAL, MAGNITUDE, NOT_SPECIAL, SIGN, Argument
 
-__all__ = ["turns", "unit_step", "upper_word_step"]
-
 _QUARTERS = {"sin": 0, "cos": 1}
 _UPPER_SIGNIFICAND = 21
 

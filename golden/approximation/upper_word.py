@@ -21,8 +21,6 @@ from golden.approximation.unit import (
 )
 from golden.arithmetic.compiled import bit_length, compiled
 
-__all__ = ["rcp_upper_word", "rsqrt_upper_word", "upper_word_as_f32", "upper_word_exponent"]
-
 _BIAS64: Final = 1023
 _UPPER_FRACTION: Final = 20
 _NAN64: Final = NAN << 32

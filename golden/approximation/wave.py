@@ -20,8 +20,6 @@ from golden.approximation.unit import (
 )
 from golden.arithmetic.compiled import bit_length, choose, compiled, shift
 
-__all__ = ["RECIPROCAL_TAU", "cos", "sin", "truncated_turns", "wave_argument", "wave_special"]
-
 RECIPROCAL_TAU: Final = 0x3E22F983
 """1 / (2 pi) in f32: the factor of sin and cos."""
 

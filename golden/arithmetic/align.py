@@ -4,8 +4,6 @@ from typing import Final
 
 from golden.arithmetic.compiled import compiled, unsigned_word, word
 
-__all__ = ["align"]
-
 _FAR: Final = 31
 """Nothing is left of a term that is shifted so far."""
 

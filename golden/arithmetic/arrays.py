@@ -16,18 +16,6 @@ from golden.arithmetic.engine import kernel, run_chunks
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.tables.formats import FloatFormat, float_format
 
-__all__ = [
-    "Decoded",
-    "add",
-    "bit_lengths",
-    "convert",
-    "decode",
-    "elementwise",
-    "fma64",
-    "look_up",
-    "saturate",
-]
-
 _CHUNK = 1 << 14
 _TABLE_BITS = 16
 """Conversions of formats of so many bits are looked up."""

@@ -22,8 +22,6 @@ from golden.arithmetic.fdpa import (
 )
 from golden.tables.formats import FloatFormat
 
-__all__ = ["Patterns", "block_sums", "chained", "filled", "lane_count", "side_by_side"]
-
 Patterns = NDArray[Any]
 """Bit patterns in unsigned integers, or values of integers."""
 

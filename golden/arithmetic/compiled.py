@@ -8,19 +8,6 @@ masks give the same fields of both.
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = [
-    "MARKED",
-    "bit_count",
-    "bit_length",
-    "choose",
-    "compiled",
-    "like",
-    "one_by_one",
-    "shift",
-    "unsigned_word",
-    "word",
-]
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 MARKED: list[Callable[..., Any]] = []

@@ -6,8 +6,6 @@ from typing import Final, NamedTuple
 from golden.arithmetic.compiled import compiled
 from golden.tables.formats import FloatFormat
 
-__all__ = ["FINITE", "INFINITE", "NAN", "ZERO", "ZERO_EXPONENT", "Format", "Layout", "decode", "layout"]
-
 ZERO: Final = 0
 FINITE: Final = 1
 INFINITE: Final = 2

@@ -5,8 +5,6 @@ from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
 from golden.arithmetic.fma import quiet_nan
 from golden.arithmetic.round_pack import round_pack
 
-__all__ = ["divide", "reciprocal", "square_root"]
-
 
 @compiled
 def divide(a: int, b: int, format: Format, rounding: int, flush: bool = False) -> int:

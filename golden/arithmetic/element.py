@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from golden.scalar import operation as scalar_operation
 from golden.tables.elements import ElementOperation, ElementType
 
-__all__ = ["compute"]
-
 Patterns = NDArray[Any]
 """Elements as unsigned integers of their width."""
 

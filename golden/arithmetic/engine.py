@@ -35,8 +35,6 @@ from golden.arithmetic.compiled import (
 )
 from golden.integers import checked_integer, parsed_integer
 
-__all__ = ["THREADS_VARIABLE", "kernel", "run_chunks", "thread_count"]
-
 THREADS_VARIABLE: Final = "OPENWMMA_THREADS"
 """Environment variable: threads of a computation that is not told how many; default, the cores it may use."""
 

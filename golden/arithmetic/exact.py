@@ -9,8 +9,6 @@ from golden.arithmetic.decode import INFINITE, NAN, ZERO, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
 from golden.tables.formats import FloatFormat
 
-__all__ = ["exact_dot_product", "zero_is_negative"]
-
 Number = tuple[int, int, int, int]
 
 

@@ -14,21 +14,6 @@ from golden.arithmetic.compiled import compiled, shift, unsigned_word, word
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
 from golden.arithmetic.round_pack import pack, round_significand
 
-__all__ = [
-    "GROUP",
-    "Operand",
-    "Rules",
-    "aligned_addend",
-    "decode_factors",
-    "dot_products",
-    "magnitude_of_sum",
-    "mark_columns",
-    "marks_of_row",
-    "round_sum",
-    "signed_term",
-    "special_sum",
-]
-
 GROUP: Final = 4
 """Products added in one step; blocks of other lengths are filled up with zeros."""
 

@@ -13,8 +13,6 @@ from golden.arithmetic.compiled import bit_length, compiled, shift
 from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, Format, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
 
-__all__ = ["add", "fused_multiply_add", "multiply", "quiet_nan", "subtract"]
-
 _WORD: Final = 62
 _MASK: Final = (1 << 62) - 1
 _HALF: Final = 27

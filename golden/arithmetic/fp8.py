@@ -7,8 +7,6 @@ addition to nearest even in the type of D.
 
 from typing import Final
 
-__all__ = ["fp8_halves"]
-
 _PERIOD: Final = 4
 _HALF: Final = 2
 

@@ -4,18 +4,6 @@ from typing import Any, Final
 
 from golden.arithmetic.compiled import bit_count, compiled, word
 
-__all__ = [
-    "OPERATIONS",
-    "PRODUCTS",
-    "WORD",
-    "combine",
-    "count_bits",
-    "finish_integer",
-    "pack_bits",
-    "pack_row",
-    "sum_of_products",
-]
-
 OPERATIONS: Final = ("mul", "xor", "and")
 """What is done with two elements; an operation's number is its place."""
 

@@ -21,8 +21,6 @@ from golden.arithmetic.integer import (
     sum_of_products,
 )
 
-__all__ = ["integer_tiles"]
-
 
 def integer_tiles(
     a: Patterns,

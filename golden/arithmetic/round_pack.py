@@ -5,19 +5,6 @@ from typing import Final
 from golden.arithmetic.compiled import bit_length, compiled, like, shift, word
 from golden.arithmetic.decode import INFINITE, NAN, Format, decode
 
-__all__ = [
-    "DOWN",
-    "NEAREST",
-    "ROUNDINGS",
-    "TOWARDS_ZERO",
-    "convert",
-    "pack",
-    "round_at",
-    "round_pack",
-    "round_significand",
-    "saturate_to_finite",
-]
-
 ROUNDINGS: Final = ("rn", "rz", "rm", "rp")
 """To nearest with ties to even, towards zero, minus and plus infinity; a rounding's number is its place."""
 

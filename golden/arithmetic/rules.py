@@ -7,8 +7,6 @@ from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
 
-__all__ = ["fused_format", "fused_rules"]
-
 _F32 = float_format("f32")
 _SUM_BITS = 31
 """The sum of a block's products, each below ``2**(fraction_bits + 2)``, fits into 32 bits with its sign."""

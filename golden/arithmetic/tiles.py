@@ -19,14 +19,6 @@ from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
 
-__all__ = [
-    "exact_tiles",
-    "float_tiles",
-    "fp8_tiles",
-    "in_chunks",
-    "multiply_add_tiles",
-]
-
 _CHUNK_ELEMENTS = 1 << 18
 """Elements of D that a thread takes at once."""
 

@@ -7,8 +7,6 @@ from golden.arithmetic.decode import INFINITE, NAN, Format, decode
 from golden.arithmetic.fma import quiet_nan, shift_sticky
 from golden.arithmetic.round_pack import round_at, round_pack
 
-__all__ = ["from_integer", "to_integer", "to_integral"]
-
 _LONGEST: Final = 62
 """Bits that `round_pack` takes."""
 _WIDEST: Final = 64

@@ -11,8 +11,6 @@ from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
 
-__all__ = ["Array", "Elements", "checked_elements"]
-
 _TIMES = ("m", "M")
 """Kinds of dtypes for dates and spans of time."""
 

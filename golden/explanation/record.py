@@ -3,19 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = [
-    "BitStep",
-    "Conversion",
-    "Explanation",
-    "FusedSum",
-    "IntegerSum",
-    "Number",
-    "Rounding",
-    "Saturation",
-    "Step",
-    "Term",
-]
-
 Class = Literal["zero", "subnormal", "normal", "infinity", "nan"]
 
 

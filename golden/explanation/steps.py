@@ -14,8 +14,6 @@ from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
 from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["Rules", "convert", "decoded", "float_value", "fused_sum", "saturate"]
-
 _F64 = float_format("f64")
 
 Overflow = Literal["infinity", "ieee"]

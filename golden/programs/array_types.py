@@ -13,8 +13,6 @@ from golden.tables.commands import Load
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.matrix_instructions import LoadInstruction
 
-__all__ = ["ArrayTypeWarning", "checked_types"]
-
 
 class ArrayTypeWarning(UserWarning):
     """An array of values is loaded as another type, as float64 by a load of f16."""

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from golden.machine import Storage
 
-__all__ = ["ALIGNMENT", "BASE", "Buffers"]
-
 BASE = 0x1000
 """Address of the first byte of memory: a null pointer reaches nothing."""
 

@@ -9,8 +9,6 @@ from golden.machine import Counters, Difference, Machine, Work
 from golden.tables.commands import HostWork
 from golden.tables.faults import Fault
 
-__all__ = ["Execution", "ProgramFault", "execute"]
-
 _REMEMBERED = 2048
 """Commands whose place in the program is known: more than a machine draws at once, queues and executes."""
 

@@ -22,8 +22,6 @@ from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["Gemm", "GemmRun", "multiply_matrices"]
-
 _BUFFERS = 2
 """Sets of A and B fragments: one is multiplied while the other is loaded."""
 

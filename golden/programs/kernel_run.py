@@ -18,8 +18,6 @@ from golden.programs.execution import Execution, execute
 from golden.programs.outputs import Output
 from golden.ptx.program import Entry
 
-__all__ = ["Argument", "ProgramRun", "run_program"]
-
 Argument = NDArray[Any] | int | float
 """An array is placed in memory, and its address is what the kernel gets."""
 

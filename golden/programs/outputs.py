@@ -10,8 +10,6 @@ from golden.integers import checked_text, integer_of, listed, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 
-__all__ = ["OUTPUT_TYPES", "Output"]
-
 OUTPUT_TYPES: Final = {
     "f16": "<f2",
     "f32": "<f4",

@@ -24,8 +24,6 @@ from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.warp_tiles import tile_places, warp_tile
 
-__all__ = ["TileRun", "multiply_tiles"]
-
 _CHUNK = 256
 """Tiles that are in memory at once."""
 

@@ -5,8 +5,6 @@ from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, M
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.matrix_moves import instruction_of
 
-__all__ = ["describe", "describe_command"]
-
 
 def describe_command(command: Command) -> str:
     """A command with its operands, for a reader."""

@@ -16,8 +16,6 @@ from golden.ptx.matrix import WarpStatement
 from golden.ptx.syntax import Register
 from golden.tables.instruction_set import Use
 
-__all__ = ["Allocation", "allocate"]
-
 
 def words(register: Register) -> int:
     """How many 32-bit registers of the machine a PTX register takes."""

@@ -10,8 +10,6 @@ from typing import Final, Literal, NamedTuple
 
 from golden.ptx.scalar_types import TYPES, ScalarType
 
-__all__ = ["ARITHMETIC", "Arithmetic", "IntegerOperation", "integer_operation"]
-
 OperandType = Literal["same", "wide", "u32", "pred"]
 """The type of an operand: the instruction's, the one of twice the width, or a fixed one."""
 

@@ -10,8 +10,6 @@ from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.source import Location
 from golden.ptx.syntax import Body, Immediate, Instruction, Operand, Register, Symbol
 
-__all__ = ["EXIT", "Block", "Terminator", "build_blocks"]
-
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
 

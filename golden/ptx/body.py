@@ -23,8 +23,6 @@ from golden.ptx.syntax import (
     mapped,
 )
 
-__all__ = ["parse_body"]
-
 _SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
 _INITIALISED: Final = (".global", ".const")

@@ -8,8 +8,6 @@ from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import PtxError, Source
 from golden.ptx.syntax import Immediate
 
-__all__ = ["Cursor"]
-
 
 class Cursor:
     """The tokens of one source, read from front to back with one token in sight: `next`.

@@ -18,8 +18,6 @@ from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
 from golden.ptx.syntax import Variable
 
-__all__ = ["STATE_SPACES", "declare", "parameters"]
-
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
 

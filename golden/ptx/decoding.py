@@ -22,8 +22,6 @@ from golden.ptx.syntax import (
 )
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
-__all__ = ["Context", "Decoder", "Step", "constant_bits", "split_qualifiers"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Step:

@@ -12,8 +12,6 @@ from golden.ptx.syntax import Instruction, Operand, Register
 from golden.tables.commands import Elementwise, Uniform
 from golden.tables.elements import OPERAND_COUNTS, ElementOperation, ElementType
 
-__all__ = ["fragment_action"]
-
 _FLOATS: Final[dict[str, ElementType]] = {"f16x2": "f16", "f32": "f32", "f64": "f64"}
 _INTEGERS: Final[dict[str, ElementType]] = {"s32": "s32", "u32": "u32"}
 _INTEGER_OPERATIONS: Final[dict[str, ElementOperation]] = {

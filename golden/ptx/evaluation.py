@@ -13,8 +13,6 @@ from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Operand, Register
 from golden.tables.commands import Command, Elementwise, Fill, HostWork, Move, SetLanes, Uniform
 
-__all__ = ["Action", "Evaluation", "Work", "merged", "run"]
-
 Work = Command | HostWork
 """What a kernel gives rise to: commands for the core, and what the host does between them."""
 

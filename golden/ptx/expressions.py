@@ -23,7 +23,6 @@ from golden.tables.layouts import LANES
 if TYPE_CHECKING:
     from golden.ptx.cursor import Cursor
 
-__all__ = ["expression", "literal"]
 
 _INTEGER: Final = re.compile(
     r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|(?P<plain>[0-9]+))(?P<unsigned>U?)"

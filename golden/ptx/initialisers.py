@@ -8,8 +8,6 @@ from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import float_value
 from golden.ptx.syntax import Piece, Variable
 
-__all__ = ["initialised"]
-
 Extents = tuple[int | None, ...]
 
 

@@ -5,8 +5,6 @@ from typing import Any
 
 from golden.tables.layouts import LANES
 
-__all__ = ["LaneValue", "by_array", "by_lane", "difference"]
-
 LaneValue = int | tuple[int, ...]
 """One number where all lanes have the same; else one for each lane."""
 

@@ -7,8 +7,6 @@ from typing import Final, Literal, NamedTuple, cast
 
 from golden.ptx.source import Location, Source
 
-__all__ = ["Kind", "Token", "tokens"]
-
 Kind = Literal["word", "directive", "number", "string", "punctuation", "end"]
 
 _TOKEN: Final = re.compile(

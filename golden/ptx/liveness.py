@@ -10,8 +10,6 @@ from operator import or_
 from golden.ptx.blocks import EXIT, Block
 from golden.ptx.decoding import Step
 
-__all__ = ["fixed_point", "live_registers", "members", "needed", "remove_unused", "successors", "walk"]
-
 
 def successors(blocks: Sequence[Block], number: int) -> tuple[int, ...]:
     """The blocks that may follow a block, without `EXIT`."""

@@ -20,8 +20,6 @@ from golden.tables.matrix_instructions import (
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
-__all__ = ["MNEMONICS", "MatrixStatement", "WarpStatement", "decode_matrix_statement"]
-
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""
 

@@ -25,8 +25,6 @@ from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
-__all__ = ["decode_matrix"]
-
 
 def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
     """Decode a matrix statement, by its number in the entry.

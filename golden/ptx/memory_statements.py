@@ -7,18 +7,6 @@ from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Address, Instruction, Operand, Symbol, Vector
 
-__all__ = [
-    "ORDERS",
-    "SCOPES",
-    "VALUES",
-    "VECTORS",
-    "LoadStatement",
-    "access_qualifiers",
-    "accessed_space",
-    "check_load",
-]
-__all__ += ["accessed_values", "without_hint"]
-
 _SPACES: Final = {
     "global": "global",
     "const": "global",

@@ -29,8 +29,6 @@ from golden.tables.matrix_instructions import (
 )
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
-__all__ = ["MalformedInstruction", "parse_instruction", "parse_move", "parse_qualifiers"]
-
 _Name = TypeVar("_Name", bound=str)
 
 

@@ -20,8 +20,6 @@ from golden.ptx.scalar_statements import (
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Instruction, Register
 
-__all__ = ["decode_statement"]
-
 
 def decode_statement(context: Context, instruction: Instruction, index: int) -> Step:
     """Decode a statement that ends no block."""

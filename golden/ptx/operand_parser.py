@@ -26,8 +26,6 @@ from golden.ptx.syntax import (
     Vector,
 )
 
-__all__ = ["OperandParser"]
-
 _CONSTANT: Final = "WARP_SZ"
 """The name of a constant."""
 

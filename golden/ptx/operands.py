@@ -23,8 +23,6 @@ from golden.ptx.syntax import (
 from golden.tables.elements import OPERAND_COUNTS
 from golden.tables.layouts import LANES
 
-__all__ = ["Reader", "UniformReader", "WarpContext"]
-
 Reader = Callable[[Evaluation], LaneValue]
 """How to find the bits of an operand."""
 

@@ -9,8 +9,6 @@ from golden.ptx.lexer import Token
 from golden.ptx.source import Source
 from golden.ptx.syntax import Function, Module, Variable
 
-__all__ = ["parse_syntax"]
-
 _LINKAGES: Final = (".visible", ".extern", ".weak", ".common")
 _STATE_SPACES: Final = (".global", ".const", ".shared", ".local")
 _SKIPPED: Final = (".pragma", ".alias")

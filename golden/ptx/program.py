@@ -24,8 +24,6 @@ from golden.ptx.special_registers import Geometry
 from golden.ptx.syntax import Body, Function, Module, Register, Variable
 from golden.ptx.variables import named, place_parameters, place_shared
 
-__all__ = ["Entry", "Program", "parse_module"]
-
 STEP_LIMIT = 10_000_000
 """Statements that an entry may evaluate, unless its caller says otherwise."""
 

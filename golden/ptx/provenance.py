@@ -13,8 +13,6 @@ from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
-__all__ = ["Provenance"]
-
 _HOLDING: Final = MappingProxyType[ElementType, tuple[str, ...]](
     {"f16": ("f16",), "f32": ("f32", "tf32"), "f64": ("f64",), "s32": ("s32",), "u32": ("s32",)}
 )

@@ -9,8 +9,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import BIT_OPERATIONS, LAYOUTS, ROUNDINGS, SHAPES
 from golden.tables.matrix_instructions import IllegalInstruction
 
-__all__ = ["MalformedInstruction", "Qualifiers"]
-
 _T = TypeVar("_T")
 
 _ONCE: Final = frozenset(

@@ -15,8 +15,6 @@ from golden.ptx.matrix import WarpStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Instruction, Register, parts
 
-__all__ = ["RAW_REGISTERS", "allocate_raw", "raw_registers"]
-
 RAW_REGISTERS: Final = "openwmma.raw_registers"
 """The string of the ``.pragma`` directive, between the parameters and the body of an entry."""
 

@@ -11,9 +11,6 @@ from golden.ptx.syntax import Instruction, Operand, Pair, Register, Selected, Sp
 if TYPE_CHECKING:
     from golden.scalar import Operation  # needs numpy
 
-__all__ = ["CARRY", "AddressConversion", "MoveStatement", "check_address_conversion"]
-__all__ += ["check_computation", "check_move", "scalar_operation"]
-
 
 CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
 """The carry flag."""

@@ -9,8 +9,6 @@ from typing import Final, Literal
 from golden.arithmetic.round_pack import convert
 from golden.tables.formats import float_format
 
-__all__ = ["TYPES", "ScalarType", "float_bits", "float_value"]
-
 
 @dataclass(frozen=True)
 class ScalarType:

@@ -10,8 +10,6 @@ from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Register, Selected, Vector
 
-__all__ = ["Scope"]
-
 _INDEX_DIGITS: Final = len(str(REGISTERS))
 _VECTORS: Final = {".v2": 2, ".v4": 4}
 _COMPONENTS: Final = "xyzw"

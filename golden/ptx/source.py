@@ -8,9 +8,6 @@ from typing import Final, NamedTuple
 
 from golden.message_text import excerpt, sentence
 
-__all__ = ["Location", "PtxError", "Source", "SourceLine", "source_text"]
-
-
 _FILE: Final = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
 _LOC: Final = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+\d+")
 _FUNCTION: Final = re.compile(r".*\.(?:entry|func)\b")

@@ -7,8 +7,6 @@ from typing import Any, Final, Protocol
 
 from golden.tables.layouts import LANES
 
-__all__ = ["SPECIAL", "Geometry", "SpecialRegisterSpec", "coordinates"]
-
 
 @dataclass(frozen=True)
 class Geometry:

@@ -8,8 +8,6 @@ from typing import Final
 from golden.ptx.source import Source
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Vector
 
-__all__ = ["split"]
-
 _WIDE: Final = "b128"
 _LENGTHS: Final = {"v2": 2, "v4": 4}
 

@@ -8,20 +8,6 @@ from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
 from golden.ptx.source import Location, Source
 
-__all__ = ["Address", "Arguments", "Body", "Element", "Function", "Guard", "Immediate", "Instruction"]
-__all__ += [
-    "Module",
-    "Negated",
-    "Operand",
-    "Pair",
-    "Piece",
-    "Register",
-    "Selected",
-    "Sink",
-    "SpecialRegister",
-]
-__all__ += ["Symbol", "Variable", "Vector", "mapped", "parts"]
-
 
 @dataclass(frozen=True)
 class Register:

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 
 from golden.ptx.syntax import Function, Instruction, Symbol, Variable, parts
 
-__all__ = ["named", "place_parameters", "place_shared"]
-
 
 def named(statements: Iterable[Instruction]) -> frozenset[str]:
     """The keys of what statements name."""

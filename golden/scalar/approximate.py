@@ -18,8 +18,6 @@ from golden.arithmetic.round_pack import NEAREST
 from golden.scalar.form import Array, Form
 from golden.tables.formats import float_format
 
-__all__ = ["FORMS"]
-
 _ONE: Final = 0x3FF0000000000000
 _HALF: Final = 0x3FE0000000000000
 _WEIGHT: Final = 0x3FD8000000000000

@@ -8,8 +8,6 @@ import numpy as np
 
 from golden.scalar.form import Array, Form, dtype, width
 
-__all__ = ["FORMS"]
-
 _NOT_FOUND: Final = np.uint32(0xFFFFFFFF)
 _LIMITS: Final = MappingProxyType({32: np.uint32(0xFF), 64: np.uint32(0xFFFFFFFF)})
 """The bits of a position or length that count: in 32-bit instructions eight, in 64-bit ones all."""

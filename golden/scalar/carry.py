@@ -8,8 +8,6 @@ import numpy as np
 from golden.scalar.form import Array, Evaluate, Form, width
 from golden.scalar.integers import high_product
 
-__all__ = ["FORMS"]
-
 _TYPES = ".u32|.s32|.u64|.s64"
 
 

@@ -10,8 +10,6 @@ from golden.scalar.floats import FLOATS, flushed, is_nan
 from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, width
 from golden.scalar.logic import BOOLEAN
 
-__all__ = ["FORMS", "INTEGER_COMPARISONS"]
-
 _EQUALITY = ".eq|.ne"
 _ORDER = f"{_EQUALITY}|.lt|.le|.gt|.ge"
 _FLOAT = f"{_ORDER}|.equ|.neu|.ltu|.leu|.gtu|.geu|.num|.nan"

@@ -8,8 +8,6 @@ import numpy as np
 from golden.scalar.floats import FLOATS, Element, flushed, is_nan, quieted
 from golden.scalar.form import Array, Evaluate, Form, of_one_type
 
-__all__ = ["FORMS"]
-
 
 def _nan_of(a: Array, element: Element) -> Array:
     """What a NaN operand becomes: quiet in f64, the canonical NaN elsewhere."""

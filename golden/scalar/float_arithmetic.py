@@ -13,8 +13,6 @@ from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.scalar.floats import FLOATS, MODES, clamped
 from golden.scalar.form import Array, Form, of_one_type
 
-__all__ = ["FORMS"]
-
 _FUNCTIONS: Final = MappingProxyType[str, tuple[int, Callable[..., int]]](
     {
         "add": (2, add),

@@ -11,8 +11,6 @@ from golden.arithmetic.whole import to_integral
 from golden.scalar.floats import FLOATS, MODES, clamped, flushed, is_nan, quieted
 from golden.scalar.form import Array, Form, width
 
-__all__ = ["FORMS"]
-
 
 def _convert(rounding: str, *qualifiers: str) -> Any:
     """From one type to another, wider or narrower; ``.ftz`` concerns operands and results of f32."""

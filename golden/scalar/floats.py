@@ -9,8 +9,6 @@ import numpy as np
 from golden.scalar.form import Array
 from golden.tables.formats import FloatFormat, float_format
 
-__all__ = ["FLOATS", "MODES", "Element", "clamped", "flushed", "is_nan", "quieted"]
-
 MODES: Final = ".rn|.rz|.rm|.rp"
 """The rounding modes, as `golden.scalar.form.Form` writes alternatives."""
 

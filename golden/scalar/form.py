@@ -8,18 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "Array",
-    "Evaluate",
-    "Form",
-    "Operation",
-    "UnsupportedInstruction",
-    "dtype",
-    "of_one_type",
-    "raw_dtype",
-    "width",
-]
-
 Array = NDArray[Any]
 """Raw bits of one operand, one element for each thread."""
 

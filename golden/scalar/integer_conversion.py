@@ -11,8 +11,6 @@ from golden.arithmetic.whole import from_integer, to_integer
 from golden.scalar.floats import FLOATS, MODES, flushed
 from golden.scalar.form import Array, Form, dtype, raw_dtype, width
 
-__all__ = ["FORMS"]
-
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
 
 

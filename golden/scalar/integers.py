@@ -7,8 +7,6 @@ import numpy as np
 
 from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, width
 
-__all__ = ["FORMS", "high_product"]
-
 _NARROW = ".u16|.s16|.u32|.s32"
 _ALL = f"{_NARROW}|.u64|.s64"
 _SIGNED = ".s16|.s32|.s64"

@@ -9,8 +9,6 @@ import numpy as np
 
 from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, width
 
-__all__ = ["BOOLEAN", "FORMS"]
-
 _BITS = ".b16|.b32|.b64"
 
 BOOLEAN: Final = MappingProxyType[str, Evaluate](

@@ -22,8 +22,6 @@ from golden.scalar import (
 )
 from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
-__all__ = ["SYNTAX", "operation"]
-
 _FAMILIES = (
     integers,
     carry,

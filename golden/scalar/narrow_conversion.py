@@ -10,8 +10,6 @@ from golden.scalar.floats import FLOATS, Element, clamped, is_nan
 from golden.scalar.form import Array, Evaluate, Form, width
 from golden.tables.formats import float_format
 
-__all__ = ["FORMS"]
-
 _F16, _F32 = FLOATS["f16"], FLOATS["f32"]
 _TF32: Final = float_format("tf32")
 _SIGN8: Final = np.uint8(0x80)

@@ -11,8 +11,6 @@ import numpy as np
 from golden.scalar.form import Array, Evaluate, Form
 from golden.scalar.video import ARITHMETIC, clamped, comparison
 
-__all__ = ["FORMS"]
-
 
 def _average(a: Array, b: Array) -> Array:
     """Half the sum: upwards where it is not negative, else downwards."""

@@ -17,8 +17,6 @@ import numpy as np
 from golden.scalar.comparison import INTEGER_COMPARISONS
 from golden.scalar.form import Array, Evaluate, Form, dtype
 
-__all__ = ["ARITHMETIC", "FORMS", "clamped", "comparison"]
-
 ARITHMETIC: Final = MappingProxyType[str, Evaluate](
     {
         "vadd": np.add,

@@ -3,8 +3,6 @@
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["FUNCTIONS", "GLOBAL", "LOCAL", "PARAMETER", "SHARED", "WINDOWS", "WINDOW_BYTES"]
-
 SHARED: Final = 0x0001_0000_0000
 LOCAL: Final = 0x0002_0000_0000
 PARAMETER: Final = 0x0003_0000_0000

@@ -18,8 +18,6 @@ from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 from golden.tables.formats import float_format
 
-__all__ = ["BoundArguments", "bind"]
-
 _FLOATS: Final = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 """The dtype of numpy or ml_dtypes with the values of a parameter's type."""
 

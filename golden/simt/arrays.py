@@ -6,8 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Access", "Addresses", "Strides", "Threads", "Values", "Warps", "Words"]
-
 Threads = NDArray[np.int64]
 """Numbers of threads in their block."""
 

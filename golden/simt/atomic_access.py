@@ -11,8 +11,6 @@ from golden.simt.arrays import Access, Values
 from golden.simt.device_memory import TYPES
 from golden.simt.memory_access import SHIFTS, MemoryAccess
 
-__all__ = ["AtomicAccess"]
-
 
 class AtomicAccess(MemoryAccess):
     """What ``atom`` and ``red`` do: operations go from old bits of cells and sources to new bits."""

@@ -12,8 +12,6 @@ from golden.ptx.blocks import Terminator
 from golden.simt.arrays import Threads
 from golden.simt.warp_operations import lane_masks
 
-__all__ = ["Barriers"]
-
 _BARRIERS = 16
 
 

@@ -31,8 +31,6 @@ from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks
 from golden.simt.writer import DTYPES
 
-__all__ = ["BlockRun"]
-
 _SLICE: Final = 1024
 """Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
 

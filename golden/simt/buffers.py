@@ -13,8 +13,6 @@ from golden.integers import checked_integer, listed, shortened
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 
-__all__ = ["DEVICE", "DeviceBuffer", "device", "empty"]
-
 _MOST_AXES: Final = 64
 """Of an array of numpy."""
 

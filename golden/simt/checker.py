@@ -18,8 +18,6 @@ from golden.simt.arrays import Access, Addresses, Threads
 from golden.simt.block import BlockRun
 from golden.simt.memory_access import Piece
 
-__all__ = ["CheckedBlock", "Report"]
-
 
 @dataclass(frozen=True)
 class Report:

@@ -10,8 +10,6 @@ from golden.ptx.blocks import Block, Terminator
 from golden.simt.arrays import Access
 from golden.simt.writer import Writer
 
-__all__ = ["BlockCode", "compile_block"]
-
 BlockCode = Callable[[Any, NDArray[np.int64]], Any]
 """From the running block and its threads to what the terminator needs: a predicate, an index, operands."""
 

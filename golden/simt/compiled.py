@@ -23,8 +23,6 @@ from golden.simt.names import readable
 from golden.simt.writer import LOCAL_PARAMETERS
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
-__all__ = ["CompiledKernel"]
-
 _LOCAL_ALIGNMENT: Final = 16
 
 _DECODERS: Final[Mapping[str, Decoder]] = {

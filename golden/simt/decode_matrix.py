@@ -11,8 +11,6 @@ from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
 
-__all__ = ["DECODERS"]
-
 
 def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     found = decode_matrix_statement(context, instruction)

@@ -8,8 +8,6 @@ from golden.ptx.syntax import Address, Instruction, Operand, Sink
 from golden.simt.mbarrier_access import pending_count
 from golden.simt.writer import Writer
 
-__all__ = ["DECODERS", "copies_arrive"]
-
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
 """A cluster has one block, hence ``.shared::cluster`` names the same memory as ``.shared::cta``."""

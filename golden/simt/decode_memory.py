@@ -23,8 +23,6 @@ from golden.scalar import operation
 from golden.simt.decode_mbarrier import copies_arrive
 from golden.simt.writer import Writer
 
-__all__ = ["DECODERS"]
-
 _NUMBERS: Final = ("u32", "s32", "u64", "s64", "f16", "f16x2", "bf16", "bf16x2")
 _WORDS: Final = ("b32", "b64")
 _ATOMICS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any] | None]]] = {

@@ -14,8 +14,6 @@ from golden.ptx.syntax import Immediate, Instruction, Sink, Symbol
 from golden.simt.address_map import WINDOWS
 from golden.simt.writer import Writer
 
-__all__ = ["DECODERS", "decode_scalar"]
-
 
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
     """Decode an instruction that computes registers from registers."""

@@ -8,8 +8,6 @@ from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Si
 from golden.simt.warp_operations import REDUCTIONS, active_mask, elect, match, reduce, shuffle, vote
 from golden.simt.writer import Writer
 
-__all__ = ["DECODERS"]
-
 _SHUFFLES: Final = ("up", "down", "bfly", "idx")
 _VOTES: Final = ("all", "any", "uni", "ballot")
 

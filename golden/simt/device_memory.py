@@ -16,8 +16,6 @@ from golden.locks import SHARED
 from golden.simt.address_map import GLOBAL
 from golden.simt.errors import LaunchError
 
-__all__ = ["TYPES", "Allocation", "DeviceMemory"]
-
 _ALIGNMENT: Final = 512
 _GAP: Final = 1 << 16
 """Bytes without memory behind each buffer, so that what runs past its end reaches nothing."""

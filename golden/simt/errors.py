@@ -2,8 +2,6 @@
 
 from golden.message_text import sentence
 
-__all__ = ["Deadlock", "KernelFault", "LaunchError", "SimtError", "StepLimit"]
-
 
 class SimtError(Exception):
     """A launch that cannot begin, or a kernel that cannot go on; the message is one sentence."""

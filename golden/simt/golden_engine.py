@@ -17,8 +17,6 @@ from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
 
-__all__ = ["GoldenEngine"]
-
 _PIECE_BYTES: Final = 8
 """Most bytes of a matrix that are accessed at once."""
 _ROW_HALVES: Final = np.arange(0, 16, 2, dtype=np.uint64)

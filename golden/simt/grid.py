@@ -18,8 +18,6 @@ from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock, LaunchError
 from golden.simt.matrix_engine import MatrixEngine
 
-__all__ = ["Extent", "LaunchResult", "LaunchState", "block_indices", "extent", "geometry_of", "run_grid"]
-
 _TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
 

@@ -30,8 +30,6 @@ from golden.ptx.syntax import (
 )
 from golden.simt.names import readable
 
-__all__ = ["flatten"]
-
 _IGNORED_FUNCTIONS: Final = frozenset({"vprintf"})
 _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
 

@@ -35,8 +35,6 @@ from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.profiles import Profile
 
-__all__ = ["MachineEngine", "missing_on_core"]
-
 _SCRATCH_BYTES: Final = 4096
 """Of memory for a fragment with its longest lines."""
 

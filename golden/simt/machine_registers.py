@@ -13,8 +13,6 @@ from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
-__all__ = ["MachineRegisters", "scratch_address"]
-
 _ALIGNMENT: Final = 256
 _SHAPE: Final = Shape(16, 16, 16)
 _WORD_BYTES: Final = 4

@@ -12,8 +12,6 @@ from golden.simt.memory_access import MemoryAccess
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
-__all__ = ["FragmentMemory", "MatrixEngine"]
-
 
 @dataclass(frozen=True)
 class FragmentMemory:

@@ -16,8 +16,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
-__all__ = ["MatrixOperations"]
-
 _ROW_ALIGNMENT: Final = 16
 """Bytes; rows of smaller fragments are aligned to the fragment."""
 

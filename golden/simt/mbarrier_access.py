@@ -18,8 +18,6 @@ from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access
 from golden.simt.memory_access import MemoryAccess
 
-__all__ = ["MbarrierAccess", "pending_count"]
-
 _MOST: Final = (1 << 20) - 1
 """Greatest count of arrivals, and of transactions in either direction."""
 

@@ -16,8 +16,6 @@ from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.writer import LOCAL_PARAMETERS
 
-__all__ = ["BASES", "SHIFTS", "MemoryAccess", "Piece"]
-
 SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
 
 

@@ -29,8 +29,6 @@ from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-__all__ = ["LIMIT", "Kernel", "Module", "Recorder", "Runner"]
-
 LIMIT: Final = WARP_INSTRUCTIONS
 """Most warp instructions of a launch, where it names no other limit."""
 

@@ -8,8 +8,6 @@ import itanium_demangler
 from golden.limits import DEMANGLED_CHARACTERS, MANGLED_CHARACTERS, NAME_CHARACTERS
 from golden.message_text import without_middle
 
-__all__ = ["matches", "readable"]
-
 _NESTED = "L_Z"
 """A name inside a name, which the demangler reads with a cursor of its own."""
 

@@ -25,8 +25,6 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
 from golden.simt.memory_access import Piece
 
-__all__ = ["run_parallel"]
-
 Range = tuple[int, int]
 """The first block, by its place in the order of the grid, and the one after the last."""
 

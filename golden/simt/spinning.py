@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 
 from golden.simt.arrays import Threads
 
-__all__ = ["SpinDetector"]
-
-
 _FIRST_LOOK: Final = 16
 
 

@@ -8,9 +8,6 @@ from numpy.typing import NDArray
 
 from golden.simt.arrays import Threads
 
-__all__ = ["REDUCTIONS", "active_mask", "elect", "lane_masks", "match", "reduce", "shuffle", "vote"]
-
-
 _LANES: Final = 32
 
 REDUCTIONS: Final = MappingProxyType(

@@ -15,8 +15,6 @@ from golden.ptx.decoding import Context, Step, constant_bits
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Address, Immediate, Negated, Register, Sink, SpecialRegister, Symbol
 
-__all__ = ["DTYPES", "LOCAL_PARAMETERS", "Writer"]
-
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
 

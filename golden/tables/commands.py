@@ -7,26 +7,6 @@ from golden.tables.elements import ElementOperation, ElementType
 from golden.tables.instruction_set import Space
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
-__all__ = [
-    "MATRIX_COUNTS",
-    "MATRIX_ROWS",
-    "MATRIX_ROW_BYTES",
-    "MATRIX_SPACES",
-    "Command",
-    "Elementwise",
-    "Fill",
-    "HostWork",
-    "Load",
-    "LoadMatrix",
-    "Mma",
-    "Move",
-    "MoveMatrix",
-    "SetLanes",
-    "Store",
-    "StoreMatrix",
-    "Uniform",
-]
-
 MATRIX_COUNTS: Final = (1, 2, 4)
 """Matrices that one `LoadMatrix` or `StoreMatrix` moves: ``.x1``, ``.x2``, ``.x4``."""
 

@@ -3,8 +3,6 @@
 from types import MappingProxyType
 from typing import Final, Literal
 
-__all__ = ["ELEMENT_BITS", "OPERAND_COUNTS", "ElementOperation", "ElementType"]
-
 ElementOperation = Literal["add", "sub", "mul", "fma", "min", "max"]
 ElementType = Literal["f16", "f32", "f64", "s32", "u32"]
 

@@ -2,8 +2,6 @@
 
 from enum import IntEnum
 
-__all__ = ["Cause", "Fault"]
-
 
 class Cause(IntEnum):
     """Why a command was not executed; the values are as in the core's fault register.

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["FORMATS", "FloatFormat", "Format", "IntegerFormat", "float_format"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FloatFormat:

@@ -9,20 +9,6 @@ from typing import Any, Literal, NamedTuple
 
 from golden.tables.formats import FORMATS
 
-__all__ = [
-    "CORE_FAMILIES",
-    "FAMILIES",
-    "SHAPES",
-    "WGMMA_FAMILIES",
-    "WGMMA_TILE",
-    "Family",
-    "Layout",
-    "Shape",
-    "Space",
-    "Use",
-    "multiplicand_formats",
-]
-
 Use = Literal["a", "b", "c", "d"]
 Layout = Literal["row", "col"]
 Space = Literal["global", "shared", "generic"]

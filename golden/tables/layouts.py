@@ -11,8 +11,6 @@ from functools import cache, cached_property
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Shape, Use
 
-__all__ = ["LANES", "FragmentLayout", "fragment"]
-
 LANES = 32
 """Lanes of a warp."""
 

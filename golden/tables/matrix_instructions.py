@@ -25,15 +25,6 @@ from golden.tables.instruction_set import (
 )
 from golden.tables.layouts import FragmentLayout, fragment
 
-__all__ = [
-    "IllegalInstruction",
-    "Instruction",
-    "LoadInstruction",
-    "MmaInstruction",
-    "StoreInstruction",
-    "multiplies_of",
-]
-
 
 class IllegalInstruction(ValueError):
     """An instruction that is in no table.

@@ -6,8 +6,6 @@ from typing import Final, Literal
 from golden.tables.commands import LoadMatrix, MoveMatrix, StoreMatrix
 from golden.tables.instruction_set import Space
 
-__all__ = ["MOVES", "MoveInstruction", "instruction_of"]
-
 MoveMnemonic = Literal["ldmatrix", "stmatrix", "movmatrix"]
 
 MOVES: Final[tuple[MoveMnemonic, ...]] = ("ldmatrix", "stmatrix", "movmatrix")

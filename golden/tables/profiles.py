@@ -7,8 +7,6 @@ from typing import Final
 from golden.tables.formats import FloatFormat
 from golden.tables.instruction_set import Mnemonic
 
-__all__ = ["EXACT_PROFILES", "HOPPER", "PROFILES", "ExactProfile", "Profile"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:

@@ -7,8 +7,6 @@ from typing import Final
 from golden.tables.instruction_set import WGMMA_TILE, Shape
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["TILE_COLUMNS", "TILE_ROWS", "tile_places", "warp_tile"]
-
 TILE_ROWS: Final = 16
 """Rows of a tile: each of the four warps has as many of the 64."""
 

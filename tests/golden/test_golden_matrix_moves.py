@@ -5,9 +5,9 @@ import pytest
 from golden_captures import COMPACT
 
 from golden.invalid_argument import InvalidArgument
-from golden.matrix_moves import MATRIX_COUNTS, ldmatrix, movmatrix, stmatrix
+from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import Memory
-from golden.tables.commands import LoadMatrix, MoveMatrix, StoreMatrix
+from golden.tables.commands import MATRIX_COUNTS, LoadMatrix, MoveMatrix, StoreMatrix
 from golden.tables.faults import Cause, Fault
 from golden.warp import GoldenMachine
 

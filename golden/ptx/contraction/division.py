@@ -12,8 +12,6 @@ from golden.ptx.contraction.forms import immediate
 from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.syntax import Operand
 
-__all__ = ["constant_divisor", "constant_reciprocal", "factors"]
-
 _LEAST_NORMAL: Final = 0x00800000
 _GREAT: Final = 0x7E800000
 _INFINITY: Final = 0x7F800000

@@ -7,8 +7,6 @@ from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Location
 from golden.ptx.syntax import Instruction, Operand, Register
 
-__all__ = ["Edit", "Edits"]
-
 
 @dataclass
 class Edit:

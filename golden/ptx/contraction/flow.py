@@ -7,8 +7,6 @@ from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move
 from golden.ptx.liveness import fixed_point, members
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register, parts
 
-__all__ = ["Code", "Flow", "Statement", "Value", "addends"]
-
 Value = tuple[int, ...]
 """The definitions that reach a use, as numbers of statements in ascending order."""
 

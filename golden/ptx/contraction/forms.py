@@ -7,9 +7,6 @@ from golden.ptx.scalar_types import float_bits, float_value
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register
 from golden.tables.formats import float_format
 
-__all__ = ["SIGNS", "WIDTHS", "Form", "division", "ends_when_guarded", "form", "immediate", "is_expanded"]
-__all__ += ["is_move", "literal", "one", "register_type", "scaled_mma", "straightens"]
-
 _ELEMENTS: Final = {
     **{name: (float_format(name), 1) for name in ("f32", "f64", "f16", "bf16")},
     **{f"{name}x2": (float_format(name), 0x10001) for name in ("f16", "bf16")},

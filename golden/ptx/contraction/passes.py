@@ -16,8 +16,6 @@ from golden.ptx.source import SourceLine
 from golden.ptx.syntax import Address, Instruction
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = ["Contraction", "contract_blocks"]
-
 
 @dataclass(frozen=True)
 class Contraction:

@@ -19,8 +19,6 @@ from golden.ptx.contraction.forms import (
 from golden.ptx.contraction.rule import Join, Product
 from golden.ptx.syntax import Instruction, Operand, Register, Vector
 
-__all__ = ["fuse"]
-
 
 def fuse(flow: Flow, joins: Sequence[Join]) -> Edits:
     """The changes that turn each sum of `joins` into ``fma.rn``.

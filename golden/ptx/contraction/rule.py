@@ -13,8 +13,6 @@ from golden.ptx.contraction.forms import (
 )
 from golden.ptx.syntax import Instruction, Operand, Register, parts
 
-__all__ = ["Join", "Product", "join", "may_join"]
-
 
 @dataclass
 class Product:

@@ -6,8 +6,6 @@ from golden.ptx.contraction.flow import Flow
 from golden.ptx.contraction.forms import WIDTHS, division, form, immediate, straightens
 from golden.ptx.syntax import Instruction, Operand, Register
 
-__all__ = ["may_simplify", "simplify"]
-
 _ONE, _ZERO, _MAGNITUDE = 0x3F800000, 0, 0x7FFFFFFF
 _COPIED = frozenset({"f32", "f64", "f16"})
 
