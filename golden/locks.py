@@ -4,11 +4,11 @@ import os
 import threading
 from typing import Final
 
-SHARED: Final = threading.RLock()
+LOCK: Final = threading.RLock()
 """Held while shared state changes; one for all, so that no two threads wait for each other.
 
 The garbage collector may run a finalizer in the middle of a change, in the same thread.
 """
 
 if hasattr(os, "register_at_fork"):  # a child must not find it held by a thread that it does not have
-    os.register_at_fork(before=SHARED.acquire, after_in_parent=SHARED.release, after_in_child=SHARED.release)
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)

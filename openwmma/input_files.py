@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from golden.integers import shortened
 from golden.limits import ARRAY_BYTES, JSON_BYTES
-from golden.locks import SHARED
+from golden.locks import LOCK
 from openwmma.usage_error import UsageError
 
 __all__ = ["NoArray", "UnreadableFile", "is_pipe", "is_readable", "read_archive", "read_array", "read_json"]
@@ -171,7 +171,7 @@ def _array(path: Path, stream: BinaryIO, most: int) -> NDArray[Any]:
         raise ValueError(f"its header of {size} bytes is longer than {_MOST_HEADER}, the limit")
     header = io.BytesIO(bytes(length + _exactly(stream, size)))
     read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
-    with SHARED, warnings.catch_warnings():
+    with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of headers that Python 2 wrote
         shape, by_columns, dtype = read(header, max_header_size=_MOST_HEADER)
     if dtype.hasobject:

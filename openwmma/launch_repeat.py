@@ -246,7 +246,7 @@ class RecordedLaunch:
             offset = int(place)
             if not 0 <= offset <= len(content) - POINTER_BYTES:
                 raise LaunchError(f"{self.name}: a pointer at byte {offset} of {len(content)} bytes")
-            address = self._buffer(name, buffers).require() + inside
+            address = self._buffer(name, buffers).allocation.address + inside
             content[offset : offset + POINTER_BYTES] = address.to_bytes(POINTER_BYTES, "little")
 
     def _argument(self, item: Any) -> Any:

@@ -138,7 +138,7 @@ def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: Bound
     if isinstance(value, DeviceBuffer):
         if size != 8:
             raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
-        return value.require().to_bytes(8, "little")
+        return value.allocation.address.to_bytes(8, "little")
     try:
         array = shared_array(value)
     except (BufferError, TypeError, RuntimeError, ValueError) as error:

@@ -21,15 +21,14 @@ from golden.ptx.blocks import EXIT, Block, Terminator
 from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
-from golden.simt.atomic_access import AtomicAccess
 from golden.simt.barriers import Barriers
+from golden.simt.code import DTYPES
 from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
 from golden.simt.spinning import SpinDetector
 from golden.simt.warp_operations import lane_masks
-from golden.simt.writer import DTYPES
 
 _SLICE: Final = 1024
 """Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
@@ -40,7 +39,7 @@ _TURN: Final = 1 << 18
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
-class BlockRun(AtomicAccess, MbarrierAccess, MatrixOperations):
+class BlockRun(MbarrierAccess, MatrixOperations):
     """A block of a grid, of a `golden.simt.compiled.CompiledKernel` and a `golden.simt.grid.LaunchState`."""
 
     def __init__(self, kernel: Any, launch: Any, geometry: Geometry) -> None:

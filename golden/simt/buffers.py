@@ -70,10 +70,6 @@ class DeviceBuffer:
         self._finalizer()
         self._allocation = None
 
-    def require(self) -> int:
-        """The address, for a launch; LaunchError if the buffer has been freed."""
-        return self.allocation.address
-
     @property
     def allocation(self) -> Allocation:
         """The memory behind it; LaunchError if it has been freed."""

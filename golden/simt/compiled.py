@@ -7,7 +7,7 @@ from typing import Final
 
 from golden.integers import shortened
 from golden.limits import LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
-from golden.locks import SHARED
+from golden.locks import LOCK
 from golden.ptx.blocks import build_blocks
 from golden.ptx.contraction.passes import contract_blocks
 from golden.ptx.decoding import Context, Decoder, Step
@@ -17,10 +17,9 @@ from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable
 from golden.ptx.variables import named, place_parameters, place_shared
 from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
-from golden.simt.code import BlockCode, compile_block
+from golden.simt.code import LOCAL_PARAMETERS, BlockCode, compile_block
 from golden.simt.errors import LaunchError
 from golden.simt.names import readable
-from golden.simt.writer import LOCAL_PARAMETERS
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 _LOCAL_ALIGNMENT: Final = 16
@@ -121,7 +120,7 @@ class CompiledKernel:
 
     def code(self, number: int, everyone: bool) -> BlockCode:
         """The compiled block, for all threads of the block or for some."""
-        with SHARED:
+        with LOCK:
             code = self.codes[everyone][number]
             if code is None:
                 code = compile_block(

@@ -6,7 +6,7 @@ from golden.ptx.decoding import Context, Step
 from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
 from golden.ptx.syntax import Immediate, Instruction
 from golden.simt.address_map import SHARED
-from golden.simt.writer import Writer
+from golden.simt.code import Writer
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction
@@ -21,13 +21,8 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
 
     def emit(writer: Writer) -> None:
         call = _call(context, writer, found, index)
-        if to is None:
-            writer.line(call)
-            return
-        names = [writer.name() for _ in targets]
-        writer.line(f"({', '.join(names)},) = {call}")
-        for register, name in zip(targets, names, strict=True):
-            writer.write(register, name, found.bits(to))
+        bits = 0 if to is None else found.bits(to)
+        writer.results(f"{call}[0]" if len(targets) == 1 else call, [(target, bits) for target in targets])
 
     places = tuple(operand for operand in (found.address, found.stride) if operand is not None)
     kind: dict[str, Any] = {"select": False, "pure": loads, "loads": loads, "mask": "all"}

@@ -5,8 +5,8 @@ from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Address, Instruction, Operand, Sink
+from golden.simt.code import Writer
 from golden.simt.mbarrier_access import pending_count
-from golden.simt.writer import Writer
 
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
@@ -109,8 +109,9 @@ def _step(
     `call` makes its code from the code of the access and of the sources, each of some bits. Its result of
     `bits` bits goes to `target`, where there is one.
     """
-    if target is not None:
-        context.require_destination(target, bits)
+    targets = () if target is None else (target,)
+    for operand in targets:
+        context.require_destination(operand, bits)
     address = _barrier_address(context, place)
     for operand, width in sources:
         context.require_source(operand, width)
@@ -121,13 +122,11 @@ def _step(
     def emit(writer: Writer) -> None:
         access = writer.access(context, address)
         values = [writer.array(operand, width) for operand, width in sources]
-        result = writer.name()
-        writer.line(f"{result} = B.{call(f'B.to_shared({access})' if is_generic else access, *values)}")
-        if target is not None:
-            writer.write(target, result, bits)
+        access = f"B.to_shared({access})" if is_generic else access
+        writer.results(f"B.{call(access, *values)}", [(target, bits) for target in targets])
 
     reads = (address, *(operand for operand, _ in sources))
-    return context.step(instruction, index, reads, () if target is None else (target,), emit, select=False)
+    return context.step(instruction, index, reads, targets, emit, select=False)
 
 
 def _qualifiers(

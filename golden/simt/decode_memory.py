@@ -20,8 +20,8 @@ from golden.ptx.memory_statements import (
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Sink
 from golden.scalar import operation
+from golden.simt.code import Writer
 from golden.simt.decode_mbarrier import copies_arrive
-from golden.simt.writer import Writer
 
 _NUMBERS: Final = ("u32", "s32", "u64", "s64", "f16", "f16x2", "bf16", "bf16x2")
 _WORDS: Final = ("b32", "b64")
@@ -50,20 +50,16 @@ def _atomic_function(name: str, type_: str, *, flush: bool) -> Callable[..., Any
 
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
-    load = check_load(context, instruction)
-    type_, targets, address, space, offset, volatile = load
+    type_, targets, address, space, offset, volatile = check_load(context, instruction)
     size, count = type_.size, len(targets)
 
     def emit(writer: Writer) -> None:
-        if offset is not None:
-            values = [f"B.parameter({offset + size * i}, {size}, {writer.count})" for i in range(count)]
-        else:
+        if offset is None:
             call = f"B.load({space!r}, {writer.access(context, address)}, {size}, {count})"
-            values = [call] if count == 1 else [writer.name() for _ in targets]
-            if count > 1:
-                writer.line(f"{', '.join(values)} = {call}")
-        for target, value in zip(targets, values, strict=True):
-            writer.write(target, value, type_.bits, signed=type_.kind == "signed")
+        else:
+            places = range(offset, offset + size * count, size)
+            call = ", ".join(f"B.parameter({place}, {size}, {writer.count})" for place in places)
+        writer.results(call, [(target, type_.bits) for target in targets], signed=type_.kind == "signed")
 
     kind = {"select": False, "pure": not volatile, "loads": space != "param"}
     return context.step(instruction, index, (address,), targets, emit, **kind)
@@ -125,15 +121,12 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     evaluate = _atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
 
     def emit(writer: Writer) -> None:
-        accesses = [writer.access(context, address, i * bits // 8) for i in range(count)]
-        function = writer.bind(evaluate)
-        values = [writer.name() for _ in accesses]
-        for i, (value, access) in enumerate(zip(values, accesses, strict=True)):
+        function, calls = writer.bind(evaluate), []
+        for i in range(count):
+            access = writer.access(context, address, i * bits // 8)
             arguments = ", ".join(writer.array(source[i], bits) for source in sources)
-            call = f"B.atomic({space!r}, {access}, {function}, ({arguments},), {bits // 8})"
-            writer.line(f"{value} = {call}")
-        for element, value in zip(targets, values if targets else (), strict=True):
-            writer.write(element, value, bits)
+            calls.append(f"B.atomic({space!r}, {access}, {function}, ({arguments},), {bits // 8})")
+        writer.results(", ".join(calls), [(element, bits) for element in targets])
 
     reads = (address, *(element for source in sources for element in source))
     return context.step(instruction, index, reads, targets, emit, select=False)

@@ -12,7 +12,7 @@ from golden.ptx.scalar_statements import (
 )
 from golden.ptx.syntax import Immediate, Instruction, Sink, Symbol
 from golden.simt.address_map import WINDOWS
-from golden.simt.writer import Writer
+from golden.simt.code import Writer
 
 
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
@@ -27,13 +27,7 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         if all(isinstance(operand, Immediate) for operand in sources):
             texts[0] = writer.array(sources[0], found.operands[0])
         call = f"{writer.bind(found.evaluate)}({', '.join(texts)})"
-        if len(found.results) == 1:
-            writer.write(targets[0], call, found.results[0], signed=found.signed)
-            return
-        values = [writer.name() for _ in found.results]
-        writer.line(f"{', '.join(values)} = {call}")
-        for target, value, bits in zip(targets, values, found.results, strict=True):
-            writer.write(target, value, bits, signed=found.signed)
+        writer.results(call, tuple(zip(targets, found.results, strict=True)), signed=found.signed)
 
     return context.step(instruction, index, sources, targets, emit, pure=True)
 

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
+from golden.simt.code import Writer
 from golden.simt.warp_operations import REDUCTIONS, active_mask, elect, match, reduce, shuffle, vote
-from golden.simt.writer import Writer
 
 _SHUFFLES: Final = ("up", "down", "bfly", "idx")
 _VOTES: Final = ("all", "any", "uni", "ballot")
@@ -117,11 +117,8 @@ def _step(
 
     def emit(writer: Writer) -> None:
         values = [writer.array(operand, bits) for operand, bits in sources]
-        names = [writer.name() for _ in targets]
         arguments = ", ".join((*call.before, writer.threads, *call.behind, *values))
-        writer.line(f"{', '.join(names)} = {writer.bind(call.function)}({arguments})")
-        for (operand, bits), name in zip(targets, names, strict=True):
-            writer.write(operand, name, bits)
+        writer.results(f"{writer.bind(call.function)}({arguments})", targets)
 
     writes = [target for target, _ in targets]
     return context.step(instruction, index, reads, writes, emit, select=False, mask=mask)

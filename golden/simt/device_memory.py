@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from golden.integers import checked_integer, checked_text, shortened
 from golden.limits import DEVICE_BYTES
-from golden.locks import SHARED
+from golden.locks import LOCK
 from golden.simt.address_map import GLOBAL
 from golden.simt.errors import LaunchError
 
@@ -105,7 +105,7 @@ class DeviceMemory:
     def free(self, allocation: Allocation) -> None:
         """Give back a buffer; accesses to it are errors from now on."""
         self._dropped.append(allocation)
-        with SHARED:
+        with LOCK:
             if not self._is_changing:  # otherwise the collector has called this within a change
                 with self._changing():
                     pass
@@ -160,7 +160,7 @@ class DeviceMemory:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """Hold the lock; forget the buffers that have been given back, before and after."""
-        with SHARED:
+        with LOCK:
             self._is_changing = True
             try:
                 self._forget()

@@ -27,13 +27,7 @@ class FragmentMemory:
         return replace(self, warps=self.warps[warps])
 
     def gather(self, addresses: Addresses, size: int) -> NDArray[Any]:
-        """The elements of `size` bytes at addresses, shape (warps, ...).
-
-        Raises
-        ------
-        golden.simt.errors.KernelFault
-            Where there is no memory.
-        """
+        """The elements of `size` bytes at addresses, shape (warps, ...); KernelFault without memory there."""
         values = self.block.load("generic", self._access(addresses), size, 1)
         return np.asarray(values).reshape(addresses.shape)
 
@@ -84,32 +78,15 @@ class MatrixEngine(Protocol):
         """The fragments D = A B + C of the warps."""
 
     def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
-        """What ``ldmatrix`` loads.
-
-        Parameters
-        ----------
-        rows : ndarray of uint64, shape (warps, matrices, 8)
-            Address of each row of 16 bytes.
-        transposed : bool
-        memory : FragmentMemory
-
-        Returns
-        -------
-        ndarray of uint32, shape (warps, matrices, 32)
-        """
+        """What ``ldmatrix`` loads, a register for each matrix; `rows` has shape (warps, matrices, 8)."""
 
     def store_matrices(
         self, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
-        """Store matrices as ``stmatrix`` does; `registers` has shape (warps, matrices, 32)."""
+        """Store matrices as ``stmatrix`` does; `rows` are the addresses of rows of 16 bytes."""
 
     def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives; both of shape (warps, 32)."""
 
     def finish(self) -> None:
-        """End the work of a kernel: what checks itself compares the rest.
-
-        Raises
-        ------
-        golden.machine.Difference
-        """
+        """End the work of a kernel: what checks itself compares the rest, and may raise a Difference."""

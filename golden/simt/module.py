@@ -9,7 +9,7 @@ import numpy as np
 
 from golden.integers import checked_integer, checked_text, shortened
 from golden.limits import BLOCK, GRID, MOST_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
-from golden.locks import SHARED
+from golden.locks import LOCK
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.parser import parse_syntax
@@ -126,7 +126,7 @@ class Module:
             names = ", ".join(readable(entry) for entry in self.entries) or "none"
             problem = "name one of the kernels" if name is None or found else f"no kernel {name}"
             raise LaunchError(f"{self._source.file}: {problem}; kernels: {names}")
-        with SHARED:
+        with LOCK:
             if found[0] not in self._kernels:
                 self._kernels[found[0]] = Kernel(
                     self, self._compile(self._syntax.functions[found[0]]), self._memory
@@ -143,7 +143,7 @@ class Module:
             names = ", ".join(map(readable, self.variables)) or "none"
             raise KeyError(f"no variable {name} in .global or .const; variables: {names}")
         key = found[0]
-        with SHARED:
+        with LOCK:
             if key not in self._buffers:
                 variable = self._syntax.variables[key]
                 dtype = _dtype(variable)
