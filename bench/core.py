@@ -17,8 +17,9 @@ from rich.console import Console
 import golden
 from bench.measurement import fastest, number_table, write_results
 from bench.utilisation import CONFIG, Figure, operands, print_figures
-from golden.programs.gemm import Gemm, GemmRun, multiply_matrices
-from golden.programs.tiles import TileRun, multiply_tiles
+from golden.programs.execution import MatrixRun
+from golden.programs.gemm import Gemm, multiply_matrices
+from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from hdl.config import PRESETS
 from sim.build import build_core
@@ -64,7 +65,7 @@ def matrices() -> list[Figure]:
     build_core(CONFIG)
     expected = multiply_matrices(product, a, b, lambda size: open_machine(Backend.GOLDEN, CONFIG, size))
 
-    def work() -> GemmRun:
+    def work() -> MatrixRun:
         run = multiply_matrices(product, a, b, lambda size: open_machine(Backend.RTL, CONFIG, size))
         if not np.array_equal(run.d, expected.d):
             raise RuntimeError("GEMM: the core's result differs from the golden machine's")
@@ -100,7 +101,7 @@ def tiles(preset: str) -> CoreRate:
     build_core(config)
     expected = golden.mma(instruction, a, b, c, profile=config.dot_product.profile)
 
-    def work() -> TileRun:
+    def work() -> MatrixRun:
         run = multiply_tiles(
             instruction,
             (a, b, c),

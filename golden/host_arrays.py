@@ -25,12 +25,8 @@ def raw_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 def host_array(given: Any) -> NDArray[Any]:
     """Make an array of anything in host memory that stands for one: a copy only where there is no other way.
 
-    Raises
-    ------
-    ValueError
-        For a ragged sequence.
-    TypeError, BufferError, RuntimeError
-        From the object, where its type or its memory is out of numpy's reach.
+    ValueError for a ragged sequence; TypeError, BufferError or RuntimeError from the object, where its type
+    or its memory is out of numpy's reach.
     """
     if isinstance(given, np.ndarray):
         return given

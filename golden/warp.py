@@ -99,32 +99,20 @@ class GoldenMachine:
         ):
             if value > most:
                 raise InvalidArgument(name, shortened(value), f"at most {most}")
-        self._memory = memory
-        self._shared = shared
+        self.memory = memory
+        """Global memory; writing into it is seen by the next command."""
+        self.shared = shared
+        """Shared memory, where there is one."""
+        self.profile = profile
+        """Constants of the arithmetic."""
         self._spaces = AddressSpaces(memory, shared)
         self._address_bits = address_bits
-        self._profile = profile
         self._files = np.zeros((warps, registers, LANES), dtype=np.uint32)
         self._warp = 0
         self._families = tuple(
             family for family in families if family.formats <= chosen and _is_known(family, profile)
         )
         self._executed = [0] * warps
-
-    @property
-    def memory(self) -> Memory:
-        """Global memory; writing into it is seen by the next command."""
-        return self._memory
-
-    @property
-    def shared(self) -> Memory | None:
-        """Shared memory, where there is one."""
-        return self._shared
-
-    @property
-    def profile(self) -> Profile:
-        """Constants of the arithmetic."""
-        return self._profile
 
     @property
     def counters(self) -> Counters:
@@ -258,8 +246,8 @@ class GoldenMachine:
         instruction = command.instruction
         if instruction.family not in self._families:
             what = f".{instruction.a_type} multiply"
-            if not _is_known(instruction.family, self._profile):
-                what += f": profile {self._profile.name} has none, as no measurement of its fp8 is known"
+            if not _is_known(instruction.family, self.profile):
+                what += f": profile {self.profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
         layouts = {use: fragment(use, type_, instruction.shape) for use, type_ in instruction.types.items()}
         first = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
@@ -270,7 +258,7 @@ class GoldenMachine:
             for use, layout in layouts.items()
             if use != "d"
         )
-        result = mma(instruction, a, b, c, profile=self._profile)
+        result = mma(instruction, a, b, c, profile=self.profile)
         words = distribute(result, "d", instruction.d_type, instruction.shape)
         self._registers[command.d : command.d + len(words)] = words
 
@@ -288,7 +276,7 @@ class GoldenMachine:
 
     def _move_matrices(self, command: LoadMatrix | StoreMatrix) -> None:
         """`ldmatrix` and `stmatrix`; every check comes before the first row, in the order of the causes."""
-        if self._shared is None:
+        if self.shared is None:
             self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
         self._check_registers(command.register, command.count, "the matrices")
         self._check_registers(command.addresses, 1, "the addresses")
@@ -317,7 +305,7 @@ class GoldenMachine:
             self._fault(Cause.WRITE_DECODE_ERROR, f"no memory at {missing:#x}; the other rows were written")
 
     def _transpose(self, command: MoveMatrix) -> None:
-        if self._shared is None:
+        if self.shared is None:
             self._fault(
                 Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory, and so no matrix moves"
             )
@@ -329,7 +317,7 @@ class GoldenMachine:
         """Every check that comes before the bus, in the order of the causes."""
         instruction = command.instruction
         use, element, shape = instruction.use, instruction.type, instruction.shape
-        if instruction.space == "shared" and self._shared is None:
+        if instruction.space == "shared" and self.shared is None:
             self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
         if not any(
             family.mnemonic == "wmma" and shape in family.shapes and element in family.types(use)

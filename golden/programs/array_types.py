@@ -26,12 +26,7 @@ def checked_types(
     """Pass a program on, and warn of each load that reads an array of values of another type.
 
     Unsigned integers are raw bits, which may be loaded as any type. Arrays and their addresses go by the name
-    of the parameter.
-
-    Warns
-    -----
-    ArrayTypeWarning
-        Once for each array and type of load, with the first such load.
+    of the parameter. There is one ArrayTypeWarning for each array and type of load, with the first such load.
     """
     checked = sorted((addresses[name], name) for name, array in arrays.items() if array.dtype.kind != "u")
     starts = [start for start, _ in checked]

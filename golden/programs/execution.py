@@ -4,6 +4,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import InitVar, dataclass
+from typing import Any
+
+from numpy.typing import NDArray
 
 from golden.machine import Counters, Difference, Machine, Work
 from golden.tables.commands import HostWork
@@ -30,6 +33,15 @@ class Execution:
     """Of the machine, from its beginning."""
     seconds: float
     """Wall time of the execution, without building or writing files."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixRun:
+    """What matrix multiplies gave."""
+
+    d: NDArray[Any]
+    """Shape (..., m, n): raw bit patterns, or int32."""
+    execution: Execution
 
 
 @dataclass

@@ -4,17 +4,16 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from golden.arguments import checked_array
 from golden.integers import checked_integer, checked_object, integer_of, listed, shortened
 from golden.lines import pack, unpack
 from golden.machine import Machine
 from golden.programs.buffers import Buffers
-from golden.programs.execution import Execution, execute
+from golden.programs.execution import MatrixRun, execute
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
@@ -125,13 +124,7 @@ class Gemm:
         return (self.m // shape.m) * (self.n // shape.n) * (self.k // shape.k)
 
     def commands(self, addresses: Mapping[str, int]) -> Iterator[Command]:
-        """The commands, in order.
-
-        Parameters
-        ----------
-        addresses : mapping of str to int
-            Of ``a``, ``b``, ``d``, and ``c`` where there is one.
-        """
+        """The commands, in order; `addresses` are of ``a``, ``b``, ``d``, and ``c`` where there is one."""
         steps = list(self._steps())
         zeros = self.registers - self._size("d")
         if not self.with_c:
@@ -276,15 +269,6 @@ def _stored_until(unstored: deque[tuple[int, Command]], slot: int) -> Iterator[C
         yield unstored.popleft()[1]
 
 
-@dataclass(frozen=True, kw_only=True)
-class GemmRun:
-    """What a run gave."""
-
-    d: NDArray[Any]
-    """Shape (m, n): raw bit patterns, or int32."""
-    execution: Execution
-
-
 def multiply_matrices(
     gemm: Gemm,
     a: ArrayLike,
@@ -292,7 +276,7 @@ def multiply_matrices(
     open_machine: Callable[[int], Machine],
     *,
     c: ArrayLike | None = None,
-) -> GemmRun:
+) -> MatrixRun:
     """Run a matrix multiply on a machine.
 
     Parameters
@@ -332,4 +316,4 @@ def multiply_matrices(
         d = unpack(buffers.read(machine.memory, "d"), instruction.d_type).reshape(gemm.m, gemm.n)
     finally:
         machine.close()
-    return GemmRun(d=d, execution=execution)
+    return MatrixRun(d=d, execution=execution)

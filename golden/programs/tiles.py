@@ -15,7 +15,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.lines import pack, unpack
 from golden.machine import Machine, Storage
 from golden.programs.buffers import Buffers
-from golden.programs.execution import Execution, execute
+from golden.programs.execution import Execution, MatrixRun, execute
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
@@ -31,15 +31,6 @@ _UNUSED = 64
 """Bytes of memory for a matrix that never gets there."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TileRun:
-    """What a batch gave."""
-
-    d: NDArray[Any]
-    """Shape (..., m, n): raw bit patterns, or int32."""
-    execution: Execution
-
-
 def multiply_tiles(
     instruction: MmaInstruction,
     operands: Sequence[ArrayLike],
@@ -48,7 +39,7 @@ def multiply_tiles(
     *,
     registers: int = 32,
     memory_bytes: int | None = None,
-) -> TileRun:
+) -> MatrixRun:
     """D = A B + C for every tile.
 
     Where the registers hold several tiles, the loads of one are issued before the multiply of the one before
@@ -113,7 +104,7 @@ def multiply_tiles(
         machine.close()
     shape = instruction.shape
     d = np.concatenate(pieces) if pieces else unpack(np.zeros(0, np.uint8), instruction.d_type)
-    return TileRun(
+    return MatrixRun(
         d=d.reshape(*tiles.leading, shape.m, shape.n),
         execution=Execution(counters=counters, seconds=seconds),
     )
@@ -121,7 +112,7 @@ def multiply_tiles(
 
 def _multiply_in_registers(
     tiles: "_Tiles", open_machine: Callable[[int], Machine], on_progress: Callable[[int], None]
-) -> TileRun:
+) -> MatrixRun:
     """Multiply with fragments that are put into the registers from outside."""
     whole, instruction = tiles.instruction, warp_tile(tiles.instruction)
     machine = open_machine(Buffers(dict.fromkeys(USES, _UNUSED)).memory_size)
@@ -141,7 +132,7 @@ def _multiply_in_registers(
         counters = machine.counters
     finally:
         machine.close()
-    return TileRun(
+    return MatrixRun(
         d=d.reshape(*tiles.leading, *d.shape[1:]), execution=Execution(counters=counters, seconds=seconds)
     )
 

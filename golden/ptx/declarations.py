@@ -1,4 +1,4 @@
-"""Declarations of variables and parameters: ``.shared .align 32 .f16 A[16][16], B[256];``."""
+"""Declarations of variables and parameters: ``.global .align 8 .b64 A[2][2] = {{1, 2}, {generic(B)}};``."""
 
 import math
 from dataclasses import dataclass, replace
@@ -13,10 +13,12 @@ from golden.limits import (
     VARIABLE_BYTES,
 )
 from golden.ptx.cursor import Cursor
-from golden.ptx.initialisers import initialised
 from golden.ptx.lexer import Token
-from golden.ptx.scalar_types import ScalarType
-from golden.ptx.syntax import Variable
+from golden.ptx.scalar_types import ScalarType, float_value
+from golden.ptx.syntax import Piece, Variable
+
+Extents = tuple[int | None, ...]
+"""The dimensions of an array; the first one may be open, which is None."""
 
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
@@ -46,7 +48,7 @@ def declare(
         name = cursor.expect_kind("word", "a variable name")
         variable, extents = form.variable(cursor, name, space)
         if cursor.accept("="):
-            variable = initialised(cursor, variable, extents, form.length)
+            variable = _Initialiser(cursor, variable).parse(extents, form.length)
         if variable.size is None and space != ".shared" and not external:
             raise cursor.error(name, f"{name.text} in {space} must have a size")
         key = name.text if block is None else f"{name.text}@{block}"
@@ -124,7 +126,7 @@ class _Form:
             alignment = _alignment(cursor)
         return cls(type_, length, alignment)
 
-    def variable(self, cursor: Cursor, name: Token, space: str) -> tuple[Variable, tuple[int | None, ...]]:
+    def variable(self, cursor: Cursor, name: Token, space: str) -> tuple[Variable, Extents]:
         """The variable of a name that has been taken, and its dimensions, which follow."""
         element = self.type.size * self.length
         extents = _extents(cursor)
@@ -156,8 +158,7 @@ def _alignment(cursor: Cursor) -> int:
     return value
 
 
-def _extents(cursor: Cursor) -> tuple[int | None, ...]:
-    """The dimensions of an array; the first one may be open, which is None."""
+def _extents(cursor: Cursor) -> Extents:
     extents: list[int | None] = []
     while cursor.sees("["):
         token = cursor.advance()
@@ -171,3 +172,117 @@ def _extents(cursor: Cursor) -> tuple[int | None, ...]:
         if len(extents) > ARRAY_DIMENSIONS:
             raise cursor.error(token, f"a variable has at most {ARRAY_DIMENSIONS} dimensions")
     return tuple(extents)
+
+
+class _Initialiser:
+    """The values that follow the equals sign of a variable.
+
+    Every dimension is a list in braces. What a list does not give is zero; the outermost list of an open
+    array gives its length. The elements of a vector are one more list.
+    """
+
+    def __init__(self, cursor: Cursor, variable: Variable) -> None:
+        self._cursor = cursor
+        self._name = variable.name
+        self._variable = variable
+        self._type = variable.type
+        self._pieces: list[Piece] = []
+        self._offset = 0
+
+    def parse(self, extents: Extents, length: int) -> Variable:
+        """Take the values of an array with these dimensions, of vectors of that length."""
+        vector = (length,) if length > 1 else ()
+        end = self._values((*extents, *vector), 0, vectors=len(extents))
+        size = end if self._variable.size is None else self._variable.size
+        return replace(self._variable, size=size, initialiser=tuple(self._pieces))
+
+    def _values(self, extents: Extents, offset: int, *, vectors: int) -> int:
+        """Take a list, or an element where there are no dimensions; where the values end.
+
+        `vectors` counts the dimensions down to vectors, which must be complete.
+        """
+        cursor = self._cursor
+        if not extents:
+            self._offset = offset
+            self._element()
+            return offset + self._type.size
+        most, *inner = extents
+        opening = cursor.expect("{")
+        stride = math.prod(extent or 0 for extent in inner) * self._type.size
+        count = 0
+        while not cursor.accept("}"):
+            if count == most:
+                raise cursor.error(cursor.next, f"a list of {self._name} has more than {most} elements")
+            self._values(tuple(inner), offset + count * stride, vectors=vectors - 1)
+            count += 1
+            if not cursor.sees("}"):
+                cursor.expect(",")
+        if not vectors and count != most:
+            raise cursor.error(opening, f"a vector of {self._name} has {most} elements, not {count}")
+        return offset + count * stride
+
+    def _element(self) -> None:
+        cursor, type_ = self._cursor, self._type
+        token = cursor.next
+        if cursor.sees("{"):
+            raise cursor.error(token, f"an element of {self._name} is a value, not a list")
+        if token.kind == "word":
+            self._address(token)
+            return
+        constant = cursor.immediate()
+        if cursor.sees("("):
+            self._masked(token, constant.value)
+            return
+        if constant.kind == "integer":
+            if type_.kind == "float":
+                value = type_.float_bits(float(constant.value))
+            else:
+                value = constant.value & ((1 << type_.bits) - 1)
+        elif type_.kind == "float" or (type_.kind == "bits" and type_.bits >= 32):
+            bits = 32 if constant.kind == "f32" else 64
+            same = bits == type_.bits
+            value = constant.value if same else type_.float_bits(float_value(constant.value, bits))
+        else:
+            raise cursor.error(token, f"{token} cannot initialise an element of type {type_}")
+        self._add(value, None, token)
+
+    def _masked(self, token: Token, mask: int) -> None:
+        """``0xff(symbol)``: one byte of an address."""
+        cursor = self._cursor
+        shift = (mask & -mask).bit_length() - 1
+        if not mask or mask >> shift != 0xFF or shift % 8:
+            raise cursor.error(token, f"the mask {mask:#x} does not select one byte of an address")
+        cursor.expect("(")
+        name = cursor.expect_kind("word", "a variable name")
+        symbol, offset = self._named(name)
+        cursor.expect(")")
+        self._add(offset, symbol, token, shift=shift)
+
+    def _address(self, token: Token) -> None:
+        cursor = self._cursor
+        cursor.advance()
+        symbol, offset = self._named(token)
+        if self._type.bits < 32:
+            raise cursor.error(token, f"an address does not fit into {self._type}")
+        self._add(offset, symbol, token)
+
+    def _named(self, token: Token) -> tuple[str, int]:
+        """The variable and the offset after its name, or after ``generic``."""
+        cursor = self._cursor
+        if token.text != "generic":
+            return token.text, self._sum()
+        cursor.expect("(")
+        name = cursor.expect_kind("word", "a variable name").text
+        offset = self._sum()
+        cursor.expect(")")
+        return name, offset + self._sum()
+
+    def _sum(self) -> int:
+        cursor = self._cursor
+        if cursor.accept("+") or cursor.sees("-"):
+            return cursor.immediate().value
+        return 0
+
+    def _add(self, value: int, symbol: str | None, token: Token, *, shift: int = 0) -> None:
+        size = self._type.size
+        self._pieces.append(Piece(self._offset, size, value, symbol, shift, token.location))

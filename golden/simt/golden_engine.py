@@ -23,13 +23,7 @@ _ROW_HALVES: Final = np.arange(0, 16, 2, dtype=np.uint64)
 
 
 class GoldenEngine:
-    """Implements `golden.simt.matrix_engine.MatrixEngine` with `golden.mma` and the fragment layouts.
-
-    Parameters
-    ----------
-    profile : Profile or ExactProfile
-        Constants of the arithmetic.
-    """
+    """Implements `golden.simt.matrix_engine.MatrixEngine` with `golden.mma` under a profile."""
 
     def __init__(self, profile: Profile | ExactProfile = HOPPER) -> None:
         self._profile = profile

@@ -53,14 +53,8 @@ class MachineEngine:
     ``ldmatrix``, ``stmatrix`` and ``movmatrix``, too, go through its global memory; a machine without shared
     memory has no such commands, and the host does them.
 
-    Parameters
-    ----------
-    machine : Machine
-        Not shared with anything else while a kernel runs.
-    name : str
-        For messages.
-    formats : iterable of str or None
-        Multiplicand formats it has, as `golden.warp.GoldenMachine` names them; None for all.
+    Nothing else may use the machine while a kernel runs. `name` is for messages; `formats` are the
+    multiplicand formats that it has, as `golden.warp.GoldenMachine` names them, None for all.
     """
 
     def __init__(
