@@ -10,7 +10,7 @@
 `upper_word`       the forms on the upper word of an f64
 `scaled`           the f32 forms without ``.ftz``, and the divisions
 `narrow`           f16, bf16 and their pairs
-`explain`          every step of one result, as `steps`; the unit's by `unit_steps`
+`explain`          every step of one result, as `steps`
 `exact`            the correctly rounded result, for comparison
 =================  ===========================================================
 

@@ -27,12 +27,7 @@ def correctly_rounded(form: ApproximateInstruction, operands: tuple[int, ...]) -
     """The exact result for the bit patterns of single elements, rounded once to nearest even.
 
     With ``.ftz``, subnormal operands and results are zeros. None where an operand is not finite, or the
-    function has no finite real value.
-
-    Raises
-    ------
-    ArithmeticError
-        150 digits do not decide the rounding.
+    function has no finite real value. ArithmeticError where 150 digits do not decide the rounding.
     """
     format = float_format(form.element)
     values = [value_of(bits, format) for bits in operands]

@@ -5,14 +5,22 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from golden.approximation import unit, upper_word, wave
 from golden.approximation.call import checked_operands
 from golden.approximation.exact import correctly_rounded
 from golden.approximation.instructions import ApproximateInstruction
+from golden.approximation.interpolator import SQUARER_BITS, polynomial, table
 from golden.approximation.operations import form, operation
 from golden.approximation.scaled import BACK, GREAT, HALF, QUARTER, UP
-from golden.approximation.steps import ApproximateStep, Approximation, Arithmetic, Narrowing
-from golden.approximation.unit import LEAST_NORMAL, MAGNITUDE
-from golden.approximation.unit_steps import turns, unit_step, upper_word_step
+from golden.approximation.steps import (
+    ApproximateStep,
+    Approximation,
+    Arithmetic,
+    Interpolation,
+    Narrowing,
+    Special,
+)
+from golden.approximation.unit import INFINITY, LEAST_NORMAL, MAGNITUDE, NOT_SPECIAL, SIGN, Argument
 from golden.approximation.wave import RECIPROCAL_TAU
 from golden.arithmetic.fma import add, multiply
 from golden.arithmetic.round_pack import NEAREST, convert
@@ -21,6 +29,8 @@ from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
 
 _F32 = float_format("f32")
+_QUARTERS = {"sin": 0, "cos": 1}
+_UPPER_SIGNIFICAND = 21
 
 
 def explain_approximation(instruction: str, *operands: ArrayLike) -> Approximation:
@@ -87,12 +97,12 @@ def _steps(found: ApproximateInstruction, bits: tuple[int, ...], result: int) ->
         return _division(found, *bits)
     if found.element in {"f16", "bf16"}:
         wide = convert(bits[0], float_format(found.element), _F32)
-        last = unit_step(found.function, wide)
+        last = _unit_step(found.function, wide)
         return [last, Narrowing(type=found.element, source=last.result, result=result)]
     if found.type == "f64":
-        return [upper_word_step(found.function, bits[0])]
+        return [_upper_word_step(found.function, bits[0])]
     if found.flush or found.function in {"sin", "cos", "tanh"}:
-        return [*_reduction(found.function, bits[0]), unit_step(found.function, bits[0])]
+        return [*_reduction(found.function, bits[0]), _unit_step(found.function, bits[0])]
     return _scaled(found.function, bits[0])
 
 
@@ -115,15 +125,15 @@ def _scaled(function: str, x: int) -> list[ApproximateStep]:
     magnitude = x & MAGNITUDE
     if function == "ex2":
         if not 0xC2FC0000 < x <= 0xFF800000:  # -126 and -infinity
-            return [unit_step(function, x)]
+            return [_unit_step(function, x)]
         first = _product(x, HALF, "below -126: the square of the result for half the operand")
-        root = unit_step(function, first.result)
+        root = _unit_step(function, first.result)
         return [first, root, _product(root.result, root.result, "the square")]
     small, great = magnitude < LEAST_NORMAL, function == "rcp" and magnitude > GREAT
     if not small and not great:
-        return [unit_step(function, x)]
+        return [_unit_step(function, x)]
     first = _product(x, UP if small else QUARTER, "the operand or its reciprocal is subnormal")
-    middle = unit_step(function, first.result)
+    middle = _unit_step(function, first.result)
     last = _difference if function == "lg2" else _product
     return [first, middle, last(middle.result, BACK[function] if small else QUARTER, "back")]
 
@@ -137,13 +147,13 @@ def _division(found: ApproximateInstruction, a: int, b: int) -> list[Approximate
         scaled = [_product(bits, UP if small else QUARTER, reason, flush=found.flush) for bits in (a, b)]
         steps += scaled
         a, b = (step.result for step in scaled)
-    reciprocal = unit_step("rcp", b)
+    reciprocal = _unit_step("rcp", b)
     last = _product(a, reciprocal.result, "the quotient", flush=found.flush)
     return [*steps, reciprocal, last]
 
 
 def _reduction(function: str, x: int) -> list[ApproximateStep]:
-    """The product of sin and cos, rounded towards zero."""
+    """The product of sin and cos, rounded towards zero; a subnormal one is zero."""
     if function not in {"sin", "cos"} or not LEAST_NORMAL <= x & MAGNITUDE < _F32.infinity:
         return []
     return [
@@ -151,8 +161,102 @@ def _reduction(function: str, x: int) -> list[ApproximateStep]:
             operation="*",
             left=x,
             right=RECIPROCAL_TAU,
-            result=turns(x),
+            result=unit.assemble(*wave.truncated_turns(x), x >> 31),
             rounding="rz",
             reason="the operand in turns",
         )
     ]
+
+
+def _unit_step(function: str, x: int) -> Interpolation | Special:
+    """The unit's result for an f32 operand."""
+    coefficients = table("sin" if function == "cos" else function)
+    if function in _QUARTERS:
+        quarter = _QUARTERS[function]
+        special = wave.wave_special(x, quarter)
+        result = getattr(wave, function)(x, coefficients)
+        argument = wave.wave_argument(x, quarter, coefficients)
+    else:
+        special = getattr(unit, f"{function}_special")(x)
+        result = getattr(unit, function)(x, coefficients)
+        argument = 0, 0, 0, 0
+        if special == NOT_SPECIAL:
+            argument = getattr(unit, f"{function}_argument")(x, coefficients)
+    if special != NOT_SPECIAL:
+        return Special(operand=x, result=special, reason=_reason(function, x))
+    return _interpolated(function, x, argument, result, unit.SIGNIFICAND)
+
+
+def _upper_word_step(function: str, x: int) -> Interpolation | Special:
+    """The result of rcp or rsqrt for an f64 operand."""
+    operand = upper_word.upper_word_as_f32(x)
+    result = getattr(upper_word, f"{function}_upper_word")(x, table(function))
+    if getattr(unit, f"{function}_special")(operand) != NOT_SPECIAL:
+        return Special(operand=x, result=result, reason=_reason(function, operand))
+    row, offset, _, negative = getattr(unit, f"{function}_argument")(operand, table(function))
+    exponent = upper_word.upper_word_exponent(x)
+    argument = row, offset, -(exponent >> 1) if function == "rsqrt" else -exponent, negative
+    return _interpolated(function, x, argument, result, _UPPER_SIGNIFICAND)
+
+
+def _reason(function: str, x: int) -> str:
+    """Why the result does not come from the polynomial."""
+    magnitude = x & MAGNITUDE
+    if magnitude > INFINITY:
+        return "a NaN gives the canonical NaN"
+    if function == "tanh":
+        return "below 2**-8: the operand itself" if magnitude < 0x3B800000 else "from 8 on: 1"
+    if function == "ex2":
+        return "below -126: 0" if x >= SIGN else "from 128 on: infinity"
+    if magnitude == INFINITY:
+        return "an infinity"
+    if function in _QUARTERS:
+        return "a whole number of quarter turns"
+    if magnitude < LEAST_NORMAL:
+        return "zero, or subnormal and taken as zero"
+    if x >= SIGN:
+        return "a negative operand"
+    return "a power of 4: exact" if function == "rsqrt" else "the operand 1"
+
+
+def _interpolated(function: str, x: int, argument: Argument, result: int, significand: int) -> Interpolation:
+    """The polynomial, the cut, and the number that they give with this exponent."""
+    combined = table("sin" if function == "cos" else function)
+    row, offset, exponent, negative = argument
+    name = "sin" if function == "cos" else function
+    c0, c1, c2 = (int(coefficient) for coefficient in combined.rows[row])
+    total = polynomial(combined, row, offset)
+    if function in {"rsqrt", "sqrt"}:
+        parity, row = divmod(row, len(combined.rows) // 2)
+        name = f"{function}_{('odd', 'even')[parity]}"
+    position = row << combined.offset_bits | offset
+    if function == "tanh":
+        start, width = (int(value) for value in combined.starts[row])
+        position = start + (offset << width >> combined.offset_bits)
+    magnitude, unit_exponent = total, exponent - combined.fraction_bits
+    if function == "lg2":
+        unit_exponent = -unit.LG2_FRACTION_BITS
+        magnitude, negative = unit.lg2_sum(total, exponent)
+    cut = max(0, magnitude.bit_length() - significand)
+    kept = magnitude >> cut
+    return Interpolation(
+        function=name,
+        operand=x,
+        argument=position,
+        row=row,
+        offset=offset,
+        offset_bits=combined.offset_bits,
+        c0=c0,
+        c1=c1,
+        c2=c2,
+        square=int(combined.squares[offset >> combined.offset_bits - SQUARER_BITS]),
+        total=total,
+        fraction_bits=combined.fraction_bits,
+        magnitude=magnitude,
+        unit_exponent=unit_exponent,
+        cut_bits=cut,
+        kept=kept,
+        lost=magnitude - (kept << cut),
+        negative=negative == 1,
+        result=result,
+    )

@@ -15,9 +15,10 @@ from golden.arithmetic.decode import FINITE, Format, decode, layout
 from golden.arithmetic.division import reciprocal, square_root
 from golden.arithmetic.fma import fused_multiply_add, multiply
 from golden.arithmetic.round_pack import NEAREST
-from golden.scalar.form import Array, Form
+from golden.scalar.form import Array, Form, typed
 from golden.tables.formats import float_format
 
+_F64: Final = float_format("f64")
 _ONE: Final = 0x3FF0000000000000
 _HALF: Final = 0x3FE0000000000000
 _WEIGHT: Final = 0x3FD8000000000000
@@ -50,13 +51,8 @@ def reciprocal_root(x: int, f64: Format, table: Table) -> int:
     return multiply(root, _BACK, f64, NEAREST) if subnormal else root
 
 
-def _reciprocal_root(_approx: str, type_: str) -> Any:
-    constants = (layout(float_format(type_)),)
-
-    def evaluate(a: Array) -> Array:
-        return elementwise(reciprocal_root, (a,), constants, np.uint64, arguments=(table("rsqrt"),))
-
-    return (64,), (64,), evaluate
+def _reciprocal_root(_approx: str, _type: str, a: Array) -> Array:
+    return elementwise(reciprocal_root, (a,), (layout(_F64),), np.uint64, arguments=(table("rsqrt"),))
 
 
 def _approximate(text: str, *_qualifiers: str) -> Any:
@@ -66,6 +62,6 @@ def _approximate(text: str, *_qualifiers: str) -> Any:
 
 FORMS: Final = (
     *(Form(text.replace(".", " ."), partial(_approximate, text)) for text in APPROXIMATE_FORMS),
-    Form("rsqrt .approx .f64", _reciprocal_root),
+    Form("rsqrt .approx .f64", typed("64", "64", _reciprocal_root)),
 )
 """The forms of this family."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, is_nan
-from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, width
+from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, typed, width
 from golden.scalar.logic import BOOLEAN
 
 _EQUALITY = ".eq|.ne"
@@ -129,47 +129,33 @@ def _set(name: str, combine: str, *qualifiers: str) -> Any:
     return (width(target),), operands, packed if packs else evaluate
 
 
-def _select(type_: str) -> Any:
-    bits = width(type_)
-    return (bits,), (bits, bits, 1), lambda a, b, p: np.where(p, a, b)
-
-
-def _select_by_sign(flush: str, type_: str, sign: str) -> Any:
+def _select_by_sign(flush: str, _type: str, sign: str, a: Array, b: Array, c: Array) -> Array:
     """``slct``: the first operand where the third is not negative, else the second.
 
     Of floats, -0 is not negative, and a NaN selects the second operand.
     """
-    bits, element = width(type_), FLOATS.get(sign)
-
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
-        if element is None:
-            return np.where(c.view(np.int32) >= 0, a, b)
-        return np.where(element.comparable(flushed(c, element) if flush else c) >= 0, a, b)
-
-    return (bits,), (bits, bits, 32), evaluate
+    if sign == "s32":
+        return np.where(c.view(np.int32) >= 0, a, b)
+    element = FLOATS[sign]
+    return np.where(element.comparable(flushed(c, element) if flush else c) >= 0, a, b)
 
 
-def _test(property_: str, type_: str) -> Any:
+def _test(property_: str, type_: str, a: Array) -> Array:
     """``testp``: a zero counts as normal."""
-    element = FLOATS[type_]
-
-    def evaluate(a: Array) -> Array:
-        raw = a.dtype.type
-        magnitude = a & raw(element.sign - 1)
-        infinity, least_normal = raw(element.infinity), raw(element.least_normal)
-        if property_ == "finite":
-            return magnitude < infinity
-        if property_ == "infinite":
-            return magnitude == infinity
-        if property_ == "number":
-            return magnitude <= infinity
-        if property_ == "notanumber":
-            return is_nan(a, element)
-        if property_ == "normal":
-            return ((magnitude >= least_normal) & (magnitude < infinity)) | (magnitude == 0)
-        return (magnitude != 0) & (magnitude < least_normal)
-
-    return (1,), (width(type_),), evaluate
+    element, raw = FLOATS[type_], a.dtype.type
+    magnitude = a & raw(element.sign - 1)
+    infinity, least_normal = raw(element.infinity), raw(element.least_normal)
+    if property_ == "finite":
+        return magnitude < infinity
+    if property_ == "infinite":
+        return magnitude == infinity
+    if property_ == "number":
+        return magnitude <= infinity
+    if property_ == "notanumber":
+        return is_nan(a, element)
+    if property_ == "normal":
+        return ((magnitude >= least_normal) & (magnitude < infinity)) | (magnitude == 0)
+    return (magnitude != 0) & (magnitude < least_normal)
 
 
 _ANY = f"{_BITS}|{_UNSIGNED}|{_SIGNED}|.f32|.f64"
@@ -199,12 +185,12 @@ FORMS: Final = (
     Form(f"set {_FLOAT} {_COMBINE} {_HALF_SETS}|.bf16 .bf16", _set),
     Form(f"set {_FLOAT} {_COMBINE} .ftz? .f16x2|.u32|.s32 .f16x2", _set),
     Form(f"set {_FLOAT} {_COMBINE} .bf16x2|.u32|.s32 .bf16x2", _set),
-    Form(f"selp {_ANY}", _select),
-    Form(f"slct {_ANY} .s32", partial(_select_by_sign, "")),
-    Form(f"slct .ftz? {_ANY} .f32", _select_by_sign),
+    Form(f"selp {_ANY}", typed("type", "type type 1", lambda _, a, b, p: np.where(p, a, b))),
+    Form(f"slct {_ANY} .s32", typed("target", "target target 32", partial(_select_by_sign, ""))),
+    Form(f"slct .ftz? {_ANY} .f32", typed("target", "target target 32", _select_by_sign)),
     Form(
         "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64",
-        _test,
+        typed("1", "type", _test),
     ),
 )
 """The forms of this family."""

@@ -1,17 +1,21 @@
-"""Floating-point arithmetic, by the functions of `golden.arithmetic`: every result is rounded once."""
+"""Floating-point arithmetic, by the functions of `golden.arithmetic`: every result is rounded once.
+
+Minimum, maximum, absolute value, negation and copied signs round nothing.
+"""
 
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
+
 from golden.arithmetic.arrays import elementwise
-from golden.arithmetic.decode import layout
 from golden.arithmetic.division import divide, reciprocal, square_root
 from golden.arithmetic.fma import add, fused_multiply_add, multiply, subtract
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
-from golden.scalar.floats import FLOATS, MODES, clamped
-from golden.scalar.form import Array, Form, of_one_type
+from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, quieted
+from golden.scalar.form import Array, Evaluate, Form, of_one_type, typed
 
 _FUNCTIONS: Final = MappingProxyType[str, tuple[int, Callable[..., int]]](
     {
@@ -34,7 +38,7 @@ def _arithmetic(operation: str, *qualifiers: str) -> Any:
     sources, function = _FUNCTIONS[operation]
     rounding = next((ROUNDINGS.index(word) for word in words if word in ROUNDINGS), NEAREST)
     clamp = next((word for word in words if word in ("sat", "relu")), "")
-    constants, arguments = (layout(element.format),), (rounding, "ftz" in words)
+    constants, arguments = (element.layout,), (rounding, "ftz" in words)
 
     def evaluate(*operands: Array) -> Array:
         result = elementwise(function, operands, constants, element.raw, arguments=arguments)
@@ -50,11 +54,98 @@ def _forms(names: str, *qualifiers: str) -> tuple[Form, ...]:
     )
 
 
+def _nan_of(a: Array, element: Element) -> Array:
+    """What a NaN operand becomes: quiet in f64, the canonical NaN elsewhere."""
+    return quieted(a, element) if element.format.bits == 64 else np.full_like(a, element.nan)
+
+
+def _ordered(a: Array, element: Element) -> Array:
+    """Signed integers in the order of the numbers, -0 below +0; applied twice, it gives the patterns back."""
+    signed = a.view(f"i{a.dtype.itemsize}")
+    return signed ^ ((signed >> signed.dtype.type(8 * a.dtype.itemsize - 1)) & (element.sign - 1))
+
+
+def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
+    """The lesser or greater number; a NaN gives way to a number, or with ``.NaN`` prevails.
+
+    With ``.xorsign.abs`` of the magnitudes, the sign being the product's.
+    """
+    *words, type_ = qualifiers
+    flush, nan, xorsign = ("ftz" in words, "NaN" in words, "xorsign" in words)
+    element = FLOATS[type_.removesuffix("x2")]
+    raw = element.raw.type
+    sign, canonical = raw(element.sign), raw(element.nan)
+
+    def evaluate(a: Array, b: Array) -> Array:
+        if flush:
+            a, b = flushed(a, element), flushed(b, element)
+        if xorsign:
+            signs = (a ^ b) & sign
+            a, b = a & ~sign, b & ~sign
+        result = ufunc(_ordered(a, element), _ordered(b, element)).view(element.raw)
+        result = _ordered(result, element).view(element.raw)
+        if xorsign:
+            result = result | signs
+        a_nan, b_nan = is_nan(a, element), is_nan(b, element)
+        if np.count_nonzero(a_nan) or np.count_nonzero(b_nan):
+            if nan:
+                result = np.where(a_nan | b_nan, canonical, result)
+            else:
+                only_a, only_b = (a | signs, b | signs) if xorsign else (a, b)
+                result = np.where(a_nan, only_b, np.where(b_nan, only_a, result))
+                result = np.where(a_nan & b_nan, _nan_of(b, element), result)
+        return result
+
+    return of_one_type(evaluate, 2, type_)
+
+
+def _changed_sign(negate: bool, flush: str, type_: str) -> Any:
+    """``neg`` and ``abs``."""
+    element = FLOATS[type_.removesuffix("x2")]
+    sign = element.raw.type(element.sign)
+
+    def evaluate(a: Array) -> Array:
+        if flush:
+            a = flushed(a, element)
+        return np.where(is_nan(a, element), _nan_of(a, element), a ^ sign if negate else a & ~sign)
+
+    return of_one_type(evaluate, 1, type_)
+
+
+def _copied_sign(type_: str, a: Array, b: Array) -> Array:
+    """The second operand with the sign of the first."""
+    sign = FLOATS[type_].raw.type(FLOATS[type_].sign)
+    return (a & sign) | (b & ~sign)
+
+
+_FLUSHED = ".f32|.f16|.f16x2"
+_UNFLUSHED = ".bf16|.bf16x2"
+
 FORMS: Final = (
     *_forms("add sub mul", f"{MODES}? .ftz? .sat? .f32", f"{MODES}? .f64"),
     *_forms("add sub mul", ".rn? .ftz? .sat? .f16|.f16x2", ".rn? .bf16|.bf16x2"),
     *_forms("fma mad", f"{MODES} .ftz? .sat? .f32", f"{MODES} .f64"),
     *_forms("fma", ".rn .ftz? .sat|.relu? .f16|.f16x2", ".rn .relu? .bf16|.bf16x2"),
     *_forms("div rcp sqrt", f"{MODES} .ftz? .f32", f"{MODES} .f64"),
+    *(
+        form
+        for name, ufunc in (("min", np.minimum), ("max", np.maximum))
+        for form in (
+            Form(f"{name} .ftz? .NaN? {_FLUSHED}", partial(_extreme, ufunc)),
+            Form(f"{name} .ftz? .NaN? .xorsign .abs {_FLUSHED}", partial(_extreme, ufunc)),
+            Form(f"{name} .NaN? {_UNFLUSHED}", partial(_extreme, ufunc)),
+            Form(f"{name} .NaN? .xorsign .abs {_UNFLUSHED}", partial(_extreme, ufunc)),
+            Form(f"{name} .f64", partial(_extreme, ufunc)),
+        )
+    ),
+    *(
+        form
+        for name, negate in (("abs", False), ("neg", True))
+        for form in (
+            Form(f"{name} .ftz? {_FLUSHED}", partial(_changed_sign, negate)),
+            Form(f"{name} {_UNFLUSHED}|.f64", partial(_changed_sign, negate, "")),
+        )
+    ),
+    Form("copysign .f32|.f64", typed("type", "type type", _copied_sign)),
 )
 """The forms of this family."""

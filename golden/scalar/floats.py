@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.arithmetic.decode import Layout, layout
 from golden.scalar.form import Array
 from golden.tables.formats import FloatFormat, float_format
 
@@ -18,6 +19,8 @@ class Element:
     """A floating-point type as masks and constants of its bit patterns."""
 
     format: FloatFormat
+    layout: Layout
+    """The same for compiled code."""
     raw: np.dtype[Any]
     """Unsigned integers of the type's width."""
     native: np.dtype[Any]
@@ -45,6 +48,7 @@ def _element(name: str, native: str) -> Element:
     native_dtype = np.dtype(native)
     return Element(
         format=format_,
+        layout=layout(format_),
         raw=np.dtype(f"u{format_.bits // 8}"),
         native=native_dtype,
         spare_bits=8 * native_dtype.itemsize - format_.bits,

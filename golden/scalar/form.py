@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -115,15 +116,36 @@ def width(type_: str) -> int:
     return _WIDTHS[type_]
 
 
+@cache
 def raw_dtype(type_: str) -> np.dtype[Any]:
     """The dtype of the raw bits of a type."""
     bits = width(type_)
     return np.dtype(np.bool_ if bits == 1 else f"u{bits // 8}")
 
 
+@cache
 def dtype(type_: str) -> np.dtype[Any]:
     """The dtype of the numbers of an integer or bit type: signed for ``s32``, else unsigned."""
     return np.dtype(f"{'i' if type_[0] == 's' else 'u'}{width(type_) // 8}")
+
+
+def typed(results: str, sources: str, function: Evaluate) -> Callable[..., Any]:
+    """`Form.build` of a function that takes the qualifiers and then the sources.
+
+    Each result and each source is given by its width: bits, ``type`` for the last qualifier, ``target`` for
+    the one before it. A result of a signed type is extended by its sign.
+    """
+    places = {"type": -1, "target": -2}
+
+    def build(*qualifiers: str) -> Any:
+        types = {word: qualifiers[place] for word, place in places.items() if len(qualifiers) >= -place}
+        bits = (
+            tuple(width(types[word]) if word in places else int(word) for word in words.split())
+            for words in (results, sources)
+        )
+        return *bits, partial(function, *qualifiers), types.get(results, "")[:1] == "s"
+
+    return build
 
 
 def _by_halves(evaluate: Evaluate) -> Evaluate:

@@ -1,35 +1,31 @@
-"""Integer arithmetic: add, subtract, multiply, divide, minimum, maximum, absolute difference."""
+"""Integer arithmetic: add, subtract, multiply, divide, minimum, maximum, absolute difference.
+
+In extended precision, the carry flag is one more operand and one more result.
+"""
 
 from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, width
+from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, typed, width
 
 _NARROW = ".u16|.s16|.u32|.s32"
 _ALL = f"{_NARROW}|.u64|.s64"
 _SIGNED = ".s16|.s32|.s64"
+_CARRYING = ".u32|.s32|.u64|.s64"
 _HALF: Final = np.uint64(32)
 _LOW_HALF: Final = np.uint64(0xFFFFFFFF)
 
 
-def _absolute(type_: str) -> Any:
-    number = dtype(type_)
-
-    def evaluate(a: Array) -> Array:
-        return np.maximum(a.view(number), -a.view(number)).view(a.dtype)
-
-    return of_one_type(evaluate, 1, type_)
+def _absolute(type_: str, a: Array) -> Array:
+    number = a.view(dtype(type_))
+    return np.maximum(number, -number).view(a.dtype)
 
 
-def _saturated(ufunc: Evaluate, _sign: str) -> Any:
+def _saturated(ufunc: Evaluate, _saturate: str, _type: str, a: Array, b: Array) -> Array:
     """``add.sat.s32`` and ``sub.sat.s32``."""
-
-    def evaluate(a: Array, b: Array) -> Array:
-        return _clamped(ufunc(a.view(np.int32).astype(np.int64), b.view(np.int32)))
-
-    return of_one_type(evaluate, 2, "s32")
+    return _clamped(ufunc(a.view(np.int32).astype(np.int64), b.view(np.int32)))
 
 
 def _clamped(exact: Array) -> Array:
@@ -44,7 +40,7 @@ def _high_product64(x: Array, y: Array) -> Array:
     return x_high * y_high + (middle >> _HALF) + (cross >> _HALF)
 
 
-def high_product(type_: str) -> Evaluate:
+def _high_product(type_: str) -> Evaluate:
     """A function to the upper half of the products of two integers of a type, on raw bits."""
     number, bits = dtype(type_), width(type_)
     if bits < 64:
@@ -82,7 +78,7 @@ def _product(part: str, type_: str) -> tuple[Evaluate, int]:
     """The function for ``.lo``, ``.hi`` or ``.wide``, and the width of its result."""
     if part == "wide":
         return _wide_product(type_), 2 * width(type_)
-    return (np.multiply if part == "lo" else high_product(type_)), width(type_)
+    return (np.multiply if part == "lo" else _high_product(type_)), width(type_)
 
 
 def _multiply(add: bool, part: str, type_: str) -> Any:
@@ -96,39 +92,27 @@ def _multiply(add: bool, part: str, type_: str) -> Any:
     return (bits,), (*factors, bits) if add else factors, multiply_add if add else product
 
 
-def _saturated_multiply_add(_part: str, _saturate: str, type_: str) -> Any:
-    product = high_product(type_)
-
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
-        return _clamped(product(a, b).view(np.int32).astype(np.int64) + c.view(np.int32))
-
-    return of_one_type(evaluate, 3, type_)
+def _saturated_multiply_add(_part: str, _saturate: str, type_: str, a: Array, b: Array, c: Array) -> Array:
+    return _clamped(_high_product(type_)(a, b).view(np.int32).astype(np.int64) + c.view(np.int32))
 
 
-def _multiply24(add: bool, part: str, saturate: str, type_: str) -> Any:
-    """``mul24`` and ``mad24``: low 24 bits of each factor; bits 31:0 or 47:16 of the product."""
+def _product24(part: str, type_: str, a: Array, b: Array) -> Array:
+    """The product of the low 24 bits of each factor, from bit 0 (``.lo``) or bit 16 (``.hi``) on."""
     number = dtype(type_)
     unused = number.type(8)
     wide = np.dtype(f"{number.kind}8")
-    if saturate and (part, type_, add) != ("hi", "s32", True):
-        return None
+    exact = ((a.view(number) << unused) >> unused).astype(wide) * ((b.view(number) << unused) >> unused)
+    return exact >> wide.type(16 if part == "hi" else 0)
 
-    def product(a: Array, b: Array) -> Array:
-        exact = ((a.view(number) << unused) >> unused).astype(wide) * ((b.view(number) << unused) >> unused)
-        return exact >> wide.type(16 if part == "hi" else 0)
 
-    def multiply(a: Array, b: Array) -> Array:
-        return product(a, b).astype(np.uint32)
+def _multiply24(part: str, type_: str, a: Array, b: Array, *c: Array) -> Array:
+    """``mul24`` and ``mad24``."""
+    product = _product24(part, type_, a, b).astype(np.uint32)
+    return product + c[0] if c else product
 
-    def multiply_add(a: Array, b: Array, c: Array) -> Array:
-        return product(a, b).astype(np.uint32) + c
 
-    def saturated(a: Array, b: Array, c: Array) -> Array:
-        return _clamped(product(a, b) + c.view(number))
-
-    if not add:
-        return of_one_type(multiply, 2, type_)
-    return of_one_type(saturated if saturate else multiply_add, 3, type_)
+def _saturated_multiply24(part: str, _saturate: str, type_: str, a: Array, b: Array, c: Array) -> Array:
+    return _clamped(_product24(part, type_, a, b) + c.view(np.int32))
 
 
 def _extreme(ufunc: Evaluate, relu: str, type_: str) -> Any:
@@ -142,58 +126,92 @@ def _extreme(ufunc: Evaluate, relu: str, type_: str) -> Any:
     return of_one_type(evaluate, 2, type_)
 
 
-def _difference_sum(type_: str) -> Any:
-    number = dtype(type_)
-
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
-        x, y = a.view(number), b.view(number)
-        return (np.maximum(x, y) - np.minimum(x, y)).view(a.dtype) + c
-
-    return of_one_type(evaluate, 3, type_)
+def _difference_sum(type_: str, a: Array, b: Array, c: Array) -> Array:
+    x, y = a.view(dtype(type_)), b.view(dtype(type_))
+    return (np.maximum(x, y) - np.minimum(x, y)).view(a.dtype) + c
 
 
-def _divide(remainder: bool, type_: str) -> Any:
+def _divide(remainder: bool, type_: str, a: Array, b: Array) -> Array:
     """Quotient rounded towards zero, and its remainder; both are all ones where the divisor is 0."""
-    signed = dtype(type_).kind == "i"
-    top = (dtype(type_).itemsize * 8) - 1
+    raw, zero, signed = a.dtype.type, b == 0, type_[0] == "s"
+    if signed:
+        top = raw(width(type_) - 1)
+        a_sign, b_sign = a >> top != 0, b >> top != 0
+        a, b = np.where(a_sign, -a, a), np.where(b_sign, -b, b)
+        negative = a_sign if remainder else a_sign ^ b_sign
+    divisor = np.where(zero, raw(1), b)
+    result = np.remainder(a, divisor) if remainder else np.floor_divide(a, divisor)
+    if signed:
+        result = np.where(negative, -result, result)
+    return np.where(zero, raw(~raw(0)), result)
 
-    def evaluate(a: Array, b: Array) -> Array:
-        raw = a.dtype.type
-        ones = raw(~raw(0))
-        zero = b == 0
-        if signed:
-            a_sign, b_sign = a >> raw(top) != 0, b >> raw(top) != 0
-            a, b = np.where(a_sign, -a, a), np.where(b_sign, -b, b)
-            negative = a_sign if remainder else a_sign ^ b_sign
-        divisor = np.where(zero, raw(1), b)
-        result = np.remainder(a, divisor) if remainder else np.floor_divide(a, divisor)
-        if signed:
-            result = np.where(negative, -result, result)
-        return np.where(zero, ones, result)
 
-    return of_one_type(evaluate, 2, type_)
+def _sum(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
+    partial_sum = a + b
+    total = partial_sum + carry
+    return total, (partial_sum < a) | (total < partial_sum)
+
+
+def _difference(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
+    partial_difference = a - b
+    return partial_difference - borrow, (a < b) | (partial_difference < borrow)
+
+
+def _chained(
+    function: Evaluate, sources: int, reads: bool, writes: bool, type_: str
+) -> tuple[tuple[int, ...], tuple[int, ...], Evaluate]:
+    """An operation of `function`, which takes and gives a flag, for the flags that the instruction has."""
+    bits = width(type_)
+    results = (bits, 1) if writes else (bits,)
+    operands = (bits,) * sources + ((1,) if reads else ())
+
+    def evaluate(*values: Array) -> Any:
+        outcome = function(*values) if reads else function(*values, np.False_)
+        return outcome if writes else outcome[0]
+
+    return results, operands, evaluate
+
+
+def _add_or_subtract(function: Evaluate, reads: bool, flag: str, type_: str) -> Any:
+    return _chained(function, 2, reads, flag == "cc", type_)
+
+
+def _multiply_add(reads: bool, part: str, flag: str, type_: str) -> Any:
+    product = np.multiply if part == "lo" else _high_product(type_)
+
+    def function(a: Array, b: Array, c: Array, carry: Array) -> tuple[Array, Array]:
+        return _sum(product(a, b), c, carry)
+
+    return _chained(function, 3, reads, flag == "cc", type_)
 
 
 FORMS: Final = (
     Form(f"add {_ALL}|.u16x2|.s16x2", partial(of_one_type, np.add, 2)),
-    Form("add .sat .s32", lambda _, type_: _saturated(np.add, type_)),
+    Form("add .sat .s32", typed("32", "32 32", partial(_saturated, np.add))),
     Form(f"sub {_ALL}", partial(of_one_type, np.subtract, 2)),
-    Form("sub .sat .s32", lambda _, type_: _saturated(np.subtract, type_)),
+    Form("sub .sat .s32", typed("32", "32 32", partial(_saturated, np.subtract))),
     Form(f"mul .lo|.hi {_ALL}", partial(_multiply, False)),
     Form(f"mul .wide {_NARROW}", partial(_multiply, False)),
     Form(f"mad .lo|.hi {_ALL}", partial(_multiply, True)),
     Form(f"mad .wide {_NARROW}", partial(_multiply, True)),
-    Form("mad .hi .sat .s32", _saturated_multiply_add),
-    Form("mul24 .lo|.hi .sat? .u32|.s32", partial(_multiply24, False)),
-    Form("mad24 .lo|.hi .sat? .u32|.s32", partial(_multiply24, True)),
+    Form("mad .hi .sat .s32", typed("32", "32 32 32", _saturated_multiply_add)),
+    Form("mul24 .lo|.hi .u32|.s32", typed("32", "32 32", _multiply24)),
+    Form("mad24 .lo|.hi .u32|.s32", typed("32", "32 32 32", _multiply24)),
+    Form("mad24 .hi .sat .s32", typed("32", "32 32 32", _saturated_multiply24)),
     Form(f"min {_ALL}|.u16x2", lambda type_: _extreme(np.minimum, "", type_)),
     Form(f"max {_ALL}|.u16x2", lambda type_: _extreme(np.maximum, "", type_)),
     Form("min .relu? .s16x2|.s32", partial(_extreme, np.minimum)),
     Form("max .relu? .s16x2|.s32", partial(_extreme, np.maximum)),
-    Form(f"sad {_ALL}", _difference_sum),
-    Form(f"div {_ALL}", partial(_divide, False)),
-    Form(f"rem {_ALL}", partial(_divide, True)),
-    Form(f"abs {_SIGNED}", _absolute),
+    Form(f"sad {_ALL}", typed("type", "type type type", _difference_sum)),
+    Form(f"div {_ALL}", typed("type", "type type", partial(_divide, False))),
+    Form(f"rem {_ALL}", typed("type", "type type", partial(_divide, True))),
+    Form(f"abs {_SIGNED}", typed("type", "type", _absolute)),
     Form(f"neg {_SIGNED}", partial(of_one_type, np.negative, 1)),
+    Form(f"add .cc {_CARRYING}", partial(_add_or_subtract, _sum, False)),
+    Form(f"addc .cc? {_CARRYING}", partial(_add_or_subtract, _sum, True)),
+    Form(f"sub .cc {_CARRYING}", partial(_add_or_subtract, _difference, False)),
+    Form(f"subc .cc? {_CARRYING}", partial(_add_or_subtract, _difference, True)),
+    Form(f"mad .lo|.hi .cc {_CARRYING}", partial(_multiply_add, False)),
+    Form(f"madc .lo|.hi .cc? {_CARRYING}", partial(_multiply_add, True)),
 )
 """The forms of this family."""

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, width
+from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, typed, width
 
 _BITS = ".b16|.b32|.b64"
+_NUMBERS = ".u16|.s16|.u32|.s32|.u64|.s64"
+_HIGH: Final = np.uint64(32)
 
 BOOLEAN: Final = MappingProxyType[str, Evaluate](
     {"": lambda holds: holds, "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
@@ -18,28 +20,20 @@ BOOLEAN: Final = MappingProxyType[str, Evaluate](
 
 _PERMUTATIONS: Final = MappingProxyType(
     {
-        "f4e": (0x3210, 0x4321, 0x5432, 0x6543),
-        "b4e": (0x5670, 0x6701, 0x7012, 0x0123),
-        "rc8": (0x0000, 0x1111, 0x2222, 0x3333),
-        "ecl": (0x3210, 0x3211, 0x3222, 0x3333),
-        "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
-        "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
+        "f4e": np.array((0x3210, 0x4321, 0x5432, 0x6543), np.uint32),
+        "b4e": np.array((0x5670, 0x6701, 0x7012, 0x0123), np.uint32),
+        "rc8": np.array((0x0000, 0x1111, 0x2222, 0x3333), np.uint32),
+        "ecl": np.array((0x3210, 0x3211, 0x3222, 0x3333), np.uint32),
+        "ecr": np.array((0x0000, 0x1110, 0x2210, 0x3210), np.uint32),
+        "rc16": np.array((0x1010, 0x3232, 0x1010, 0x3232), np.uint32),
     }
 )
 """The selector of default mode that each value of the two low selector bits stands for, by mode."""
 
 
-def _logical_not(type_: str) -> Any:
-    def evaluate(a: Array) -> Array:
-        return (a == 0).astype(a.dtype)
-
-    return of_one_type(evaluate, 1, type_)
-
-
 def _shift(ufunc: Evaluate, type_: str) -> Any:
     """Shift by an unsigned 32-bit count; counts above the width act as the width."""
-    number = dtype(type_)
-    greatest = np.uint32(width(type_))
+    number, greatest = dtype(type_), np.uint32(width(type_))
 
     def evaluate(a: Array, b: Array) -> Array:
         # numpy gives 0, or the sign, for a count of the width.
@@ -48,38 +42,28 @@ def _shift(ufunc: Evaluate, type_: str) -> Any:
     return (width(type_),), (width(type_), 32), evaluate
 
 
-def _funnel_shift(direction: str, mode: str, type_: str) -> Any:
-    high_part = np.uint64(32)
-
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
-        count = (c & np.uint32(31) if mode == "wrap" else np.minimum(c, np.uint32(32))).astype(np.uint64)
-        both = (b.astype(np.uint64) << high_part) | a
-        shifted = (both << count) >> high_part if direction == "l" else both >> count
-        return shifted.astype(np.uint32)
-
-    return of_one_type(evaluate, 3, type_)
+def _funnel_shift(direction: str, mode: str, _type: str, a: Array, b: Array, c: Array) -> Array:
+    count = (c & np.uint32(31) if mode == "wrap" else np.minimum(c, np.uint32(32))).astype(np.uint64)
+    both = (b.astype(np.uint64) << _HIGH) | a
+    shifted = (both << count) >> _HIGH if direction == "l" else both >> count
+    return shifted.astype(np.uint32)
 
 
-def _permute(type_: str, mode: str) -> Any:
+def _permute(_type: str, mode: str, a: Array, b: Array, c: Array) -> Array:
     """``prmt``: each digit of the selector picks one of eight bytes, or repeats that byte's sign."""
-    selectors = np.array(_PERMUTATIONS[mode], np.uint32) if mode else None
-
-    def evaluate(a: Array, b: Array, c: Array) -> Array:
-        selector = c if selectors is None else selectors[c & np.uint32(3)]
-        source = (b.astype(np.uint64) << np.uint64(32)) | a
-        if selector.size == 1:
-            return _permuted_alike(source, selector.item())
-        result = np.zeros(1, np.uint32)
-        for position in range(4):
-            digit = (selector >> np.uint32(4 * position)).astype(np.uint64)
-            byte = (source >> ((digit & np.uint64(7)) << np.uint64(3))).astype(np.uint8)
-            # Shifted by 7, a signed byte is its sign repeated.
-            signs = (digit & np.uint64(8) != 0) * np.int8(7)
-            byte = (byte.view(np.int8) >> signs).view(np.uint8)
-            result = result | (byte.astype(np.uint32) << np.uint32(8 * position))
-        return result
-
-    return of_one_type(evaluate, 3, type_)
+    selector = _PERMUTATIONS[mode][c & np.uint32(3)] if mode else c
+    source = (b.astype(np.uint64) << _HIGH) | a
+    if selector.size == 1:
+        return _permuted_alike(source, selector.item())
+    result = np.zeros(1, np.uint32)
+    for position in range(4):
+        digit = (selector >> np.uint32(4 * position)).astype(np.uint64)
+        byte = (source >> ((digit & np.uint64(7)) << np.uint64(3))).astype(np.uint8)
+        # Shifted by 7, a signed byte is its sign repeated.
+        signs = (digit & np.uint64(8) != 0) * np.int8(7)
+        byte = (byte.view(np.int8) >> signs).view(np.uint8)
+        result = result | (byte.astype(np.uint32) << np.uint32(8 * position))
+    return result
 
 
 def _permuted_alike(source: Array, selector: int) -> Array:
@@ -129,20 +113,16 @@ def _of_table(table: int) -> Callable[[Array, Array, Array], Array]:
     return lambda a, b, c: (a & set_(b, c)) | (~a & clear(b, c))
 
 
-def _table_logic(combine: str, type_: str) -> Any:
-    """``lop3``: the fourth operand is the table, the same for all threads; with a predicate, ``lop3.or``."""
+def _table_logic(_type: str, a: Array, b: Array, c: Array, table: Array) -> Array:
+    """``lop3``: the fourth operand is the table, the same for all threads."""
+    return _of_table(int(table.flat[0]))(a, b, c)
 
-    def evaluate(a: Array, b: Array, c: Array, table: Array) -> Array:
-        return _of_table(int(table.flat[0]))(a, b, c)
 
-    def with_predicate(a: Array, b: Array, c: Array, table: Array, p: Array) -> tuple[Array, Array]:
-        result = evaluate(a, b, c, table)
-        return result, BOOLEAN[combine](result != 0, p)
-
-    bits = width(type_)
-    if combine:
-        return (bits, 1), (bits, bits, bits, 8, 1), with_predicate
-    return (bits,), (bits, bits, bits, 8), evaluate
+def _table_predicate(combine: str, type_: str, *operands: Array) -> tuple[Array, Array]:
+    """``lop3.or`` and its like: a predicate too."""
+    *sources, p = operands
+    result = _table_logic(type_, *sources)
+    return result, BOOLEAN[combine](result != 0, p)
 
 
 FORMS: Final = (
@@ -151,15 +131,16 @@ FORMS: Final = (
         for name, ufunc in (("and", np.bitwise_and), ("or", np.bitwise_or), ("xor", np.bitwise_xor))
     ),
     Form(f"not .pred|{_BITS}", partial(of_one_type, np.invert, 1)),
-    Form(f"cnot {_BITS}", _logical_not),
-    Form("lop3 .and|.or? .b32", _table_logic),
+    Form(f"cnot {_BITS}", typed("type", "type", lambda _, a: (a == 0).astype(a.dtype))),
+    Form("lop3 .b32", typed("32", "32 32 32 8", _table_logic)),
+    Form("lop3 .and|.or .b32", typed("32 1", "32 32 32 8 1", _table_predicate)),
     Form(f"shl {_BITS}", partial(_shift, np.left_shift)),
-    Form(f"shr {_BITS}|.u16|.s16|.u32|.s32|.u64|.s64", partial(_shift, np.right_shift)),
-    Form("shf .l|.r .wrap|.clamp .b32", _funnel_shift),
-    Form("prmt .b32 .f4e|.b4e|.rc8|.ecl|.ecr|.rc16?", _permute),
+    Form(f"shr {_BITS}|{_NUMBERS}", partial(_shift, np.right_shift)),
+    Form("shf .l|.r .wrap|.clamp .b32", typed("32", "32 32 32", _funnel_shift)),
+    Form("prmt .b32 .f4e|.b4e|.rc8|.ecl|.ecr|.rc16?", typed("32", "32 32 32", _permute)),
     Form(
-        f"mov .pred|{_BITS}|.u16|.s16|.u32|.s32|.u64|.s64|.f16|.bf16|.f16x2|.bf16x2|.f32|.f64",
-        lambda type_: ((width(type_),), (width(type_),), lambda a: a),
+        f"mov .pred|{_BITS}|{_NUMBERS}|.f16|.bf16|.f16x2|.bf16x2|.f32|.f64",
+        typed("type", "type", lambda _, a: a),
     ),
 )
 """The forms of this family."""

@@ -1,4 +1,4 @@
-"""Video instructions on one field: bytes, halves or words of the operands, a second operation or a merge.
+"""Video instructions on one field, with a second operation or a merge, and on two halves or four bytes.
 
 No chip of today has them. The assembler's substitutes differ from the manual, and the results here are the
 substitutes': a merge into ``.h1`` takes the upper half of a result; saturation to a part turns a negative
@@ -7,17 +7,18 @@ signedness, and a second minimum or maximum takes a negative number for one abov
 is a signed word for the second operation; shifts saturate 34 bits to 32, whatever the destination is.
 """
 
+import re
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from golden.scalar.comparison import INTEGER_COMPARISONS
 from golden.scalar.form import Array, Evaluate, Form, dtype
 
-ARITHMETIC: Final = MappingProxyType[str, Evaluate](
+_ARITHMETIC: Final = MappingProxyType[str, Evaluate](
     {
         "vadd": np.add,
         "vsub": np.subtract,
@@ -39,13 +40,13 @@ _FIELDS: Final = MappingProxyType(
 """Width and position of each part of an operand."""
 
 
-def comparison(name: str) -> Evaluate:
+def _comparison(name: str) -> Evaluate:
     """The function that gives 1 where a comparison holds, else 0."""
     compare = INTEGER_COMPARISONS[name]
     return lambda a, b: compare(a, b).astype(np.int64)
 
 
-def clamped(value: Array, bits: int, type_: str) -> Array:
+def _clamped(value: Array, bits: int, type_: str) -> Array:
     """Values brought into the range of `bits` bits of the signedness of a type."""
     signed = type_[0] == "s"
     least = -(1 << (bits - 1)) if signed else 0
@@ -103,7 +104,7 @@ def _operation(
 def _arithmetic(
     name: str, parts: tuple[str, ...], target: str, a: str, b: str, saturate: str, second: str
 ) -> Any:
-    exact = ARITHMETIC[name]
+    exact = _ARITHMETIC[name]
     wraps = name in ("vadd", "vsub") and "s32" in (target, a, b) and not saturate
 
     def function(x: Array, y: Array) -> Array:
@@ -114,7 +115,7 @@ def _arithmetic(
         """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
         if bits == 32:
             mixed = type_ == "u32" and a != b
-            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else clamped(value, bits, type_)
+            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else _clamped(value, bits, type_)
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 
@@ -132,13 +133,13 @@ def _shift(
 
     def to_word(value: Array, _bits: int, type_: str) -> Array:
         """Saturation of the low 34 bits."""
-        return clamped(value << 30 >> 30, 32, type_)
+        return _clamped(value << 30 >> 30, 32, type_)
 
     return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
 
 
 def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _operation(comparison(name), parts, (a, a, b), second)
+    return _operation(_comparison(name), parts, (a, a, b), second)
 
 
 def _multiply_add(
@@ -164,11 +165,97 @@ def _multiply_add(
         )
         total = (-x if negative else x) * y + (-z if subtracts else z) + bool(plus_one)
         result = total >> shift if signed else (total.view(np.uint64) >> np.uint64(shift)).view(np.int64)
-        return (clamped(result, 32, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
+        return (_clamped(result, 32, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
 
     return (32,), (32, 32, 32), evaluate
 
 
+def _average(a: Array, b: Array) -> Array:
+    """Half the sum: upwards where it is not negative, else downwards."""
+    total = a + b
+    return (total + (total >= 0)) >> 1
+
+
+_PACKED_ARITHMETIC: Final = MappingProxyType[str, Evaluate]({**_ARITHMETIC, "vavrg": _average})
+
+
+class _Packing(NamedTuple):
+    """How a word is divided."""
+
+    lanes: int
+    letter: str
+
+    @property
+    def bits(self) -> int:
+        return 32 // self.lanes
+
+    def chosen(self, part: str, first: int) -> list[int] | None:
+        """The fields of a selector, lowest first; without one, those from `first` on in order."""
+        if not part:
+            return list(range(first, first + self.lanes))
+        if not re.fullmatch(rf"{self.letter}[0-{2 * self.lanes - 1}]{{{self.lanes}}}", part):
+            return None
+        return [int(digit) for digit in reversed(part[1:])]
+
+    def masked(self, part: str) -> list[int] | None:
+        """The fields of the destination that a mask names."""
+        if not part:
+            return list(range(self.lanes))
+        fields = [int(digit) for digit in reversed(part[1:]) if digit.isdecimal()]
+        legal = (
+            part[0] == self.letter and fields and fields == sorted(set(fields)) and fields[-1] < self.lanes
+        )
+        return fields if legal and len(fields) == len(part) - 1 else None
+
+
+def _packed_operation(
+    function: Evaluate,
+    packing: _Packing,
+    parts: tuple[str, ...],
+    types: tuple[str, str, str],
+    second: str,
+) -> Any:
+    into, a_part, b_part = (*parts, "", "", "")[:3]
+    target, a_type, b_type = types
+    fields, a_chosen, b_chosen = (
+        packing.masked(into),
+        packing.chosen(a_part, 0),
+        packing.chosen(b_part, packing.lanes),
+    )
+    if fields is None or a_chosen is None or b_chosen is None or any(parts[3:]):
+        return None
+    bits = packing.bits
+    mask = np.uint32(sum(((1 << bits) - 1) << bits * field for field in fields))
+
+    def taken(both: Array, chosen: list[int], type_: str) -> Array:
+        columns = both[..., None].view(f"u{bits // 8}")[..., chosen]
+        return columns.view(f"{'i' if type_[0] == 's' else 'u'}{bits // 8}").astype(np.int64)
+
+    def evaluate(a: Array, b: Array, c: Array) -> Array:
+        both = (b.astype(np.uint64) << np.uint64(32)) | a
+        value = function(taken(both, a_chosen, a_type), taken(both, b_chosen, b_type))
+        if second == "add":
+            return (value[..., fields].sum(axis=-1) + c).astype(np.uint32)
+        if second == "sat":
+            value = _clamped(value, bits, target)
+        result = np.ascontiguousarray(value.astype(f"u{bits // 8}")).view(np.uint32)[..., 0]
+        return (result & mask) | (c & ~mask)
+
+    return (32,), (32, 32, 32), evaluate
+
+
+def _packed_arithmetic(
+    name: str, packing: _Packing, parts: tuple[str, ...], target: str, a: str, b: str, second: str
+) -> Any:
+    return _packed_operation(_PACKED_ARITHMETIC[name], packing, parts, (target, a, b), second)
+
+
+def _packed_compare(packing: _Packing, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
+    return _packed_operation(_comparison(name), packing, parts, ("u32", a, b), second)
+
+
+_PACKINGS = (_Packing(2, "h"), _Packing(4, "b"))
+_COMPARISONS = ".eq|.ne|.lt|.le|.gt|.ge"
 _TYPE = ".u32|.s32"
 _THEN = ".add|.min|.max?"
 
@@ -180,13 +267,25 @@ def _form(syntax: str, build: Callable[..., Any]) -> Form:
 FORMS: Final = (
     *(
         _form(f"{name} {_TYPE} {_TYPE} {_TYPE} .sat? {_THEN}", partial(_arithmetic, name))
-        for name in ARITHMETIC
+        for name in _ARITHMETIC
     ),
     *(
         _form(f"{name} {_TYPE} {_TYPE} .u32 .sat? .clamp|.wrap {_THEN}", partial(_shift, name == "vshl"))
         for name in ("vshl", "vshr")
     ),
     _form(f"vmad {_TYPE} {_TYPE} {_TYPE} .po? .sat? .shr7|.shr15?", _multiply_add),
-    _form(f"vset {_TYPE} {_TYPE} .eq|.ne|.lt|.le|.gt|.ge {_THEN}", _compare),
+    _form(f"vset {_TYPE} {_TYPE} {_COMPARISONS} {_THEN}", _compare),
+    *(
+        _form(
+            f"{name}{packing.lanes} {_TYPE} {_TYPE} {_TYPE} .sat|.add?",
+            partial(_packed_arithmetic, name, packing),
+        )
+        for packing in _PACKINGS
+        for name in _PACKED_ARITHMETIC
+    ),
+    *(
+        _form(f"vset{packing.lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_packed_compare, packing))
+        for packing in _PACKINGS
+    ),
 )
 """The forms of this family."""

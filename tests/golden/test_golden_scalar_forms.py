@@ -9,8 +9,7 @@ import pytest
 from form_model import APPROXIMATE, MODEL
 from word_model import Words
 
-from golden.scalar import operation
-from golden.scalar.lookup import SYNTAX
+from golden.scalar import SYNTAX, operation
 
 TUPLES = 10
 """Operand tuples of each form at least; an opcode with few forms has `ALTOGETHER`."""

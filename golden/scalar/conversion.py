@@ -1,0 +1,210 @@
+"""Conversions: between integers, floating-point types, pairs of narrow floats, and tf32."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from golden.arithmetic.arrays import convert, elementwise
+from golden.arithmetic.round_pack import ROUNDINGS
+from golden.arithmetic.whole import from_integer, to_integer, to_integral
+from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, quieted
+from golden.scalar.form import Array, Form, dtype, raw_dtype, typed, width
+from golden.tables.formats import float_format
+
+_INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
+_INTEGRAL = ".rni|.rzi|.rmi|.rpi"
+_EIGHT = ".e4m3x2|.e5m2x2"
+_F16, _F32 = FLOATS["f16"], FLOATS["f32"]
+_TF32: Final = float_format("tf32")
+_SIGN8: Final = np.uint8(0x80)
+_NAN8: Final = np.uint8(0x7F)
+
+
+def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
+    to, of = np.iinfo(dtype(target)), np.iinfo(dtype(source))
+    number, raw = dtype(source), raw_dtype(target)
+    least, greatest = max(to.min, of.min), min(to.max, of.max)
+    clamps = saturate and (least, greatest) != (of.min, of.max)
+    low, high = number.type(least), number.type(greatest)
+
+    def evaluate(a: Array) -> Array:
+        return a.view(number).astype(raw)
+
+    def clamped(a: Array) -> Array:
+        return np.clip(a.view(number), low, high).astype(raw)
+
+    definition = clamped if clamps else evaluate
+    return (width(target),), (width(source),), definition, target[0] == "s"
+
+
+def _pack(packed: str, a: Array, b: Array) -> Array:
+    """``cvt.pack.sat``: two saturated integers, the second lowest."""
+    bits = int(packed[1:])
+    least = -(1 << (bits - 1)) if packed[0] == "s" else 0
+    mask = np.uint32((1 << bits) - 1)
+    upper, lower = (
+        np.clip(value.view(np.int32), least, least + int(mask)).view(np.uint32) & mask for value in (a, b)
+    )
+    return (upper << np.uint32(bits)) | lower
+
+
+def _pack_below(_pack_: str, _saturate: str, packed: str, *types_and_operands: Any) -> Array:
+    """As `_pack`, above them the low bits of a third operand."""
+    *_, a, b, c = types_and_operands
+    return _pack(packed, a, b) | (c << np.uint32(2 * int(packed[1:])))
+
+
+def _float_to_integer(rounding: str, flush: str, _saturate: str, target: str, source: str, a: Array) -> Array:
+    """Numbers out of range become the nearest integer of the type, with and without ``.sat``."""
+    element = FLOATS[source]
+    arguments = (ROUNDINGS.index(rounding[:2]), width(target), int(target[0] == "s"))
+    a = flushed(a, element) if flush else a
+    return elementwise(to_integer, (a,), (element.layout,), raw_dtype(target), arguments=arguments)
+
+
+def _integer_to_float(rounding: str, target: str, source: str, a: Array) -> Array:
+    element, arguments = FLOATS[target], (ROUNDINGS.index(rounding), int(source[0] == "s"))
+    # One type of operands, so that one function is compiled.
+    operands = (a.view(dtype(source)).astype(np.int64),)
+    return elementwise(from_integer, operands, (element.layout,), element.raw, arguments=arguments)
+
+
+def _convert(rounding: str, *qualifiers: str) -> Any:
+    """From one type to another, wider or narrower; ``.ftz`` concerns operands and results of f32."""
+    *words, target, source = qualifiers
+    flush, clamp = "ftz" in words, next((word for word in words if word in ("sat", "relu")), "")
+    if source == target:
+        return None
+    of, to = FLOATS[source], FLOATS[target]
+    bits = (width(target),), (width(source),)
+    if (source, target) == ("bf16", "f32") and not (flush or clamp):
+        return *bits, lambda a: of.comparable(a).view(np.uint32)
+    flush_result = flush and target == "f32"
+
+    def evaluate(a: Array) -> Array:
+        if flush and source == "f32":
+            # The canonical NaN in place of a NaN that f64 would keep.
+            a = np.where(is_nan(a, of), of.raw.type(of.nan), flushed(a, of))
+        return clamped(convert(a, of.format, to.format, rounding or "rn", flush_result), to, clamp)
+
+    return *bits, evaluate
+
+
+def _same(rounding: str, *qualifiers: str) -> Any:
+    """To the same type: a copy, an integral number, or clamped to 0 and 1."""
+    *words, target, source = qualifiers
+    if source != target:
+        return None
+    element, flush, saturate = FLOATS[target], "ftz" in words, "sat" in words
+    bits = (width(target),)
+    constants = (element.layout,)
+
+    def copy(a: Array) -> Array:
+        return a
+
+    def evaluate(a: Array) -> Array:
+        if flush:
+            a = flushed(a, element)
+        if rounding:
+            arguments = (ROUNDINGS.index(rounding[:2]),)
+            a = elementwise(to_integral, (a,), constants, element.raw, arguments=arguments)
+        else:
+            nan = quieted(a, element) if target == "f64" else element.raw.type(element.nan)
+            a = np.where(is_nan(a, element), nan, a)
+        return clamped(a, element, "sat" if saturate else "")
+
+    plain = not (rounding or flush or saturate) and target in ("f32", "f64")
+    return bits, bits, copy if plain else evaluate
+
+
+def _narrowed(target: str, rounding: str, relu: str, a: Array) -> Array:
+    """f32 to f16 or bf16, in words."""
+    element = FLOATS[target.removesuffix("x2")]
+    return clamped(convert(a, _F32.format, element.format, rounding), element, relu).astype(np.uint32)
+
+
+def _halves(rounding: str, relu: str, target: str, _source: str, a: Array, b: Array) -> Array:
+    """``cvt.rn.f16x2.f32`` and its like: the first operand becomes the upper element."""
+    upper, lower = (_narrowed(target, rounding, relu, operand) for operand in (a, b))
+    return (upper << np.uint32(16)) | lower
+
+
+def _to_eight(target: str, relu: str, source: Element, a: Array) -> Array:
+    """To nearest; numbers beyond the largest become the largest, NaN 0x7f without sign."""
+    format_ = float_format(target.removesuffix("x2"))
+    result = convert(a, source.format, format_)
+    sign = result & _SIGN8
+    magnitude = np.minimum(result & ~_SIGN8, np.uint8(format_.largest_finite))
+    result = np.where(sign > 0, np.uint8(0), magnitude) if relu else magnitude | sign
+    return np.where(is_nan(a, source), _NAN8, result)
+
+
+def _eight_of_singles(
+    _: str, _finite: str, relu: str, target: str, _source: str, a: Array, b: Array
+) -> Array:
+    upper, lower = (_to_eight(target, relu, _F32, operand).astype(np.uint16) for operand in (a, b))
+    return (upper << np.uint16(8)) | lower
+
+
+def _parts(a: Array, bits: int) -> Array:
+    """The elements of registers on a last axis, the lowest first."""
+    return np.ascontiguousarray(a)[..., None].view(f"u{bits // 8}")
+
+
+def _eight_of_halves(_: str, _sat: str, relu: str, target: str, _source: str, a: Array) -> Array:
+    return _to_eight(target, relu, _F16, _parts(a, 16)).view(np.uint16)[..., 0]
+
+
+def _halves_of_eight(_: str, relu: str, _target: str, source: str, a: Array) -> Array:
+    format_ = float_format(source.removesuffix("x2"))
+    return clamped(convert(_parts(a, 8), format_, _F16.format), _F16, relu).view(np.uint32)[..., 0]
+
+
+def _to_tf32(rounding: str, relu: str, _target: str, _source: str, a: Array) -> Array:
+    """``cvt.rn.tf32.f32`` and ``cvt.rz``: a NaN becomes the canonical one, its ignored bits cleared."""
+    kept = np.uint32(0xFFFFFFFF << _TF32.ignored_bits & 0xFFFFFFFF)
+    return clamped(convert(a, _F32.format, _TF32, rounding) & kept, _F32, relu)
+
+
+def _to_tf32_away(_: str, satfinite: str, _target: str, _source: str, a: Array) -> Array:
+    """``cvt.rna.tf32.f32``: to nearest, ties away from zero.
+
+    A NaN is cut off like a number. ``.satfinite`` gives the pattern before the infinity or NaN.
+    """
+    unit, special = 1 << _TF32.ignored_bits, np.uint32(_F32.infinity)
+    kept, half = np.uint32(0x100000000 - unit), np.uint32(unit // 2)
+    result = np.where(a & special == special, a, a + half) & kept
+    return np.where(result & special == special, result - np.uint32(unit), result) if satfinite else result
+
+
+FORMS: Final = (
+    Form(f"cvt .sat? {_INTEGERS} {_INTEGERS}", _integer_to_integer),
+    Form(
+        "cvt .pack .sat .u16|.s16 .s32",
+        typed("32", "32 32", lambda _pack_, _sat, packed, _source, a, b: _pack(packed, a, b)),
+    ),
+    Form("cvt .pack .sat .u8|.s8|.u4|.s4|.u2|.s2 .s32 .b32", typed("32", "32 32 32", _pack_below)),
+    Form(f"cvt {_INTEGRAL} .ftz? .sat? {_INTEGERS} .f32", typed("target", "type", _float_to_integer)),
+    Form(
+        f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.bf16|.f64",
+        typed("target", "type", lambda mode, *others: _float_to_integer(mode, "", *others)),
+    ),
+    Form(f"cvt {MODES} .f16|.bf16|.f32|.f64 {_INTEGERS}", typed("target", "type", _integer_to_float)),
+    Form(f"cvt {_INTEGRAL}? .ftz? .sat? .f32 .f32", _same),
+    Form(f"cvt {_INTEGRAL}? .sat? .f16|.bf16 .f16|.bf16", _same),
+    Form(f"cvt {_INTEGRAL}? .sat? .f64 .f64", _same),
+    Form(f"cvt {MODES}? .f16|.bf16 .f16|.bf16", _convert),
+    Form(f"cvt {MODES}? .ftz? .sat? .f32 .f16|.bf16", _convert),
+    Form(f"cvt {MODES}? .sat? .f64 .f16|.bf16", _convert),
+    Form(f"cvt {MODES}? .ftz? .sat? .f64 .f32", _convert),
+    Form(f"cvt {MODES} .ftz? .sat|.relu? .f16|.bf16 .f32", _convert),
+    Form(f"cvt {MODES} .ftz? .sat? .f32 .f64", _convert),
+    Form(f"cvt {MODES} .sat? .f16|.bf16 .f64", _convert),
+    Form("cvt .rn|.rz .relu? .f16x2|.bf16x2 .f32", typed("32", "32 32", _halves)),
+    Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f32", typed("16", "32 32", _eight_of_singles)),
+    Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f16x2", typed("16", "32", _eight_of_halves)),
+    Form(f"cvt .rn .relu? .f16x2 {_EIGHT}", typed("32", "16", _halves_of_eight)),
+    Form("cvt .rn|.rz .relu? .tf32 .f32", typed("32", "32", _to_tf32)),
+    Form("cvt .rna .satfinite? .tf32 .f32", typed("32", "32", _to_tf32_away)),
+)
+"""The forms of this family."""
