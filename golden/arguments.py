@@ -13,7 +13,7 @@ from golden.tables.formats import FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
 
-_VALUES: Final = {
+VALUES: Final = {
     "f16": "float16",
     "bf16": "bfloat16",
     "tf32": "float32",
@@ -32,6 +32,19 @@ def dtype_of(element: Format) -> np.dtype[Any]:
     return np.dtype(f"{'i' if element.signed else 'u'}{max(1, element.bits // 8)}")
 
 
+def given_array(argument: str, given: ArrayLike, allowed: str, regular: str = "") -> NDArray[Any]:
+    """As `host_array`; what is no array is an InvalidArgument that says what is allowed.
+
+    `regular` says so of a ragged sequence, where that is something else.
+    """
+    try:
+        return host_array(given)
+    except (TypeError, BufferError, RuntimeError, OverflowError) as error:
+        raise InvalidArgument(argument, f"{given.__class__.__name__} ({error})", allowed) from None
+    except ValueError:
+        raise InvalidArgument(argument, "a ragged sequence", regular or allowed) from None
+
+
 def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int, ...]) -> NDArray[Any]:
     """Check dtype, trailing axes and range of an array whose elements have a type of `FORMATS`.
 
@@ -43,14 +56,7 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     The result is `array` itself, if it is one in native byte order; of values the bit patterns, in the same
     memory. What does not fit is an InvalidArgument with the name `argument`.
     """
-    try:
-        checked = host_array(array)
-    except (TypeError, BufferError, RuntimeError, OverflowError) as error:
-        raise InvalidArgument(
-            argument, f"{array.__class__.__name__} ({error})", "an array in host memory"
-        ) from None
-    except ValueError:
-        raise InvalidArgument(argument, "a ragged sequence", f"an array of shape {_shape(extent)}") from None
+    checked = given_array(argument, array, "an array in host memory", f"an array of shape {_shape(extent)}")
     element = FORMATS[type]
     given, checked = checked.dtype, little_endian(checked)
     if _holds_values(checked, element):
@@ -58,7 +64,7 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     exact = isinstance(element, FloatFormat) or element.bits == 32
     if exact and checked.dtype != dtype_of(element):
         held = "raw bit patterns of" if isinstance(element, FloatFormat) else "values of"
-        values = f", or {_VALUES[type]} (values)" if isinstance(element, FloatFormat) else ""
+        values = f", or {VALUES[type]} (values)" if isinstance(element, FloatFormat) else ""
         raise InvalidArgument(
             argument, f"dtype {given}", f"{dtype_of(element)} ({held} {element.name}){values}"
         )
@@ -111,11 +117,11 @@ def are_values(arrays: Sequence[ArrayLike], types: Sequence[str]) -> bool:
 
 def as_values(bits: NDArray[Any], type: str) -> NDArray[Any]:
     """Bit patterns of f16, f32 or f64 as values, in the same memory; any other array as it is."""
-    return bits.view(_VALUES[type]) if type in ("f16", "f32", "f64") else bits
+    return bits.view(VALUES[type]) if type in ("f16", "f32", "f64") else bits
 
 
 def _holds_values(array: NDArray[Any], element: Format) -> bool:
-    return _name(array.dtype) == _VALUES.get(element.name)
+    return _name(array.dtype) == VALUES.get(element.name)
 
 
 @cache

@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import checked_array, dtype_of
-from golden.host_arrays import host_array, little_endian
+from golden.arguments import checked_array, dtype_of, given_array
+from golden.host_arrays import little_endian
 from golden.integers import checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
@@ -101,12 +101,7 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     """
     shape = _checked_shape(use, type, shape)
     table = _table(use, type, shape)
-    try:
-        checked = little_endian(host_array(registers))
-    except (TypeError, ValueError, BufferError, RuntimeError, OverflowError) as error:
-        raise InvalidArgument(
-            "registers", f"{registers.__class__.__name__} ({error})", "an array of uint32"
-        ) from None
+    checked = little_endian(given_array("registers", registers, "an array of uint32"))
     extent = (table.layout.registers, LANES)
     if checked.dtype != np.uint32:
         raise InvalidArgument("registers", f"dtype {checked.dtype}", "uint32")

@@ -7,10 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.approximation.instructions import ApproximateInstruction
 from golden.approximation.operations import form, operation
-from golden.host_arrays import host_array, little_endian
+from golden.arguments import VALUES, given_array
+from golden.host_arrays import little_endian
 from golden.invalid_argument import InvalidArgument
-
-_VALUES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 
 
 def approximate(instruction: str, *operands: ArrayLike) -> NDArray[Any]:
@@ -85,16 +84,9 @@ def checked_operands(
 def _register(
     name: str, operand: ArrayLike, found: ApproximateInstruction
 ) -> tuple[NDArray[Any], np.dtype[Any] | None]:
-    values = _VALUES[found.element]
+    values = VALUES[found.element]
     register = np.dtype(f"u{found.bits // 8}")
-    try:
-        array = little_endian(host_array(operand))
-    except (TypeError, BufferError, RuntimeError, OverflowError) as error:
-        raise InvalidArgument(
-            name, f"{operand.__class__.__name__} ({error})", f"an array of {values} or {register}"
-        ) from None
-    except ValueError:
-        raise InvalidArgument(name, "a ragged sequence", f"an array of {values} or {register}") from None
+    array = little_endian(given_array(name, operand, f"an array of {values} or {register}"))
     if (
         array.dtype == np.float64
         and not isinstance(operand, np.ndarray | np.generic)

@@ -85,7 +85,7 @@ class _Builder:
             self._open(end)
         self._starts.setdefault(end, len(self._blocks) - 1)
         location = instructions[-1].location if instructions else Location(1, 1)
-        last = Instruction(("exit",), (), None, location)
+        last = Instruction.of("exit", location)
         self._blocks[-1].terminator = Terminator(
             kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
         )

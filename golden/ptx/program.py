@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 
 from golden.integers import checked_text, integer_of, shortened
@@ -57,7 +56,7 @@ class Entry:
             module.version,
             {
                 **{key: (variable, 0) for key, variable in variables.items()},
-                **{item.key: (replace(item, space="entry"), offset) for item, offset in self._placed},
+                **{parameter.key: (parameter, offset) for parameter, offset in self._placed},
             },
             decode_statement,
             geometry=Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),

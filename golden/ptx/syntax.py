@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
@@ -169,6 +169,11 @@ class Instruction:
     guard: Guard | None
     location: Location
     """Of the opcode."""
+
+    @classmethod
+    def of(cls, name: str, location: Location, *operands: Operand, guard: Guard | None = None) -> Self:
+        """An instruction whose opcode is given as written."""
+        return cls(tuple(name.split(".")), operands, guard, location)
 
     @property
     def name(self) -> str:

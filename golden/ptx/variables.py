@@ -1,6 +1,7 @@
 """Which variables an entry names, and where they and the parameters are."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from golden.ptx.syntax import Function, Instruction, Symbol, Variable, parts
 
@@ -12,12 +13,12 @@ def named(statements: Iterable[Instruction]) -> frozenset[str]:
 
 
 def place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
-    """The parameters with their offsets."""
+    """The parameters with their offsets, in the state space of an entry's."""
     placed = []
     end = 0
     for parameter in entry.parameters:
         offset = -(-end // parameter.alignment) * parameter.alignment
-        placed.append((parameter, offset))
+        placed.append((replace(parameter, space="entry"), offset))
         end = offset + (parameter.size or 0)
     return tuple(placed)
 

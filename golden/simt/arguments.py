@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.arguments import VALUES
 from golden.host_arrays import raw_bytes, shared_array
 from golden.integers import integer_of, shortened
 from golden.ptx.scalar_types import ScalarType, float_bits
@@ -17,9 +18,6 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 from golden.tables.formats import float_format
-
-_FLOATS: Final = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
-"""The dtype of numpy or ml_dtypes with the values of a parameter's type."""
 
 _KINDS_WITH_BYTES: Final = "biufcV"
 """Kinds of dtypes whose scalars may stand for a structure; not dates, text and objects."""
@@ -194,7 +192,7 @@ def _is_narrow(value: Any) -> bool:
 def _stands_for_bits(value: np.generic, type_: ScalarType) -> bool:
     """Whether a scalar of the parameter's size is passed bit by bit."""
     if type_.kind == "float":
-        return value.dtype.name == _FLOATS.get(type_.name)
+        return value.dtype.name == VALUES.get(type_.name)
     return _is_narrow(value) or (type_.kind == "bits" and isinstance(value, np.floating))
 
 

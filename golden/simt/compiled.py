@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from golden.integers import shortened
@@ -68,10 +67,7 @@ class CompiledKernel:
             (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
         )
         self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
-        symbols: dict[str, tuple[Variable, int]] = {
-            parameter.key: (replace(parameter, space="entry"), offset)
-            for parameter, offset in self.parameters
-        }
+        symbols = {parameter.key: (parameter, offset) for parameter, offset in self.parameters}
         symbols |= {
             key: (variable, address) for key, (variable, address) in variables.items() if address is not None
         }

@@ -149,15 +149,9 @@ def _barrier_address(context: Context, operand: Operand) -> Address:
 
 
 _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {
-    "init": _init,
-    "inval": _invalidate,
-    "arrive": _arrive,
-    "arrive_drop": _arrive,
-    "expect_tx": _arrive,
-    "complete_tx": _arrive,
-    "test_wait": _wait,
-    "try_wait": _wait,
-    "pending_count": _pending,
+    **{"init": _init, "inval": _invalidate, "pending_count": _pending},
+    **dict.fromkeys(("arrive", "arrive_drop", "expect_tx", "complete_tx"), _arrive),
+    **dict.fromkeys(("test_wait", "try_wait"), _wait),
 }
 
 DECODERS: Final = {"mbarrier": _mbarrier}

@@ -213,22 +213,9 @@ def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 DECODERS: Final = {
-    "ld": _load,
-    "ldu": _load,
-    "st": _store,
-    "atom": _atomic,
-    "red": _atomic,
-    "cp": _copy_async,
-    "fence": _nothing,
-    "membar": _nothing,
-    "prefetch": _prefetch,
-    "prefetchu": _nothing,
-    "applypriority": _nothing,
-    "discard": _nothing,
-    "createpolicy": _policy,
-    "nanosleep": _nothing,
-    "pmevent": _nothing,
-    "setmaxnreg": _nothing,
-    "griddepcontrol": _nothing,
+    **{"ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cp": _copy_async},
+    **{"createpolicy": _policy, "prefetch": _prefetch},
+    **dict.fromkeys(("fence", "membar", "prefetchu", "applypriority", "discard"), _nothing),
+    **dict.fromkeys(("nanosleep", "pmevent", "setmaxnreg", "griddepcontrol"), _nothing),
 }
 """By first word of the opcode."""

@@ -20,7 +20,6 @@ from golden.ptx.syntax import (
     Guard,
     Immediate,
     Instruction,
-    Operand,
     Register,
     Sink,
     Symbol,
@@ -132,12 +131,11 @@ class _Inliner:
         self._flat.calls.append(len(self._flat.instructions))
         if call.guard is not None:
             guard = Guard(call.guard.register, not call.guard.negated)
-            self._flat.instructions.append(
-                Instruction(("bra",), (Symbol(after, after, call.location),), guard, call.location)
-            )
+            target = Symbol(after, after, call.location)
+            self._flat.instructions.append(Instruction.of("bra", call.location, target, guard=guard))
         name = named.key
         if name in _TRAPS:
-            self._flat.instructions.append(Instruction(("trap",), (), None, call.location))
+            self._flat.instructions.append(Instruction.of("trap", call.location))
         elif name in _IGNORED_FUNCTIONS:
             self._return_zero(results, call.location)
         else:
@@ -194,7 +192,7 @@ class _Inliner:
     def _pass(
         self,
         formal: Variable,
-        actual: object,
+        actual: Any,
         prefix: str,
         symbols: dict[str, str],
         moves: list[Instruction],
@@ -205,22 +203,22 @@ class _Inliner:
         location = getattr(actual, "location", formal.location)
         type_ = formal.type
         if formal.space == "reg":
-            inner: Operand = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
+            inner = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
             if isinstance(actual, Symbol):
                 raise self._source.error(
                     location, f"{formal.name} is passed in a register, not in a variable"
                 )
             pair = (inner, actual) if inward else (actual, inner)
-            moves.append(Instruction(("mov", type_.name), pair, None, location))  # type: ignore[arg-type]
+            moves.append(Instruction.of(f"mov.{type_.name}", location, *pair))
             return
         key = f"{prefix}{formal.name}"
         symbols[formal.name] = key
         self._flat.variables[key] = replace(formal, key=key, space="param")
         place = Address(Symbol(formal.name, key, location), 0, location)
         if inward:
-            moves.append(Instruction(("st", "param", type_.name), (place, actual), None, location))  # type: ignore[arg-type]
+            moves.append(Instruction.of(f"st.param.{type_.name}", location, place, actual))
         elif not isinstance(actual, Sink):
-            moves.append(Instruction(("ld", "param", type_.name), (actual, place), None, location))  # type: ignore[arg-type]
+            moves.append(Instruction.of(f"ld.param.{type_.name}", location, actual, place))
 
     def _exposed_by(self, function: Function) -> frozenset[str]:
         """The names of what a function does more with than load it or pass it on."""
@@ -270,8 +268,8 @@ class _Inliner:
             source, target = (
                 Address(symbol, offset, actual.location) for symbol in (actual, replace(actual, key=key))
             )
-            moves.append(Instruction(("ld", "param", type_.name), (between, source), None, actual.location))
-            moves.append(Instruction(("st", "param", type_.name), (target, between), None, actual.location))
+            moves.append(Instruction.of(f"ld.param.{type_.name}", actual.location, between, source))
+            moves.append(Instruction.of(f"st.param.{type_.name}", actual.location, target, between))
             offset += unit
         return key
 
@@ -279,11 +277,11 @@ class _Inliner:
         for result in results:
             zero = Immediate(0, "integer", location)
             if isinstance(result, Symbol):
-                store: tuple[Operand, ...] = (Address(result, 0, location), zero)
-                self._flat.instructions.append(Instruction(("st", "param", "b32"), store, None, location))
+                store = Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
+                self._flat.instructions.append(store)
             elif isinstance(result, Register) and result.type is not TYPES["pred"]:
-                move = ("mov", f"b{result.type.bits}")
-                self._flat.instructions.append(Instruction(move, (result, zero), None, location))
+                move = Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
+                self._flat.instructions.append(move)
 
 
 def _callee(instruction: Instruction) -> str | None:

@@ -56,16 +56,13 @@ def shuffle(
     last = (lane & segment) | (clamp & ~segment)
     if mode == "up":
         source = lane - distance
-        holds = source >= last
     elif mode == "down":
         source = lane + distance
-        holds = source <= last
     elif mode == "bfly":
         source = lane ^ distance
-        holds = source <= last
     else:
         source = (lane & segment) | (distance & ~segment)
-        holds = source <= last
+    holds = source >= last if mode == "up" else source <= last
     source = np.where(holds, source, lane) + (threads & ~31)
     if threads.size == total:
         position = np.minimum(source, total - 1)

@@ -43,11 +43,11 @@ class Edits:
         """Add an instruction before a statement; its result is a new register."""
         location = self.instructions[place].location
         target = self.register(type_, location)
-        self.at(place).before.append(Instruction(tuple(name.split(".")), (target, *operands), None, location))
+        self.at(place).before.append(Instruction.of(name, location, target, *operands))
         return target
 
     def replace(self, place: int, name: str, *operands: Operand) -> None:
         """Put another instruction in the place of a statement, with its destination and guard."""
         old = self.instructions[place]
-        new = Instruction(tuple(name.split(".")), (old.operands[0], *operands), old.guard, old.location)
+        new = Instruction.of(name, old.location, old.operands[0], *operands, guard=old.guard)
         self.at(place).instead = new

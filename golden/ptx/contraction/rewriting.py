@@ -69,8 +69,7 @@ class _Fusion:
         edit.instead = replace(old, operands=(*others, changed))
         if item.negated:
             first = self._negated(item.place, first, product.type)
-        name = tuple(_fma(product).split("."))
-        edit.after.append(Instruction(name, (result, first, second, result), None, old.location))
+        edit.after.append(Instruction.of(_fma(product), old.location, result, first, second, result))
 
     def _factors(self, product: Product, place: int) -> tuple[Operand, Operand]:
         """The factors of a product, as a later statement must read them."""
