@@ -7,11 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.commands import Command, HostWork
+from golden.tables.commands import Work
 from golden.tables.profiles import Profile
-
-Work = Command | HostWork
-"""What a program consists of: commands of the machine, and what the host does between them."""
 
 
 class Difference(Exception):

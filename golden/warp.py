@@ -13,7 +13,7 @@ from golden.host_work import execute_host_work
 from golden.integers import checked_integer, checked_object, checked_objects, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
-from golden.machine import Counters, Work
+from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import Memory
 from golden.multiply import mma
@@ -30,6 +30,7 @@ from golden.tables.commands import (
     SetLanes,
     Store,
     StoreMatrix,
+    Work,
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat

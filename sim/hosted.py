@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.host_work import execute_host_work
-from golden.machine import Counters, Storage, Work
+from golden.machine import Counters, Storage
 from golden.programs.values import describe_command
-from golden.tables.commands import Command, HostWork
+from golden.tables.commands import Command, HostWork, Work
 from golden.tables.faults import Cause, Fault
 from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.machine import Counters, Machine, Storage, Work
-from golden.tables.commands import MATRIX_ROW_BYTES, Command, HostWork, Store, StoreMatrix
+from golden.machine import Counters, Machine, Storage
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, HostWork, Store, StoreMatrix, Work
 from golden.tables.faults import Fault
 from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.machine import Work
-from golden.tables.commands import Load
+from golden.tables.commands import Load, Work
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.matrix_instructions import LoadInstruction
 

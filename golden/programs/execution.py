@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from golden.machine import Counters, Difference, Machine, Work
-from golden.tables.commands import HostWork
+from golden.machine import Counters, Difference, Machine
+from golden.tables.commands import HostWork, Work
 from golden.tables.faults import Fault
 
 _REMEMBERED = 2048

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from golden.ptx.allocation import words
 from golden.ptx.decoding import Step
-from golden.ptx.evaluation import Evaluation
-from golden.ptx.lane_values import by_lane
+from golden.ptx.evaluation import Evaluation, by_lane
 from golden.ptx.matrix import MatrixStatement, WarpStatement, decode_matrix_statement
 from golden.ptx.operands import WarpContext
 from golden.ptx.scalar_types import TYPES

@@ -6,8 +6,7 @@ from golden.ptx.allocation import words
 from golden.ptx.arithmetic import integer_operation
 from golden.ptx.contraction.forms import SIGNS, one
 from golden.ptx.decoding import Context, Step
-from golden.ptx.evaluation import Action, Evaluation
-from golden.ptx.lane_values import LaneValue, by_array, by_lane
+from golden.ptx.evaluation import Action, Evaluation, LaneValue, by_array, by_lane
 from golden.ptx.matrix import MNEMONICS
 from golden.ptx.matrix_action import decode_matrix
 from golden.ptx.memory_statements import check_load

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from golden.ptx.decoding import Context, constant_bits
-from golden.ptx.evaluation import Evaluation
-from golden.ptx.lane_values import LaneValue, by_lane, difference
+from golden.ptx.evaluation import Evaluation, LaneValue, by_lane, difference
 from golden.ptx.matrix import WarpStatement
 from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import (

@@ -10,7 +10,7 @@ from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction, contract_blocks
 from golden.ptx.decoding import Step
-from golden.ptx.evaluation import Evaluation, Work, merged, run
+from golden.ptx.evaluation import Evaluation, merged, run
 from golden.ptx.liveness import live_registers, needed
 from golden.ptx.matrix import MNEMONICS, decode_matrix_statement
 from golden.ptx.opcodes import decode_statement
@@ -22,6 +22,7 @@ from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
 from golden.ptx.syntax import Body, Function, Module, Register, Variable
 from golden.ptx.variables import named, place_parameters, place_shared
+from golden.tables.commands import Work
 
 STEP_LIMIT = 10_000_000
 """Statements that an entry may evaluate, unless its caller says otherwise."""

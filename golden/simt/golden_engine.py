@@ -12,14 +12,13 @@ from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.multiply import mma
 from golden.resolve import resolve_profile
 from golden.simt.arrays import Addresses, Strides, Words
-from golden.simt.matrix_engine import FragmentMemory
+from golden.simt.matrix_engine import ROW_HALVES, FragmentMemory
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
 
 _PIECE_BYTES: Final = 8
 """Most bytes of a matrix that are accessed at once."""
-_ROW_HALVES: Final = np.arange(0, 16, 2, dtype=np.uint64)
 
 
 class GoldenEngine:
@@ -84,7 +83,7 @@ class GoldenEngine:
 
     def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
         """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
-        matrices = memory.gather(rows[..., None] + _ROW_HALVES, 2)
+        matrices = memory.gather(rows[..., None] + ROW_HALVES, 2)
         return ldmatrix(matrices, transposed=transposed)
 
     def store_matrices(
@@ -92,7 +91,7 @@ class GoldenEngine:
     ) -> None:
         """Store matrices as ``stmatrix`` does."""
         matrices = stmatrix(registers, transposed=transposed)
-        memory.scatter(rows[..., None] + _ROW_HALVES, matrices, 2)
+        memory.scatter(rows[..., None] + ROW_HALVES, matrices, 2)
 
     def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives."""

@@ -18,7 +18,7 @@ from golden.resolve import resolve_profile
 from golden.simt.arrays import Addresses, Strides, Words
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
-from golden.simt.matrix_engine import FragmentMemory
+from golden.simt.matrix_engine import ROW_HALVES, FragmentMemory
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
     Command,
@@ -37,9 +37,6 @@ from golden.tables.profiles import Profile
 
 _SCRATCH_BYTES: Final = 4096
 """Of memory for a fragment with its longest lines."""
-
-_ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
-"""Offsets of the elements of a row of a matrix."""
 
 _Group = list[tuple[int, int]]
 """Places of a kernel's warps, each with an address of memory for it."""
@@ -161,7 +158,7 @@ class MachineEngine:
         def write_rows(group: _Group) -> None:
             for place, start in group:
                 own = slice(place, place + 1)
-                data = memory.of(own).gather(rows[own, ..., None] + _ROW_HALVES, 2).astype("<u2")
+                data = memory.of(own).gather(rows[own, ..., None] + ROW_HALVES, 2).astype("<u2")
                 storage.write(start, data.reshape(-1).view(np.uint8))
 
         # What is held goes through the same memory, so the rows come behind it.
@@ -185,7 +182,7 @@ class MachineEngine:
             for place, start in group:
                 data = storage.read(start, rows[place].size * MATRIX_ROW_BYTES)
                 own = slice(place, place + 1)
-                halves = rows[own, ..., None] + _ROW_HALVES
+                halves = rows[own, ..., None] + ROW_HALVES
                 memory.of(own).scatter(halves, data.view("<u2").reshape(halves.shape), 2)
 
     def transpose(self, registers: Words) -> Words:

@@ -1,7 +1,7 @@
 """The seam between threads and a tensor core: what executes the matrix instructions of a kernel."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 from golden.machine import Counters
 from golden.simt.arrays import Access, Addresses, Strides, Warps, Words
 from golden.simt.memory_access import MemoryAccess
+from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
+
+ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
+"""Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.arrays import Threads
-
-_LANES: Final = 32
+from golden.tables.layouts import LANES
 
 REDUCTIONS: Final = MappingProxyType(
     {
@@ -112,7 +111,7 @@ def reduce(name: str, type_: str, threads: Threads, warps: int, values: NDArray[
     """``redux``: the reduction over the lanes of each warp that take part."""
     function, neutral = REDUCTIONS[name, type_]
     dtype = np.dtype(np.int32 if type_ == "s32" else np.uint32)
-    table = np.full(warps * _LANES, neutral, dtype=dtype)
+    table = np.full(warps * LANES, neutral, dtype=dtype)
     table[threads] = values.view(dtype)
-    result = function.reduce(table.reshape(warps, _LANES), axis=1, dtype=dtype)
+    result = function.reduce(table.reshape(warps, LANES), axis=1, dtype=dtype)
     return np.asarray(result[threads >> 5]).view(np.uint32)

@@ -176,3 +176,6 @@ class SetLanes(_OfWarp):
 
 HostWork = Elementwise | SetLanes
 """What the host does to registers between commands."""
+
+Work = Command | HostWork
+"""What a program consists of: commands of the machine, and what the host does between them."""

@@ -10,7 +10,7 @@ from modules import commands, vector
 
 from golden.ptx import PtxError
 from golden.ptx.arithmetic import ARITHMETIC, integer_operation
-from golden.ptx.lane_values import by_array
+from golden.ptx.evaluation import by_array
 from golden.scalar import operation
 
 LOAD = f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {vector('%a', 8)}, [%address], %stride;"
