@@ -30,11 +30,10 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
     def evaluate(a: Array) -> Array:
         return a.view(number).astype(raw)
 
-    def clamped(a: Array) -> Array:
+    def saturated(a: Array) -> Array:
         return np.clip(a.view(number), low, high).astype(raw)
 
-    definition = clamped if clamps else evaluate
-    return (width(target),), (width(source),), definition, target[0] == "s"
+    return (width(target),), (width(source),), saturated if clamps else evaluate, target[0] == "s"
 
 
 def _pack(packed: str, a: Array, b: Array) -> Array:
