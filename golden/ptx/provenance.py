@@ -122,14 +122,12 @@ class Provenance:
         found = origin.fragment
         if found is None or needed is None:
             return
+        qualifiers = ((found.type, needed.type), (found.shape, needed.shape), (found.layout, needed.layout))
+        unlike = [f"has .{have}, not .{wanted}" for have, wanted in qualifiers if have != wanted]
         if found.matrix != needed.matrix:
             difference = f"is of {found.matrix}, not of {needed.matrix}"
-        elif found.type != needed.type:
-            difference = f"has .{found.type}, not .{needed.type}"
-        elif found.shape != needed.shape:
-            difference = f"has .{found.shape}, not .{needed.shape}"
-        elif found.layout != needed.layout:
-            difference = f"has .{found.layout}, not .{needed.layout}"
+        elif unlike:
+            difference = unlike[0]
         elif origin.element != element:
             difference = f"is register {origin.element} of its fragment, not {element}"
         else:

@@ -64,6 +64,10 @@ class Flow:
     places: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
     """The straight block of each statement, and where it is in it."""
     _written: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
+    _numbers: dict[tuple[int, int], int] = field(init=False, default_factory=dict)
+    """Of the definitions, by statement and register, in the order written."""
+    _of_register: dict[int, int] = field(init=False, default_factory=dict)
+    """The definitions of each register, as a mask."""
 
     def __post_init__(self) -> None:
         self.statements = [statement for block in self.code.blocks for statement in block]
@@ -151,15 +155,14 @@ class Flow:
 
     def _resolve(self, reached: list[int]) -> None:
         """Find the definitions that reach each use; sets of definitions are integers with a bit for each."""
-        number: dict[tuple[int, int], int] = {}
-        of_register: dict[int, int] = {}
+        numbers, of_register = self._numbers, self._of_register
         for block in reached:
             for place in range(self._starts[block], self._starts[block + 1]):
                 for register in self.statements[place].writes:
-                    number[place, register] = len(number)
-                    of_register[register] = of_register.get(register, 0) | 1 << number[place, register]
-        order = [place for place, _ in number]
-        ends = {block: self._ends(block, number, of_register) for block in reached}
+                    numbers[place, register] = len(numbers)
+                    of_register[register] = of_register.get(register, 0) | 1 << numbers[place, register]
+        order = [place for place, _ in numbers]
+        ends = {block: self._ends(block) for block in reached}
         preceding: list[list[int]] = [[] for _ in self.code.blocks]
         for block in reached:
             for target in self.code.successors[block]:
@@ -171,37 +174,28 @@ class Flow:
 
         before, _ = fixed_point(preceding, reversed(reached), after)
         for block in reached:
-            self._read(block, before[block], number, of_register, order)
+            self._read(block, before[block], order)
 
-    def _ends(
-        self, block: int, number: Mapping[tuple[int, int], int], of_register: Mapping[int, int]
-    ) -> tuple[int, int]:
+    def _ends(self, block: int) -> tuple[int, int]:
         """The definitions of a block that leave it, and a mask of those from before that do."""
         made, lost = 0, 0
         for place in range(self._starts[block], self._starts[block + 1]):
             statement = self.statements[place]
             for register in statement.writes:
                 if not statement.guarded:
-                    made &= ~of_register[register]
-                    lost |= of_register[register]
-                made |= 1 << number[place, register]
+                    made &= ~self._of_register[register]
+                    lost |= self._of_register[register]
+                made |= 1 << self._numbers[place, register]
         return made, ~lost
 
-    def _read(
-        self,
-        block: int,
-        incoming: int,
-        number: Mapping[tuple[int, int], int],
-        of_register: Mapping[int, int],
-        order: Sequence[int],
-    ) -> None:
+    def _read(self, block: int, incoming: int, order: Sequence[int]) -> None:
+        """Note the definitions that reach the uses of a block, given those that enter it."""
         current: dict[int, Value] = {}
 
         def value(register: int) -> Value:
             if register not in current:
-                current[register] = tuple(
-                    order[number] for number in members(incoming & of_register.get(register, 0))
-                )
+                found = members(incoming & self._of_register.get(register, 0))
+                current[register] = tuple(order[number] for number in found)
             return current[register]
 
         for place in range(self._starts[block], self._starts[block + 1]):
