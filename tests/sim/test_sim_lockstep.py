@@ -264,15 +264,15 @@ class WrongRow(GoldenMachine):
 
     place = None
 
-    @property
-    def shared(self):
-        return Words(super().shared)
+    def __init__(self, *, shared, **others):
+        super().__init__(shared=shared, **others)
+        self.spoiled = shared
+        self.shared = Words(shared)
 
     def execute(self, work):
         super().execute(work)
         if self.place is not None:
-            shared = super().shared
-            shared.write(self.place, shared.read(self.place, 1) ^ 1)
+            self.spoiled.write(self.place, self.spoiled.read(self.place, 1) ^ 1)
 
 
 @pytest.mark.parametrize(("space", "first"), [("shared", 0), ("generic", 1 << 20)])
