@@ -169,8 +169,8 @@ _REGISTERS: Final = (
         *("COMMAND", 0x060),
         "The words of a command, as `hdl.command` encodes it. Writing word 0, the last one to be written, "
         "queues the command; on a full queue that write is refused with SLVERR, and nothing is queued. "
-        "Words 1 to 4 keep their values for the next command. A command goes to the queue of the warp in "
-        "bits 28 to 31 of word 0, or to warp 0, which refuses it, if there is none.",
+        "Words 1 to 4 keep their values for the next command, also over a reset. A command goes to the queue "
+        "of the warp in bits 28 to 31 of word 0, or to warp 0, which refuses it, if there is none.",
         Field("word", 0, 32, "One word of the command."),
         access=Access.WRITE_ONLY,
         count=COMMAND_WORDS,
