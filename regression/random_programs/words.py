@@ -26,7 +26,7 @@ Way = Callable[[CoreConfig, str], Iterable[Fields]]
 
 
 def _unknown(names: Iterable[str], known: Collection[Any]) -> Way:
-    """A code beyond those of a table, in one of some fields of four bits."""
+    """A code that no table has, in one of several four-bit fields."""
     found = [{name: code} for name in names for code in range(len(known), 16)]
     return lambda config, kind: found
 
