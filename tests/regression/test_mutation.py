@@ -118,7 +118,7 @@ def test_units() -> None:
         for source in unit.sources:
             assert list(root.glob(f"{source}*")), f"{unit.name}: {source} names no file"
     assert units_named(["credit queue"])[0].bench == "cocotb_tests.stream.test_elastic"
-    with pytest.raises(ValueError, match=r"unit must be one of credit queue, .*, not credits$"):
+    with pytest.raises(ValueError, match=r"unit must be one of queue, credit queue, .*, not credits$"):
         units_named(["credits"])
 
 
