@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns, lane_count, side_by_side
-from golden.arithmetic.compiled import compiled, word
+from golden.arithmetic.compiled import word
 from golden.arithmetic.engine import kernel
 from golden.arithmetic.integer import (
     OPERATIONS,
@@ -56,41 +56,35 @@ def integer_tiles(
         _by_lanes(rows, b, c, d, OPERATIONS.index(operation))
     else:
         columns = np.ascontiguousarray(b).reshape(tiles, depth // size, size, d.shape[2])
-        _integers(rows, columns, c, d, np.empty(size, np.int32), satfinite)
+        addends = np.zeros(c.shape, np.int32) if satfinite else c
+        _wrapped_sums(rows, columns, addends, d, np.empty(size, np.int32))
+        if satfinite:
+            _clamped(d, c)
     return d
 
 
 @kernel
-def _integers(a: Any, b: Any, c: Any, d: Any, factors: Any, saturate: bool) -> None:
+def _wrapped_sums(a: Any, b: Any, c: Any, d: Any, factors: Any) -> None:
     for tile in range(len(d)):
-        clear(d[tile])
         for group in range(b.shape[1]):
             columns = b[tile, group]
             for i in range(d.shape[1]):
                 row, sums = a[tile, i, group], d[tile, i]
+                addends = sums if group else c[tile, i]
                 for k in range(PRODUCTS):
                     factors[k] = row[k]
                 for j in range(len(sums)):
-                    sums[j] = word(sums[j] + sum_of_products(factors, columns, j))
-        add_integers(d[tile], c[tile], saturate)
+                    sums[j] = word(addends[j] + sum_of_products(factors, columns, j))
 
 
-@compiled
-def clear(d: Any) -> None:
-    """Zeros."""
-    for i in range(len(d)):
-        row = d[i]
-        for j in range(len(row)):
-            row[j] = 0
-
-
-@compiled
-def add_integers(d: Any, c: Any, saturate: bool) -> None:
-    """Finish the sums of a tile."""
-    for i in range(len(d)):
-        row, addends = d[i], c[i]
-        for j in range(len(row)):
-            row[j] = finish_integer(addends[j] + row[j], saturate)
+@kernel
+def _clamped(d: Any, c: Any) -> None:
+    """Add C to the sums of products, which are exact in 32 bits, and clamp."""
+    for tile in range(len(d)):
+        for i in range(d.shape[1]):
+            sums, addends = d[tile, i], c[tile, i]
+            for j in range(len(sums)):
+                sums[j] = finish_integer(addends[j] + sums[j], True)
 
 
 def _by_lanes(rows: Patterns, b: Patterns, c: Patterns, d: Patterns, operation: int) -> None:
