@@ -182,20 +182,23 @@ def _bits(unit: Unit) -> list[str]:
 
 
 def _offered(claim: Claim, board: Any) -> tuple[Signal, Signal]:
-    """Assume that a command stays for its two cycles; returns whether it had its first, and the command."""
+    """Assume that a command stays after its first cycle; returns whether it had that, and the command."""
     m = claim.module
     prepared = Signal(name="prepared")
     before = Signal(data.StructLayout({"unit": 3, "footprint": Footprint}), name="offered_before")
     m.d.sync += [
-        prepared.eq(~board.allocate),
+        prepared.eq((prepared | board.first) & ~board.allocate),
         before.unit.eq(board.unit),
         before.footprint.eq(board.footprint),
     ]
     same = (before.unit == Value.cast(board.unit)) & (
         Value.cast(before.footprint) == Value.cast(board.footprint)
     )
-    claim.assume("stays_for_two_cycles", implies(board.second, prepared & same))
-    claim.assume("allocated_in_the_second", implies(board.allocate, board.second))
+    claim.assume("stays_after_the_first", implies(prepared & ~board.first, same))
+    reads = board.footprint.reads
+    compared = Mux(board.first, Cat(reads[0], reads[1]), Cat(reads[2], board.footprint.write))
+    claim.assume("compared", Value.cast(board.compared) == compared)
+    claim.assume("allocated_in_the_second", implies(board.allocate, prepared & ~board.first))
     return prepared, before
 
 
@@ -244,7 +247,7 @@ def test_held(unit: Unit) -> None:
 @pytest.mark.parametrize(
     ("unit", "text", "fault"),
     [
-        (Unit.TILE, "& (foreign | ~self.second)", ""),
+        (Unit.TILE, "& (foreign | self.first)", ""),
         (Unit.TILE, "found | (before & slot.writing)", "found"),
         (Unit.F64, "slot.reading & foreign & met", "slot.reading & met"),
         (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),

@@ -119,10 +119,13 @@ class Scoreboard(Component):
         Of the new command.
     footprint : In(Footprint), span : In(span_layout(config)), tag : In(tag_bits(config))
         Of the new command; the span counts in loads and stores only.
-    second : In(1)
-        The second cycle; it may be repeated until `allocate`.
+    compared : In(data.ArrayLayout(Range, 2))
+        Registers that older commands may write: the first two sources in the first cycle, the third source
+        and the destination in the second.
+    first : In(1)
+        The first cycle. The second one is repeated until `allocate`.
     allocate : In(1)
-        The new command takes a slot, in a second cycle; only while its unit is not `full`.
+        The new command takes a slot, not in its first cycle; only while its unit is not `full`.
     full : Out(1)
         The unit of the new command has no free slot.
     conflict : Out(1)
@@ -145,7 +148,8 @@ class Scoreboard(Component):
             "footprint": In(Footprint),
             "span": In(span_layout(config)),
             "tag": In(tag_bits(config)),
-            "second": In(1),
+            "compared": In(data.ArrayLayout(Range, 2)),
+            "first": In(1),
             "allocate": In(1),
             "full": Out(1),
             "conflict": Out(1),
@@ -160,13 +164,6 @@ class Scoreboard(Component):
 
     def _logic(self, m: Module) -> None:
         rings = {unit: self._ring(m, unit) for unit in self._units}
-        reads = self.footprint.reads
-        read = Signal(Range)
-        other = Signal(Range)
-        m.d.comb += [
-            read.eq(Mux(self.second, reads[2], reads[0])),
-            other.eq(Mux(self.second, self.footprint.write, reads[1])),
-        ]
         registers, spans = [], []
         for unit, ring in rings.items():
             foreign = self.unit != unit
@@ -174,10 +171,10 @@ class Scoreboard(Component):
                 if unit in _WRITERS:
                     before = Signal(name=f"{unit.name.lower()}_{index}_before")
                     found = slot.writing & (
-                        _overlap(read, slot.footprint.write)
-                        | (_overlap(other, slot.footprint.write) & (foreign | ~self.second))
+                        _overlap(self.compared[0], slot.footprint.write)
+                        | (_overlap(self.compared[1], slot.footprint.write) & (foreign | self.first))
                     )
-                    with m.If(~self.second):
+                    with m.If(self.first):
                         m.d.sync += before.eq(found)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -203,7 +203,7 @@ class Sequencer(Component):
         one_at_work = Signal()
         m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
         may_start = ~pipe.failed & ~one_at_work
-        self._decode(m, pipe, decoded)
+        self._decode(m, pipe, decoded, scoreboard)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
         refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
@@ -215,7 +215,7 @@ class Sequencer(Component):
                 self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
 
-    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
+    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View, scoreboard: Scoreboard) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
         m.submodules.decoder = decoder = Decoder(self._config, self._warp)
         m.d.comb += [
@@ -224,8 +224,13 @@ class Sequencer(Component):
             self.commands.ready.eq(pipe.running & ~pipe.has_command),
             pipe.decode.eq(pipe.has_command & (~pipe.has_decoded | pipe.allocate)),
         ]
+        compared = Signal(scoreboard.compared.shape(), reset_less=True)
+        m.d.comb += scoreboard.compared.eq(compared)
+        m.d.sync += scoreboard.first.eq(pipe.decode)
+        m.d.sync += compared.eq(Cat(decoded.footprint.reads[2], decoded.footprint.write))
         with m.If(pipe.decode):
             m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
+            m.d.sync += compared.eq(Cat(decoder.decoded.footprint.reads[index] for index in range(2)))
         with m.If(self.commands.ready):
             m.d.sync += pipe.has_command.eq(self.commands.valid)
         with m.If(pipe.halt):
@@ -266,7 +271,6 @@ class Sequencer(Component):
                 legal = ~in_memory | checked.legal
                 # With an empty third stage, a failure is all that can halt the pipeline now.
                 m.d.comb += [
-                    scoreboard.second.eq(1),
                     self.stall_unit.eq(is_checked & legal & full & ~pipe.has_issued),
                     pipe.allocate.eq(is_checked & legal & ~full & ~pipe.has_issued & ~pipe.failed),
                 ]
@@ -444,6 +448,5 @@ def _replaces(oldest: data.View, tag: Value) -> Value:
 
 
 def _is_older(one: Value, other: Value) -> Value:
-    """Whether one tag comes before another, of fewer commands than half the tags there are."""
-    age = (other - one)[: len(one)]
-    return (age != 0) & ~age[-1]
+    """Whether one tag comes before a different one, of fewer commands than half the tags there are."""
+    return ~(other - one)[len(one) - 1]
