@@ -12,19 +12,13 @@ from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 Access = LoadInstruction | StoreInstruction
 
 
-def _line_shape(instruction: Access) -> tuple[int, int]:
-    """Lines, and elements in each."""
-    rows, columns = instruction.shape.extent(instruction.use)
-    return (rows, columns) if instruction.layout == "row" else (columns, rows)
-
-
 def gather_lines(instruction: Access, address: int, stride: int | None) -> list[tuple[int, int]]:
     """Where the rows (columns) of the matrix lie: byte address and number of bytes of each, first line first.
 
     `address` is the byte address of the first element; `stride` counts the elements from one line to the
     next, None for the default.
     """
-    lines, elements = _line_shape(instruction)
+    lines, elements = instruction.shape.lines(instruction.use, instruction.layout)
     bits = FORMATS[instruction.type].bits
     step = (elements if stride is None else stride) * bits // 8
     return [(address + line * step, elements * bits // 8) for line in range(lines)]
@@ -38,7 +32,7 @@ def piece_addresses(
     `addresses` are of the first element of each matrix; `strides` count the elements from one line to the
     next.
     """
-    lines, elements = _line_shape(instruction)
+    lines, elements = instruction.shape.lines(instruction.use, instruction.layout)
     bits = FORMATS[instruction.type].bits
     steps = (np.arange(lines) * (strides * bits // 8)[:, None]).view(np.uint64)
     pieces = np.arange(0, elements * bits // 8, size, dtype=np.uint64)

@@ -1,6 +1,7 @@
 """Runs a PTX kernel: arrays into memory, commands through a machine, arrays out of memory."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,19 +84,17 @@ def run_program(
     checked_object("arguments", arguments, Mapping, "a mapping of names to arrays and numbers")
     outputs = checked_objects("outputs", outputs, Output, "an Output")
     arguments = _converted(entry, arguments)
-    variables = _variable_sizes(entry, arguments, outputs)
-    buffers = Buffers(_parameter_sizes(variables, arguments, outputs) | variables)
+    arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
     numbers = {name: value for name, value in arguments.items() if not isinstance(value, np.ndarray)}
+    buffers = Buffers(_sizes(entry, numbers, arrays, outputs))
     values = {**numbers, **buffers.addresses}
     entry.require(values, registers=registers)
     if buffers.memory_size > DEVICE_BYTES:
         raise InvalidArgument("arrays", f"{buffers.memory_size} bytes", f"at most {DEVICE_BYTES} bytes")
-    machine = open_machine(buffers.memory_size)
-    try:
+    with closing(open_machine(buffers.memory_size)) as machine:
         shared = machine.shared
         window = range(shared.base, shared.base + shared.size) if shared is not None else range(0)
         commands = entry.commands(values, registers=registers, shared=window)
-        arrays = {name: value for name, value in arguments.items() if isinstance(value, np.ndarray)}
         for name, array in arrays.items():
             buffers.write(machine.memory, name, array)
         program = checked_types(commands, arrays, buffers.addresses)
@@ -106,8 +105,6 @@ def run_program(
             .reshape(output.shape)
             for output in outputs
         }
-    finally:
-        machine.close()
     return ProgramRun(outputs=results, execution=execution)
 
 
@@ -129,53 +126,38 @@ def _converted(entry: Entry, arguments: Mapping[str, Argument]) -> dict[str, Arg
     return found
 
 
-def _parameter_sizes(
-    variables: Collection[str], arguments: Mapping[str, Argument], outputs: Sequence[Output]
+def _sizes(
+    entry: Entry,
+    numbers: Mapping[str, int | float],
+    arrays: Mapping[str, NDArray[Any]],
+    outputs: Sequence[Output],
 ) -> dict[str, int]:
-    """Bytes of the arrays that are not `variables`, which have sizes of their own."""
-    sizes = {
-        name: value.nbytes
-        for name, value in arguments.items()
-        if isinstance(value, np.ndarray) and name not in variables
-    }
-    for output in outputs:
-        if output.name in variables:
-            continue
-        argument = arguments.get(output.name)
-        if argument is not None and not isinstance(argument, np.ndarray):
-            raise InvalidArgument(
-                f"output {output.name}", f"the number {shortened(argument)} as its argument", "an array"
-            )
-        if argument is not None and argument.nbytes < output.size:
-            raise InvalidArgument(
-                f"output {output.name}",
-                f"{output.size} bytes",
-                f"at most the {argument.nbytes} bytes of its argument",
-            )
-        sizes.setdefault(output.name, output.size)
-    return sizes
-
-
-def _variable_sizes(
-    entry: Entry, arguments: Mapping[str, Argument], outputs: Sequence[Output]
-) -> dict[str, int]:
-    """Bytes of the variables that a kernel names; where a declaration leaves that open, of what they get."""
-    sizes = {}
+    """Bytes of each array; of a variable as it is declared, or where that is open, of what it gets."""
+    sizes = {name: array.nbytes for name, array in arrays.items()}
+    variables = {}
     for variable in entry.variables:
         name, size = variable.name, variable.size
-        argument = arguments.get(name)
-        if argument is not None and not isinstance(argument, np.ndarray):
-            raise InvalidArgument(
-                f"argument {name}", f"the number {shortened(argument)}", f"an array, as {name} is a variable"
-            )
-        given = {
-            "argument": 0 if argument is None else argument.nbytes,
+        if numbers.get(name) is not None:
+            given = f"the number {shortened(numbers[name])}"
+            raise InvalidArgument(f"argument {name}", given, f"an array, as {name} is a variable")
+        counts = {
+            "argument": sizes.pop(name, 0),
             "output": max((output.size for output in outputs if output.name == name), default=0),
         }
-        for kind, count in given.items():
+        for kind, count in counts.items():
             if size is not None and count > size:
-                raise InvalidArgument(
-                    f"{kind} {name}", f"{count} bytes", f"at most the {size} bytes that are declared"
-                )
-        sizes[name] = max(given.values()) if size is None else size
-    return sizes
+                allowed = f"at most the {size} bytes that are declared"
+                raise InvalidArgument(f"{kind} {name}", f"{count} bytes", allowed)
+        variables[name] = max(counts.values()) if size is None else size
+    for output in outputs:
+        name = output.name
+        if name in variables:
+            continue
+        if numbers.get(name) is not None:
+            given = f"the number {shortened(numbers[name])} as its argument"
+            raise InvalidArgument(f"output {name}", given, "an array")
+        if name in arrays and arrays[name].nbytes < output.size:
+            allowed = f"at most the {arrays[name].nbytes} bytes of its argument"
+            raise InvalidArgument(f"output {name}", f"{output.size} bytes", allowed)
+        sizes.setdefault(name, output.size)
+    return sizes | variables

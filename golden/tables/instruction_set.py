@@ -36,10 +36,14 @@ class Shape(NamedTuple):
         """Rows and columns of the matrix in role `use`."""
         return {"a": (self.m, self.k), "b": (self.k, self.n)}.get(use, (self.m, self.n))
 
+    def lines(self, use: Use, layout: Layout) -> tuple[int, int]:
+        """Rows (columns) of the matrix in memory, and elements in each."""
+        rows, columns = self.extent(use)
+        return (rows, columns) if layout == "row" else (columns, rows)
+
     def default_stride(self, use: Use, layout: Layout) -> int:
         """Elements from one row (column) to the next when nothing lies between."""
-        rows, columns = self.extent(use)
-        return columns if layout == "row" else rows
+        return self.lines(use, layout)[1]
 
 
 _WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
