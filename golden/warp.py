@@ -7,7 +7,6 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.address_spaces import AddressSpaces, NoMemory
 from golden.fragments import collect, distribute
 from golden.host_work import execute_host_work
 from golden.integers import checked_integer, checked_object, checked_objects, shortened
@@ -15,7 +14,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
-from golden.memory import Memory
+from golden.memory import AddressSpaces, Memory, NoMemory
 from golden.multiply import mma
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
@@ -53,7 +52,7 @@ class GoldenMachine:
     memory : Memory
         Global memory.
     shared : Memory or None
-        Shared memory; `golden.address_spaces.AddressSpaces` has the addresses that mean it. None for a
+        Shared memory; `golden.memory.AddressSpaces` has the addresses that mean it. None for a
         machine that has none, and no moves of matrices either.
     address_bits : int
         Width of an address.

@@ -21,8 +21,7 @@ from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES, Use
-from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.warp_tiles import tile_places, warp_tile
+from golden.tables.matrix_instructions import MmaInstruction, tile_places, warp_tile
 
 _CHUNK = 256
 """Tiles that are in memory at once."""
@@ -48,7 +47,7 @@ def multiply_tiles(
     instruction : MmaInstruction
         Of a `wmma.mma`, A and B lie in memory in its layouts, C and D by rows. An `mma` has no loads: its
         fragments are written to the registers, and D is read from there. Of a `wgmma.mma_async` each warp's
-        share is multiplied in tiles (`golden.tables.warp_tiles`), likewise.
+        share is multiplied in tiles (`golden.tables.matrix_instructions.tile_places`), likewise.
     operands : sequence of three array_like
         a, b and c, as for `golden.mma`: shapes (..., m, k), (..., k, n), (..., m, n).
     open_machine : callable

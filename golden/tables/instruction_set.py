@@ -164,7 +164,8 @@ WGMMA_TILE = _mma(
 )
 """One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
 
-Of the other types the share is an `mma` with the same arithmetic; `golden.tables.warp_tiles` has the rule."""
+Of the other types the share is an `mma` with the same arithmetic: see
+`golden.tables.matrix_instructions.warp_tile`."""
 
 CORE_FAMILIES: tuple[Family, ...] = (*FAMILIES, WGMMA_TILE)
 """What the hardware executes."""

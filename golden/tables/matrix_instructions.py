@@ -5,8 +5,9 @@ no table is an IllegalInstruction.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Final
 
 from golden.message_text import sentence
 from golden.tables.instruction_set import (
@@ -16,6 +17,7 @@ from golden.tables.instruction_set import (
     OPCODES,
     SPACES,
     WGMMA_FAMILIES,
+    WGMMA_TILE,
     Family,
     Layout,
     Mnemonic,
@@ -233,3 +235,32 @@ def multiplies_of(family: Family) -> Iterator[MmaInstruction]:
 
 
 Instruction = LoadInstruction | StoreInstruction | MmaInstruction
+
+TILE_COLUMNS: Final = 8
+"""Columns of a tile of `wgmma.mma_async`, which has 16 rows: each of the four warps has as many of the 64."""
+
+
+def warp_tile(instruction: MmaInstruction) -> MmaInstruction:
+    """The multiply of one warp that has the results of `instruction` in 16 rows and 8 columns.
+
+    ``wgmma`` of f16, bf16, tf32, s8 and u8 has the arithmetic of ``mma`` with as many k. fp8 has not: its
+    tile is of the family `golden.tables.instruction_set.WGMMA_TILE`.
+
+    Multiplies of a single warp are returned as they are.
+    """
+    if instruction.mnemonic != "wgmma":
+        return instruction
+    is_fp8 = instruction.a_type in WGMMA_TILE.multiplicands
+    return replace(
+        instruction,
+        mnemonic="wgmma" if is_fp8 else "mma",
+        shape=Shape(16, TILE_COLUMNS, instruction.shape.k),
+    )
+
+
+def tile_places(instruction: MmaInstruction) -> Iterator[tuple[slice, slice]]:
+    """The rows and columns of each tile in a multiply, warp after warp."""
+    tile, whole = warp_tile(instruction).shape, instruction.shape
+    for row in range(0, whole.m, tile.m):
+        for column in range(0, whole.n, tile.n):
+            yield slice(row, row + tile.m), slice(column, column + tile.n)
