@@ -10,7 +10,7 @@ from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
-from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
+from golden.explanation.steps import Rules, convert, decoded, fused_sum, rounded_once, saturate
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
@@ -99,7 +99,7 @@ def explain(
         steps = (_bits(instruction.operation, a, b, addend),)
     elif not isinstance(FORMATS[instruction.a_type], FloatFormat):
         steps = (_integers(a, b, addend, instruction.saturate),)
-    elif _is_fp8_on_f16(instruction) and isinstance(profile, Profile):
+    elif instruction.family.converted_to is not None and isinstance(profile, Profile):
         steps = tuple(_fp8(instruction, profile, a, b, addend))
         a_notes = [*a_notes, "the elements of a_row and b_column became f16, which holds all values of fp8"]
     else:
@@ -136,30 +136,25 @@ def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
     )
 
 
-def _is_fp8_on_f16(instruction: MmaInstruction) -> bool:
-    return instruction.family.converted_to is not None
-
-
 def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rules:
     """How the instruction's sums are formed under the profile."""
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
-    rounding = instruction.rounding or "rn"
+    rounding = ROUNDINGS.index(instruction.rounding or "rn")
     if isinstance(profile, ExactProfile):
-        return Rules(format=d_format, block=instruction.shape.k, rounding=profile.rounding or rounding)
+        if profile.rounding is not None:
+            rounding = ROUNDINGS.index(profile.rounding)
+        return Rules(format=d_format, block=instruction.shape.k, rounding=rounding)
     if d_format.bits == 64:
         return Rules(format=d_format, block=1, rounding=rounding, propagate_nan=True)
     multiplicands = float_format(instruction.a_type), float_format(instruction.b_type)
-    if _is_fp8_on_f16(instruction):
+    if instruction.family.converted_to is not None:
         multiplicands = F16, F16
-    rules, block = fused_rules(
-        *multiplicands, fused_format(c_format, d_format), profile, instruction.mnemonic
-    )
-    fused = float_format(rules.format.name)  # type: ignore[union-attr]
+    fused = fused_format(c_format, d_format)
+    rules, block = fused_rules(*multiplicands, fused, profile, instruction.mnemonic)
     return Rules(
         format=fused,
         block=block,
-        rounding=ROUNDINGS[rules.rounding],
-        overflow="infinity",
+        rounding=rules.rounding,
         fraction_bits=rules.fraction_bits,
         least_exponent=profile.least_exponent(fused),
         discarded_bits=rules.discarded_bits,
@@ -183,8 +178,8 @@ def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[in
         here = [factors[k] for k in half]
         steps.append(fused_sum(here, decoded(name, total, d_format), rules))
         total = steps[-1].result
-    addition = Rules(format=d_format, block=1, rounding="rn")
-    steps.append(fused_sum([(decoded("sum", total, d_format),)], decoded("c", c, d_format), addition))
+    addend = decoded("c", c, d_format)
+    steps.append(fused_sum([(decoded("sum", total, d_format),)], addend, rounded_once(d_format)))
     return steps
 
 
