@@ -6,11 +6,11 @@ from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
 from golden.approximation.steps import Approximation
 from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.integer import OPERATIONS, combine, finish_integer
-from golden.arithmetic.round_pack import ROUNDINGS
+from golden.arithmetic.round_pack import ROUNDINGS, saturate_to_finite
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.explanation.operands import Array, Elements, checked_elements
-from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
-from golden.explanation.steps import Rules, convert, decoded, fused_sum, rounded_once, saturate
+from golden.explanation.record import BitStep, Explanation, IntegerSum, Saturation, Step
+from golden.explanation.steps import Rules, convert, decoded, fused_sum, rounded_once
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
@@ -207,5 +207,6 @@ def _floats(
     if d_format != rules.format:
         steps.append(convert(decoded("result", c, c_format), d_format))
     if instruction.saturate:
-        steps.append(saturate(decoded("result", steps[-1].result, d_format), d_format))
+        before = steps[-1].result
+        steps.append(Saturation(before=before, result=saturate_to_finite(before, d_format)))
     return steps

@@ -11,7 +11,7 @@ from golden.arithmetic.decode import FINITE, decode
 from golden.arithmetic.exact import zero_is_negative
 from golden.arithmetic.fma import fused_multiply_add
 from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
-from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
+from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Term
 from golden.tables.formats import FloatFormat, float_format
 
 _F64 = float_format("f64")
@@ -123,11 +123,6 @@ def convert(number: Number, target: FloatFormat) -> Conversion:
         rounding = _rounded(number.negative, number.significand, unit, rounded_once(target))
         result = rounding.bits
     return Conversion(source=number, rounding=rounding, result_format=target.name, result=result)
-
-
-def saturate(number: Number, format: FloatFormat) -> Saturation:
-    """Satf: infinities become the largest finite number of their sign, NaN becomes +0."""
-    return Saturation(before=number.bits, result=round_pack.saturate_to_finite(number.bits, format))
 
 
 def _kind(numbers: tuple[Number, ...]) -> Literal["zero", "finite", "infinity", "nan"]:
