@@ -34,7 +34,7 @@ from golden.tables.commands import (
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, USES, Family, Space
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
 
 MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for name in family.formats)
@@ -309,7 +309,7 @@ class GoldenMachine:
             for family in self._families
         ):
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{element} fragment of {shape}")
-        layout = fragment(use, element, shape)
+        layout = instruction.fragment
         held = self._held(command.register, layout.registers, f"fragment {use}")
         if command.address % layout.size:
             self._fault(

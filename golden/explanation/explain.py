@@ -95,10 +95,8 @@ def explain(
     b, b_notes = checked_elements("b_column", b_column, instruction.b_type, instruction.shape.k)
     (addend,), c_notes = checked_elements("c", c, instruction.c_type, None)
     steps: tuple[Step, ...]
-    if instruction.operation is not None:
-        steps = (_bits(instruction.operation, a, b, addend),)
-    elif not isinstance(FORMATS[instruction.a_type], FloatFormat):
-        steps = (_integers(a, b, addend, instruction.saturate),)
+    if not isinstance(FORMATS[instruction.a_type], FloatFormat):
+        steps = (_integers(instruction, a, b, addend),)
     elif instruction.family.converted_to is not None and isinstance(profile, Profile):
         steps = tuple(_fp8(instruction, profile, a, b, addend))
         a_notes = [*a_notes, "the elements of a_row and b_column became f16, which holds all values of fp8"]
@@ -113,26 +111,17 @@ def explain(
     )
 
 
-def _integers(a: list[int], b: list[int], c: int, saturate: bool) -> IntegerSum:
-    products = tuple(combine(x, y, OPERATIONS.index("mul")) for x, y in zip(a, b, strict=True))
-    exact = c + sum(products)
-    result = finish_integer(exact, saturate)
+def _integers(instruction: MmaInstruction, a: list[int], b: list[int], c: int) -> IntegerSum | BitStep:
+    operation = instruction.operation
+    place = OPERATIONS.index(operation or "mul")
+    combined = tuple(combine(x, y, place) for x, y in zip(a, b, strict=True))
+    exact = c + sum(combined)
+    result = finish_integer(exact, instruction.saturate)
+    operands: dict[str, Any] = {"a": tuple(a), "b": tuple(b), "c": c}
+    if operation is not None:
+        return BitStep(**operands, operation=operation, combined=combined, count=sum(combined), result=result)
     return IntegerSum(
-        a=tuple(a), b=tuple(b), products=products, c=c, exact=exact, saturate=saturate, result=result
-    )
-
-
-def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
-    combined = tuple(combine(x, y, OPERATIONS.index(operation)) for x, y in zip(a, b, strict=True))
-    count = sum(combined)
-    return BitStep(
-        a=tuple(a),
-        b=tuple(b),
-        operation=operation,
-        combined=combined,
-        count=count,
-        c=c,
-        result=finish_integer(c + count, False),
+        **operands, products=combined, exact=exact, saturate=instruction.saturate, result=result
     )
 
 

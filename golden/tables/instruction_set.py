@@ -46,7 +46,8 @@ class Shape(NamedTuple):
         return self.lines(use, layout)[1]
 
 
-_WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
+WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
+"""Shapes of `wmma` of 8-bit and 16-bit multiplicands."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +125,11 @@ def _mma(
 
 
 FAMILIES: tuple[Family, ...] = (
-    Family("f16", _WIDE_K16, ("f16",), ("f16", "f32"), saturate="float"),
-    Family("bf16", _WIDE_K16, ("bf16",), ("f32",), saturate="float"),
+    Family("f16", WIDE_K16, ("f16",), ("f16", "f32"), saturate="float"),
+    Family("bf16", WIDE_K16, ("bf16",), ("f32",), saturate="float"),
     Family("tf32", (Shape(16, 16, 8),), ("tf32",), ("f32",), saturate="float"),
     Family("f64", (Shape(8, 8, 4),), ("f64",), ("f64",), roundings=ROUNDINGS),
-    Family("integer", _WIDE_K16, ("s8", "u8"), ("s32",), saturate="integer"),
+    Family("integer", WIDE_K16, ("s8", "u8"), ("s32",), saturate="integer"),
     Family("sub-byte", (Shape(8, 8, 32),), ("s4", "u4"), ("s32",), fixed_layout=True, saturate="integer"),
     Family(
         "single-bit", (Shape(8, 8, 128),), ("b1",), ("s32",), fixed_layout=True, operations=BIT_OPERATIONS
