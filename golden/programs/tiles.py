@@ -199,28 +199,27 @@ class _Tiles:
         loads, storing = [instruction.load(use) for use in USES[:3]], instruction.store()
         addresses = buffers.addresses
 
-        def base(index: int) -> int:
-            return index % sets * used
+        def access(use: Use, index: int) -> tuple[int, int, int]:
+            address = addresses[use] + tiles[index] * self.tile_bytes(use)
+            return index % sets * used + place[use], address, self.stride(use)
 
-        def address(use: Use, index: int) -> int:
-            return addresses[use] + tiles[index] * self.tile_bytes(use)
+        def load(index: int) -> list[Command]:
+            return [Load(each, *access(each.use, index), warp=warp) for each in loads]
 
-        # Tiles that the multiply and the store are behind the loads. Two sets of registers are enough: loads
-        # replace A, B and C of the tile before the last, which has been multiplied, but not its D.
-        multiply_lag, store_lag = (1, 2) if sets > 1 else (0, 0)
-        for index in range(len(tiles) + store_lag):
-            step: list[tuple[int, Command]] = []
-            if index < len(tiles):
-                for load in loads:
-                    first, stride = base(index) + place[load.use], self.stride(load.use)
-                    command = Load(load, first, address(load.use, index), stride, warp=warp)
-                    step.append((tiles[index], command))
-            done = index - multiply_lag
-            if 0 <= done < len(tiles):
-                d, a, b, c = (base(done) + place[use] for use in ("d", *USES[:3]))
-                step.append((tiles[done], Mma(instruction, d=d, a=a, b=b, c=c, warp=warp)))
-            done = index - store_lag
-            if 0 <= done < len(tiles):
-                first, stride = base(done) + place["d"], self.stride("d")
-                step.append((tiles[done], Store(storing, first, address("d", done), stride, warp=warp)))
-            yield step
+        def multiply(index: int) -> list[Command]:
+            d, a, b, c = (index % sets * used + place[use] for use in ("d", *USES[:3]))
+            return [Mma(instruction, d=d, a=a, b=b, c=c, warp=warp)]
+
+        def store(index: int) -> list[Command]:
+            return [Store(storing, *access("d", index), warp=warp)]
+
+        # Tiles that each is behind the loads. Two sets of registers are enough: loads replace A, B and C of
+        # the tile before the last, which has been multiplied, but not its D.
+        lags = {load: 0, multiply: 1, store: 2} if sets > 1 else dict.fromkeys((load, multiply, store), 0)
+        for index in range(len(tiles) + lags[store]):
+            yield [
+                (tiles[index - lag], command)
+                for phase, lag in lags.items()
+                if 0 <= index - lag < len(tiles)
+                for command in phase(index - lag)
+            ]
