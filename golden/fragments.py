@@ -10,7 +10,7 @@ from golden.arguments import checked_array, dtype_of, given_array
 from golden.host_arrays import little_endian
 from golden.integers import checked_text, quoted
 from golden.invalid_argument import InvalidArgument
-from golden.tables.formats import FORMATS, FloatFormat, Format
+from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 
@@ -114,16 +114,11 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     else:
         elements = words[:, :, None, :] >> np.arange(0, _WORD_BITS, element.bits, dtype=np.uint32)[:, None]
     flat = elements.reshape(len(words), -1)[:, table.scatter]
-    return _values(flat, element).reshape(*leading, *table.layout.shape.extent(use))
-
-
-def _values(fields: NDArray[Any], element: Format) -> NDArray[Any]:
-    """Fields of a register, with other fields above them, as elements."""
-    if isinstance(element, FloatFormat):
-        return fields.astype(dtype_of(element))
+    values = flat.astype(dtype_of(element))
     spare = max(8, element.bits) - element.bits
-    values = fields.astype(dtype_of(element)) << spare
-    return values >> spare  # arithmetic where the element is signed
+    if spare:  # of other fields, which lie above; the sign is extended
+        values = values << spare >> spare
+    return values.reshape(*leading, *table.layout.shape.extent(use))
 
 
 class _Table(NamedTuple):

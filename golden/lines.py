@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.tables.formats import FORMATS, IntegerFormat
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
 Access = LoadInstruction | StoreInstruction
@@ -44,18 +44,7 @@ def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any
 
     Floating point comes as raw bit patterns, integers as values.
     """
-    element = FORMATS[instruction.type]
-    if element.bits >= 8:
-        little_endian = dtype_of(element).newbyteorder("<")
-        elements = np.ascontiguousarray(data).view(little_endian).astype(dtype_of(element))
-    else:
-        assert isinstance(element, IntegerFormat)
-        places = np.arange(0, 8, element.bits, dtype=np.uint8)
-        fields = data[..., None] >> places & np.uint8((1 << element.bits) - 1)
-        values = fields.reshape(*data.shape[:-1], -1).astype(np.int16)
-        if element.signed:
-            values -= (values > element.maximum).astype(np.int16) << element.bits
-        elements = values.astype(dtype_of(element))
+    elements = unpack(data, instruction.type)
     return elements if instruction.layout == "row" else elements.swapaxes(-1, -2)
 
 
@@ -79,7 +68,15 @@ def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:
 
 
 def unpack(data: NDArray[np.uint8], type: str) -> NDArray[Any]:
-    """The elements that `pack` wrote; of the types that results have."""
+    """The elements that `pack` wrote, along the last axis."""
     element = FORMATS[type]
-    kind = "i" if not isinstance(element, FloatFormat) and element.signed else "u"
-    return np.ascontiguousarray(data).view(f"<{kind}{element.bits // 8}")
+    if element.bits >= 8:
+        little_endian = dtype_of(element).newbyteorder("<")
+        return np.ascontiguousarray(data).view(little_endian).astype(dtype_of(element), copy=False)
+    assert isinstance(element, IntegerFormat)
+    places = np.arange(0, 8, element.bits, dtype=np.uint8)
+    fields = data[..., None] >> places & np.uint8((1 << element.bits) - 1)
+    values = fields.reshape(*data.shape[:-1], -1).astype(np.int16)
+    if element.signed:
+        values -= (values > element.maximum).astype(np.int16) << element.bits
+    return values.astype(dtype_of(element))
