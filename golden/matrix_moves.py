@@ -1,15 +1,13 @@
 """`ldmatrix`, `stmatrix` and `movmatrix`: 8 x 8 matrices of 16-bit elements between rows and lanes."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.invalid_argument import InvalidArgument
-from golden.tables.commands import MATRIX_COUNTS
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROWS
 from golden.tables.layouts import LANES
-
-_SIZE: Final = 8
 
 
 def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint32]:
@@ -19,9 +17,9 @@ def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uin
     matrix j is what lies at the address of lane ``8 j + i``. Register j has the elements of matrix j row by
     row, two in each lane, the first in its low half; with `transposed` (``.trans``) column by column.
     """
-    checked = _checked("matrices", matrices, np.uint16, (_SIZE, _SIZE))
+    checked = _checked("matrices", matrices, np.uint16, (MATRIX_ROWS, MATRIX_ROWS))
     ordered = np.array(checked.swapaxes(-1, -2) if transposed else checked, order="C")
-    return ordered.reshape(*checked.shape[:-2], _SIZE * _SIZE).view(np.uint32)
+    return ordered.reshape(*checked.shape[:-2], MATRIX_ROWS * MATRIX_ROWS).view(np.uint32)
 
 
 def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint16]:
@@ -30,7 +28,9 @@ def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.ui
     `registers` are uint32 of shape (..., count, 32 lanes), otherwise InvalidArgument.
     """
     checked = _checked("registers", registers, np.uint32, (LANES,))
-    matrices = np.array(checked, order="C").view(np.uint16).reshape(*checked.shape[:-1], _SIZE, _SIZE)
+    matrices = (
+        np.array(checked, order="C").view(np.uint16).reshape(*checked.shape[:-1], MATRIX_ROWS, MATRIX_ROWS)
+    )
     return np.ascontiguousarray(matrices.swapaxes(-1, -2)) if transposed else matrices
 
 
