@@ -128,10 +128,9 @@ def _integers(instruction: MmaInstruction, a: list[int], b: list[int], c: int) -
 def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rules:
     """How the instruction's sums are formed under the profile."""
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
-    rounding = ROUNDINGS.index(instruction.rounding or "rn")
+    named = profile.rounding if isinstance(profile, ExactProfile) else None
+    rounding = ROUNDINGS.index(named or instruction.rounding or "rn")
     if isinstance(profile, ExactProfile):
-        if profile.rounding is not None:
-            rounding = ROUNDINGS.index(profile.rounding)
         return Rules(format=d_format, block=instruction.shape.k, rounding=rounding)
     if d_format.bits == 64:
         return Rules(format=d_format, block=1, rounding=rounding, propagate_nan=True)
