@@ -27,8 +27,7 @@ from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, Layout, Use
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from golden.tables.warp_tiles import warp_tile
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction, warp_tile
 from hdl.config import PRESETS, CoreConfig
 from sim.machines import Backend, golden_machine, open_machine
 from sim.rtl_machine import RtlMachine

@@ -63,11 +63,10 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
         checked = checked.view(dtype_of(element))
     exact = isinstance(element, FloatFormat) or element.bits == 32
     if exact and checked.dtype != dtype_of(element):
-        held = "raw bit patterns of" if isinstance(element, FloatFormat) else "values of"
-        values = f", or {VALUES[type]} (values)" if isinstance(element, FloatFormat) else ""
-        raise InvalidArgument(
-            argument, f"dtype {given}", f"{dtype_of(element)} ({held} {element.name}){values}"
-        )
+        allowed = f"{dtype_of(element)} (values of {element.name})"
+        if isinstance(element, FloatFormat):
+            allowed = f"{dtype_of(element)} (raw bit patterns of {element.name}), or {VALUES[type]} (values)"
+        raise InvalidArgument(argument, f"dtype {given}", allowed)
     if checked.dtype.kind not in "iu":  # a span of time is an integer for numpy
         raise InvalidArgument(
             argument, f"dtype {checked.dtype}", f"any integer dtype (values of {element.name})"

@@ -10,7 +10,7 @@ from golden.arguments import checked_array, dtype_of, given_array
 from golden.host_arrays import little_endian
 from golden.integers import checked_text, quoted
 from golden.invalid_argument import InvalidArgument
-from golden.tables.formats import FORMATS, FloatFormat, Format
+from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
 from golden.tables.layouts import LANES, FragmentLayout, fragment
 
@@ -40,7 +40,7 @@ def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64
     InvalidArgument
         For a fragment that no instruction has.
     """
-    return _table(use, type, _checked_shape(use, type, shape)).positions.copy()
+    return _checked_table(use, type, shape).positions.copy()
 
 
 def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> NDArray[np.uint32]:
@@ -62,11 +62,10 @@ def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     ------
     InvalidArgument
     """
-    shape = _checked_shape(use, type, shape)
-    table = _table(use, type, shape)
-    checked = checked_array("matrix", matrix, type, shape.extent(use))
+    table = _checked_table(use, type, shape)
+    checked = checked_array("matrix", matrix, type, table.layout.shape.extent(use))
     leading = checked.shape[:-2]
-    flat = checked.reshape(-1, shape.extent(use)[0] * shape.extent(use)[1])
+    flat = checked.reshape(-1, len(table.scatter))
     elements = flat[:, table.gather]  # (tiles, registers or pairs of them, elements in it, lanes)
     bits = FORMATS[type].bits
     if bits > _WORD_BITS:
@@ -99,8 +98,7 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     ------
     InvalidArgument
     """
-    shape = _checked_shape(use, type, shape)
-    table = _table(use, type, shape)
+    table = _checked_table(use, type, shape)
     checked = little_endian(given_array("registers", registers, "an array of uint32"))
     extent = (table.layout.registers, LANES)
     if checked.dtype != np.uint32:
@@ -116,16 +114,11 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     else:
         elements = words[:, :, None, :] >> np.arange(0, _WORD_BITS, element.bits, dtype=np.uint32)[:, None]
     flat = elements.reshape(len(words), -1)[:, table.scatter]
-    return _values(flat, element).reshape(*leading, *shape.extent(use))
-
-
-def _values(fields: NDArray[Any], element: Format) -> NDArray[Any]:
-    """Fields of a register, with other fields above them, as elements."""
-    if isinstance(element, FloatFormat):
-        return fields.astype(dtype_of(element))
+    values = flat.astype(dtype_of(element))
     spare = max(8, element.bits) - element.bits
-    values = fields.astype(dtype_of(element)) << spare
-    return values >> spare  # arithmetic where the element is signed
+    if spare:  # of other fields, which lie above; the sign is extended
+        values = values << spare >> spare
+    return values.reshape(*leading, *table.layout.shape.extent(use))
 
 
 class _Table(NamedTuple):
@@ -150,8 +143,8 @@ def _table(use: Use, type: str, shape: Shape) -> _Table:
     return _Table(layout, positions, gather, scatter)
 
 
-def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
-    """The shape, after a check that some instruction has this fragment."""
+def _checked_table(use: Use, type: str, shape: Shape | str) -> _Table:
+    """The tables of a fragment, after a check that some instruction has it."""
     if not isinstance(use, str) or use not in get_args(Use):
         raise InvalidArgument("use", quoted(use), "a, b, c, d")
     type = checked_text("type", type)
@@ -164,4 +157,4 @@ def _checked_shape(use: Use, type: str, shape: Shape | str) -> Shape:
     shapes = dict.fromkeys(known for family in families for known in family.shapes)
     if named not in shapes:
         raise InvalidArgument("shape", quoted(name), f"{', '.join(map(str, shapes))} for {use} of {type}")
-    return named
+    return _table(use, type, named)

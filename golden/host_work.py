@@ -24,32 +24,25 @@ def execute_host_work(machine: Machine, work: HostWork) -> None:
         lanes, a value wider than a register, and a register that the machine does not have. Nothing is
         written.
     """
-    if isinstance(work, Elementwise):
-        _compute(machine, work)
-    else:
-        _set_lanes(machine, work)
-
-
-def _set_lanes(machine: Machine, work: SetLanes) -> None:
-    if len(work.values) != LANES:
-        raise InvalidArgument("values", f"{len(work.values)} values", f"{LANES}, one for each lane")
-    values = [checked_integer("values", value, 0, (1 << 32) - 1, unit="in 32 bits") for value in work.values]
-    machine.write_registers(work.register, np.array([values], dtype=np.uint32), warp=work.warp)
-
-
-def _compute(machine: Machine, command: Elementwise) -> None:
-    """Arithmetic on every element of fragments."""
-    _check(command, machine.register_count)
-    count, destination = command.count, command.destination
+    if isinstance(work, SetLanes):
+        if len(work.values) != LANES:
+            raise InvalidArgument("values", f"{len(work.values)} values", f"{LANES}, one for each lane")
+        values = [
+            checked_integer("values", value, 0, (1 << 32) - 1, unit="in 32 bits") for value in work.values
+        ]
+        machine.write_registers(work.register, np.array([values], dtype=np.uint32), warp=work.warp)
+        return
+    _check(work, machine.register_count)
+    count, destination = work.count, work.destination
     registers = np.zeros((machine.register_count, LANES), dtype=np.uint32)
-    for source in {source for source in command.sources if not isinstance(source, Uniform)}:
-        registers[source : source + count] = machine.read_registers(source, count, warp=command.warp)
-    step = count if _independent(command) else _words(command)
+    for source in {source for source in work.sources if not isinstance(source, Uniform)}:
+        registers[source : source + count] = machine.read_registers(source, count, warp=work.warp)
+    step = count if _independent(work) else _words(work)
     for offset in range(0, count, step):
-        operands = [_operand(command, source, registers, offset, step) for source in command.sources]
-        results = np.asarray(compute(command.operation, command.type, *operands, flush=command.flush))
+        operands = [_operand(work, source, registers, offset, step) for source in work.sources]
+        results = np.asarray(compute(work.operation, work.type, *operands, flush=work.flush))
         registers[destination + offset : destination + offset + step] = _rows(results)
-    machine.write_registers(destination, registers[destination : destination + count], warp=command.warp)
+    machine.write_registers(destination, registers[destination : destination + count], warp=work.warp)
 
 
 def _words(command: Elementwise) -> int:

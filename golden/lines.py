@@ -6,16 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
-from golden.tables.formats import FORMATS, FloatFormat, IntegerFormat
+from golden.tables.formats import FORMATS, IntegerFormat
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 
 Access = LoadInstruction | StoreInstruction
-
-
-def _line_shape(instruction: Access) -> tuple[int, int]:
-    """Lines, and elements in each."""
-    rows, columns = instruction.shape.extent(instruction.use)
-    return (rows, columns) if instruction.layout == "row" else (columns, rows)
 
 
 def gather_lines(instruction: Access, address: int, stride: int | None) -> list[tuple[int, int]]:
@@ -24,7 +18,7 @@ def gather_lines(instruction: Access, address: int, stride: int | None) -> list[
     `address` is the byte address of the first element; `stride` counts the elements from one line to the
     next, None for the default.
     """
-    lines, elements = _line_shape(instruction)
+    lines, elements = instruction.shape.lines(instruction.use, instruction.layout)
     bits = FORMATS[instruction.type].bits
     step = (elements if stride is None else stride) * bits // 8
     return [(address + line * step, elements * bits // 8) for line in range(lines)]
@@ -38,7 +32,7 @@ def piece_addresses(
     `addresses` are of the first element of each matrix; `strides` count the elements from one line to the
     next.
     """
-    lines, elements = _line_shape(instruction)
+    lines, elements = instruction.shape.lines(instruction.use, instruction.layout)
     bits = FORMATS[instruction.type].bits
     steps = (np.arange(lines) * (strides * bits // 8)[:, None]).view(np.uint64)
     pieces = np.arange(0, elements * bits // 8, size, dtype=np.uint64)
@@ -50,18 +44,7 @@ def matrix_of_lines(data: NDArray[np.uint8], instruction: Access) -> NDArray[Any
 
     Floating point comes as raw bit patterns, integers as values.
     """
-    element = FORMATS[instruction.type]
-    if element.bits >= 8:
-        little_endian = dtype_of(element).newbyteorder("<")
-        elements = np.ascontiguousarray(data).view(little_endian).astype(dtype_of(element))
-    else:
-        assert isinstance(element, IntegerFormat)
-        places = np.arange(0, 8, element.bits, dtype=np.uint8)
-        fields = data[..., None] >> places & np.uint8((1 << element.bits) - 1)
-        values = fields.reshape(*data.shape[:-1], -1).astype(np.int16)
-        if element.signed:
-            values -= (values > element.maximum).astype(np.int16) << element.bits
-        elements = values.astype(dtype_of(element))
+    elements = unpack(data, instruction.type)
     return elements if instruction.layout == "row" else elements.swapaxes(-1, -2)
 
 
@@ -85,7 +68,15 @@ def pack(values: NDArray[Any], type: str) -> NDArray[np.uint8]:
 
 
 def unpack(data: NDArray[np.uint8], type: str) -> NDArray[Any]:
-    """The elements that `pack` wrote; of the types that results have."""
+    """The elements that `pack` wrote, along the last axis."""
     element = FORMATS[type]
-    kind = "i" if not isinstance(element, FloatFormat) and element.signed else "u"
-    return np.ascontiguousarray(data).view(f"<{kind}{element.bits // 8}")
+    if element.bits >= 8:
+        little_endian = dtype_of(element).newbyteorder("<")
+        return np.ascontiguousarray(data).view(little_endian).astype(dtype_of(element), copy=False)
+    assert isinstance(element, IntegerFormat)
+    places = np.arange(0, 8, element.bits, dtype=np.uint8)
+    fields = data[..., None] >> places & np.uint8((1 << element.bits) - 1)
+    values = fields.reshape(*data.shape[:-1], -1).astype(np.int16)
+    if element.signed:
+        values -= (values > element.maximum).astype(np.int16) << element.bits
+    return values.astype(dtype_of(element))

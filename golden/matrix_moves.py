@@ -1,95 +1,43 @@
 """`ldmatrix`, `stmatrix` and `movmatrix`: 8 x 8 matrices of 16-bit elements between rows and lanes."""
 
-from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.invalid_argument import InvalidArgument
-from golden.tables.commands import MATRIX_COUNTS
+from golden.tables.commands import MATRIX_COUNTS, MATRIX_ROWS
 from golden.tables.layouts import LANES
-
-_SIZE: Final = 8
-
-
-@cache
-def _source(transposed: bool) -> NDArray[np.int64]:
-    """Element ``8 * row + column`` of each lane and half, shape (32, 2)."""
-    lane, half = np.arange(LANES)[:, None], np.arange(2)[None, :]
-    row, column = lane // 4, 2 * (lane % 4) + half
-    return _SIZE * column + row if transposed else _SIZE * row + column
-
-
-@cache
-def _place(transposed: bool) -> NDArray[np.int64]:
-    """Index into lanes and halves of each element, shape (64,): the inverse of `_source`."""
-    return np.argsort(_source(transposed).ravel())
 
 
 def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint32]:
-    """Registers that `ldmatrix` loads.
+    """Registers that `ldmatrix` loads: shape (..., count, 32 lanes).
 
-    Parameters
-    ----------
-    matrices : array_like of uint16, shape (..., count, 8, 8)
-        One, two or four matrices. Row i of matrix j is what lies at the address of lane ``8 j + i``.
-    transposed : bool
-        ``.trans``.
-
-    Returns
-    -------
-    ndarray of uint32, shape (..., count, 32 lanes)
-        Register j has elements of matrix j, the first in its low half.
-
-    Raises
-    ------
-    InvalidArgument
+    `matrices` are one, two or four, uint16 of shape (..., count, 8, 8), otherwise InvalidArgument. Row i of
+    matrix j is what lies at the address of lane ``8 j + i``. Register j has the elements of matrix j row by
+    row, two in each lane, the first in its low half; with `transposed` (``.trans``) column by column.
     """
-    checked = _checked("matrices", matrices, np.uint16, (_SIZE, _SIZE))
-    halves = checked.reshape(*checked.shape[:-2], _SIZE * _SIZE)[..., _source(transposed)].astype(np.uint32)
-    words: NDArray[np.uint32] = halves[..., 0] | halves[..., 1] << np.uint32(16)
-    return words
+    checked = _checked("matrices", matrices, np.uint16, (MATRIX_ROWS, MATRIX_ROWS))
+    ordered = np.array(checked.swapaxes(-1, -2) if transposed else checked, order="C")
+    return ordered.reshape(*checked.shape[:-2], MATRIX_ROWS * MATRIX_ROWS).view(np.uint32)
 
 
 def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint16]:
-    """Matrices that `stmatrix` stores: the inverse of `ldmatrix`.
+    """Matrices that `stmatrix` stores, shape (..., count, 8, 8): the inverse of `ldmatrix`.
 
-    Parameters
-    ----------
-    registers : array_like of uint32, shape (..., count, 32 lanes)
-    transposed : bool
-        ``.trans``.
-
-    Returns
-    -------
-    ndarray of uint16, shape (..., count, 8, 8)
-        Row i of matrix j belongs to the address of lane ``8 j + i``.
-
-    Raises
-    ------
-    InvalidArgument
+    `registers` are uint32 of shape (..., count, 32 lanes), otherwise InvalidArgument.
     """
     checked = _checked("registers", registers, np.uint32, (LANES,))
-    halves = np.stack((checked & np.uint32(0xFFFF), checked >> np.uint32(16)), axis=-1).astype(np.uint16)
-    flat = halves.reshape(*checked.shape[:-1], 2 * LANES)[..., _place(transposed)]
-    return flat.reshape(*checked.shape[:-1], _SIZE, _SIZE)
+    matrices = (
+        np.array(checked, order="C").view(np.uint16).reshape(*checked.shape[:-1], MATRIX_ROWS, MATRIX_ROWS)
+    )
+    return np.ascontiguousarray(matrices.swapaxes(-1, -2)) if transposed else matrices
 
 
 def movmatrix(register: ArrayLike) -> NDArray[np.uint32]:
     """The register that ``movmatrix.sync.aligned.m8n8.trans.b16`` makes: one matrix, transposed.
 
-    Parameters
-    ----------
-    register : array_like of uint32, shape (..., 32 lanes)
-
-    Returns
-    -------
-    ndarray of uint32, shape (..., 32 lanes)
-
-    Raises
-    ------
-    InvalidArgument
+    Both are uint32 of shape (..., 32 lanes); InvalidArgument for another.
     """
     matrices = stmatrix(np.asarray(register)[..., None, :])
     return ldmatrix(matrices, transposed=True)[..., 0, :]

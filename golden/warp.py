@@ -7,7 +7,6 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.address_spaces import AddressSpaces, NoMemory
 from golden.fragments import collect, distribute
 from golden.host_work import execute_host_work
 from golden.integers import checked_integer, checked_object, checked_objects, shortened
@@ -15,7 +14,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
-from golden.memory import Memory
+from golden.memory import AddressSpaces, Memory, NoMemory
 from golden.multiply import mma
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
@@ -34,8 +33,8 @@ from golden.tables.commands import (
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, Family, Space
-from golden.tables.layouts import LANES, FragmentLayout, fragment
+from golden.tables.instruction_set import CORE_FAMILIES, USES, Family, Space
+from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
 
 MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for name in family.formats)
@@ -53,7 +52,7 @@ class GoldenMachine:
     memory : Memory
         Global memory.
     shared : Memory or None
-        Shared memory; `golden.address_spaces.AddressSpaces` has the addresses that mean it. None for a
+        Shared memory; `golden.memory.AddressSpaces` has the addresses that mean it. None for a
         machine that has none, and no moves of matrices either.
     address_bits : int
         Width of an address.
@@ -95,7 +94,8 @@ class GoldenMachine:
         address_bits = checked_integer("address_bits", address_bits, 1)
         warps = checked_integer("warps", warps, 1)
         for name, value, most in (
-            *(("registers", registers, 1 << 16), ("warps", warps, 1 << 8)),
+            ("registers", registers, 1 << 16),
+            ("warps", warps, 1 << 8),
             ("address_bits", address_bits, 64),
         ):
             if value > most:
@@ -208,12 +208,6 @@ class GoldenMachine:
     def close(self) -> None:
         """Nothing is held."""
 
-    @property
-    def _registers(self) -> NDArray[np.uint32]:
-        """Those of the warp whose command is executed."""
-        file: NDArray[np.uint32] = self._files[self._warp]
-        return file
-
     def _existing(self, warp: int) -> int:
         if not 0 <= warp < len(self._files):
             raise InvalidArgument("warp", str(warp), f"0 to {len(self._files) - 1}")
@@ -223,18 +217,16 @@ class GoldenMachine:
         raise Fault(cause, self._executed[self._warp], detail, warp=self._warp)
 
     def _load(self, command: Load) -> None:
-        layout = self._checked_access(command)
+        held = self._checked_access(command)
         instruction = command.instruction
         lines = gather_lines(instruction, command.address, command.stride)
         matrix = matrix_of_lines(self._read_lines(lines, instruction.space), instruction)
-        words = distribute(matrix, instruction.use, instruction.type, instruction.shape)
-        self._registers[command.register : command.register + layout.registers] = words
+        held[:] = distribute(matrix, instruction.use, instruction.type, instruction.shape)
 
     def _store(self, command: Store) -> None:
-        layout = self._checked_access(command)
+        held = self._checked_access(command)
         instruction = command.instruction
-        words = self._registers[command.register : command.register + layout.registers]
-        data = matrix_to_lines(collect(words, "d", instruction.type, instruction.shape), instruction)
+        data = matrix_to_lines(collect(held, "d", instruction.type, instruction.shape), instruction)
         starts = (address for address, _ in gather_lines(instruction, command.address, command.stride))
         missing, written = self._spaces.write(zip(starts, data, strict=True), instruction.space)
         if missing is not None:
@@ -250,38 +242,32 @@ class GoldenMachine:
             if not _is_known(instruction.family, self.profile):
                 what += f": profile {self.profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
-        layouts = {use: fragment(use, type_, instruction.shape) for use, type_ in instruction.types.items()}
-        first = {"d": command.d, "a": command.a, "b": command.b, "c": command.c}
-        for use, layout in layouts.items():
-            self._check_registers(first[use], layout.registers, f"fragment {use}")
-        a, b, c = (
-            collect(self._registers[first[use] :][: layout.registers], use, layout.type, layout.shape)
-            for use, layout in layouts.items()
-            if use != "d"
-        )
+        held = {
+            use: self._held(getattr(command, use), layout.registers, f"fragment {use}")
+            for use, layout in instruction.fragments.items()
+        }
+        a, b, c = (collect(held[use], use, instruction.types[use], instruction.shape) for use in USES[:3])
         result = mma(instruction, a, b, c, profile=self.profile)
-        words = distribute(result, "d", instruction.d_type, instruction.shape)
-        self._registers[command.d : command.d + len(words)] = words
+        held["d"][:] = distribute(result, "d", instruction.d_type, instruction.shape)
 
     def _fill(self, command: Fill) -> None:
         if not 0 <= command.value < 1 << 32:
             raise InvalidArgument("value", f"{command.value:#x}", "a 32-bit pattern")
-        self._check_registers(command.register, command.count, "the filled range")
-        self._registers[command.register : command.register + command.count] = command.value
+        self._held(command.register, command.count, "the filled range")[:] = command.value
 
     def _move(self, command: Move) -> None:
-        self._check_registers(command.destination, command.count, "the destination")
-        self._check_registers(command.source, command.count, "the source")
+        destination = self._held(command.destination, command.count, "the destination")
+        source = self._held(command.source, command.count, "the source")
         for offset in range(command.count):
-            self._registers[command.destination + offset] = self._registers[command.source + offset]
+            destination[offset] = source[offset]
 
     def _move_matrices(self, command: LoadMatrix | StoreMatrix) -> None:
         """`ldmatrix` and `stmatrix`; every check comes before the first row, in the order of the causes."""
         if self.shared is None:
             self._fault(Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory")
-        self._check_registers(command.register, command.count, "the matrices")
-        self._check_registers(command.addresses, 1, "the addresses")
-        rows = [int(address) for address in self._registers[command.addresses, : 8 * command.count]]
+        held = self._held(command.register, command.count, "the matrices")
+        addresses = self._held(command.addresses, 1, "the addresses")
+        rows = [int(address) for address in addresses[0, : 8 * command.count]]
         for address in rows:
             if address % MATRIX_ROW_BYTES:
                 self._fault(
@@ -293,13 +279,12 @@ class GoldenMachine:
                 self._fault(
                     Cause.ADDRESS_RANGE, f"row address {address:#x} exceeds {self._address_bits} address bits"
                 )
-        held = slice(command.register, command.register + command.count)
         if isinstance(command, LoadMatrix):
             data = self._read_lines([(row, MATRIX_ROW_BYTES) for row in rows], command.space)
             matrices = data.view("<u2").reshape(command.count, 8, 8).astype(np.uint16)
-            self._registers[held] = ldmatrix(matrices, transposed=command.transposed)
+            held[:] = ldmatrix(matrices, transposed=command.transposed)
             return
-        matrices = stmatrix(self._registers[held], transposed=command.transposed)
+        matrices = stmatrix(held, transposed=command.transposed)
         data = matrices.astype("<u2").reshape(len(rows), 8).view(np.uint8)
         missing, _ = self._spaces.write(zip(rows, data, strict=True), command.space)
         if missing is not None:
@@ -310,12 +295,11 @@ class GoldenMachine:
             self._fault(
                 Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory, and so no matrix moves"
             )
-        self._check_registers(command.destination, 1, "the destination")
-        self._check_registers(command.source, 1, "the source")
-        self._registers[command.destination] = movmatrix(self._registers[command.source])
+        destination = self._held(command.destination, 1, "the destination")
+        destination[:] = movmatrix(self._held(command.source, 1, "the source"))
 
-    def _checked_access(self, command: Load | Store) -> FragmentLayout:
-        """Every check that comes before the bus, in the order of the causes."""
+    def _checked_access(self, command: Load | Store) -> NDArray[np.uint32]:
+        """The fragment's registers, after every check that comes before the bus, in the order of causes."""
         instruction = command.instruction
         use, element, shape = instruction.use, instruction.type, instruction.shape
         if instruction.space == "shared" and self.shared is None:
@@ -325,8 +309,8 @@ class GoldenMachine:
             for family in self._families
         ):
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{element} fragment of {shape}")
-        layout = fragment(use, element, shape)
-        self._check_registers(command.register, layout.registers, f"fragment {use}")
+        layout = instruction.fragment
+        held = self._held(command.register, layout.registers, f"fragment {use}")
         if command.address % layout.size:
             self._fault(
                 Cause.MISALIGNED_ADDRESS,
@@ -349,14 +333,17 @@ class GoldenMachine:
                 f"bytes {command.address:#x} to {last + count - 1:#x} exceed "
                 f"{self._address_bits} address bits",
             )
-        return layout
+        return held
 
-    def _check_registers(self, first: int, count: int, what: str) -> None:
-        if first < 0 or count < 0 or first + count > len(self._registers):
+    def _held(self, first: int, count: int, what: str) -> NDArray[np.uint32]:
+        """Registers of the warp whose command is executed, not copied."""
+        file: NDArray[np.uint32] = self._files[self._warp]
+        if first < 0 or count < 0 or first + count > len(file):
             self._fault(
                 Cause.REGISTER_RANGE,
-                f"{what}, {count} registers from {first} on, exceeds the {len(self._registers)} there are",
+                f"{what}, {count} registers from {first} on, exceeds the {len(file)} there are",
             )
+        return file[first : first + count]
 
     def _read_lines(self, lines: Iterable[tuple[int, int]], space: Space) -> NDArray[np.uint8]:
         """The bytes of lines of one length, given as address and count."""

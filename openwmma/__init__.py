@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from golden.memory import Memory
     from golden.multiply import mma
     from golden.programs.gemm import Gemm, multiply_matrices
-    from golden.programs.kernel_run import run_program
-    from golden.programs.outputs import Output
+    from golden.programs.kernel_run import Output, run_program
     from golden.programs.tiles import multiply_tiles
     from golden.ptx.program import parse_module
     from golden.simt.buffers import DeviceBuffer, device, empty
@@ -95,8 +94,7 @@ _MODULES = {
     "golden.memory": ("Memory",),
     "golden.multiply": ("mma",),
     "golden.programs.gemm": ("Gemm", "multiply_matrices"),
-    "golden.programs.kernel_run": ("run_program",),
-    "golden.programs.outputs": ("Output",),
+    "golden.programs.kernel_run": ("Output", "run_program"),
     "golden.programs.tiles": ("multiply_tiles",),
     "golden.ptx.program": ("parse_module",),
     "golden.simt.buffers": ("DeviceBuffer", "device", "empty"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from golden.host_arrays import little_endian
 from golden.integers import parsed_integer, shortened
 from golden.invalid_argument import InvalidArgument
-from golden.programs.outputs import OUTPUT_TYPES, Output
+from golden.programs.kernel_run import OUTPUT_TYPES, Output
 from openwmma.input_files import NoArray, UnreadableFile, is_pipe, is_readable, read_array
 from openwmma.usage import UsageError
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import typer
 from typer.exceptions import TyperException
 
-from golden.programs.array_types import ArrayTypeWarning
+from golden.programs.kernel_run import ArrayTypeWarning
 from openwmma.commands.build import build
 from openwmma.commands.campaign import CONTEXT, campaign
 from openwmma.commands.certify import certify

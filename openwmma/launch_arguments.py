@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.integers import parsed_integer, shortened
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output
 from openwmma.arguments import input_files, is_file, load_array, parse_number, parse_output
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import array_bytes, require_folder, require_outputs

@@ -10,8 +10,7 @@ import numpy as np
 import svg
 
 from docs.diagrams.theme import WIDTH, Colour, bar, line, page, text
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.ptx.program import parse_module
 from hdl.config import PRESETS
 from sim.machines import Backend, open_machine

@@ -102,6 +102,5 @@ def _register(
         )
     if found.packed and (array.ndim == 0 or array.shape[-1] != 2):
         raise InvalidArgument(name, f"shape {array.shape}", f"shape (..., 2), the pairs of {found.type}")
-    return np.ascontiguousarray(array).view(register).reshape(
-        array.shape if not found.packed else (*array.shape[:-1], 1)
-    ), array.dtype
+    shape = (*array.shape[:-1], 1) if found.packed else array.shape
+    return np.ascontiguousarray(array).view(register).reshape(shape), array.dtype

@@ -36,22 +36,8 @@ _UPPER_SIGNIFICAND = 21
 def explain_approximation(instruction: str, *operands: ArrayLike) -> Approximation:
     """Every step of one result: argument, row, offset, truncated square, sum and cut.
 
-    Parameters
-    ----------
-    instruction : str
-        As for `golden.approximate`; for a pair (f16x2, bf16x2), explain its elements.
-    *operands : array_like, shape ()
-        Values or bit patterns, as for `golden.approximate`; a Python float is rounded to the type, with a
-        note if that is inexact.
-
-    Returns
-    -------
-    golden.approximation.steps.Approximation
-        Its `result` is the bit pattern of what `golden.approximate` returns.
-
-    Raises
-    ------
-    golden.arguments.InvalidArgument
+    Instruction and operands are as for `golden.approximate`, of shape (); for a pair (f16x2, bf16x2), explain
+    its elements. A Python float that the type does not hold exactly has a note. Raises InvalidArgument.
     """
     found = form(instruction)
     if found.packed:
@@ -139,17 +125,16 @@ def _scaled(function: str, x: int) -> list[ApproximateStep]:
 
 
 def _division(found: ApproximateInstruction, a: int, b: int) -> list[ApproximateStep]:
-    steps: list[ApproximateStep] = []
+    scaled: list[Arithmetic] = []
     magnitude = b & MAGNITUDE
     small, great = magnitude < LEAST_NORMAL and not found.flush, magnitude > GREAT and found.full
     if small or great:
         reason = "the divisor or its reciprocal is subnormal"
         scaled = [_product(bits, UP if small else QUARTER, reason, flush=found.flush) for bits in (a, b)]
-        steps += scaled
         a, b = (step.result for step in scaled)
     reciprocal = _unit_step("rcp", b)
     last = _product(a, reciprocal.result, "the quotient", flush=found.flush)
-    return [*steps, reciprocal, last]
+    return [*scaled, reciprocal, last]
 
 
 def _reduction(function: str, x: int) -> list[ApproximateStep]:
@@ -170,21 +155,14 @@ def _reduction(function: str, x: int) -> list[ApproximateStep]:
 
 def _unit_step(function: str, x: int) -> Interpolation | Special:
     """The unit's result for an f32 operand."""
-    coefficients = table("sin" if function == "cos" else function)
-    if function in _QUARTERS:
-        quarter = _QUARTERS[function]
-        special = wave.wave_special(x, quarter)
-        result = getattr(wave, function)(x, coefficients)
-        argument = wave.wave_argument(x, quarter, coefficients)
-    else:
-        special = getattr(unit, f"{function}_special")(x)
-        result = getattr(unit, function)(x, coefficients)
-        argument = 0, 0, 0, 0
-        if special == NOT_SPECIAL:
-            argument = getattr(unit, f"{function}_argument")(x, coefficients)
+    quarter = [_QUARTERS[function]] if function in _QUARTERS else []
+    module, prefix, name = (wave, "wave", "sin") if quarter else (unit, function, function)
+    special = getattr(module, f"{prefix}_special")(x, *quarter)
     if special != NOT_SPECIAL:
         return Special(operand=x, result=special, reason=_reason(function, x))
-    return _interpolated(function, x, argument, result, unit.SIGNIFICAND)
+    argument = getattr(module, f"{prefix}_argument")(x, *quarter, table(name))
+    result = getattr(module, function)(x, table(name))
+    return _interpolated(name, x, argument, result, unit.SIGNIFICAND)
 
 
 def _upper_word_step(function: str, x: int) -> Interpolation | Special:
@@ -219,28 +197,28 @@ def _reason(function: str, x: int) -> str:
     return "a power of 4: exact" if function == "rsqrt" else "the operand 1"
 
 
-def _interpolated(function: str, x: int, argument: Argument, result: int, significand: int) -> Interpolation:
-    """The polynomial, the cut, and the number that they give with this exponent."""
-    combined = table("sin" if function == "cos" else function)
+def _interpolated(name: str, x: int, argument: Argument, result: int, significand: int) -> Interpolation:
+    """The polynomial of a table, the cut, and the number that they give with this exponent."""
+    combined = table(name)
     row, offset, exponent, negative = argument
-    name = "sin" if function == "cos" else function
     c0, c1, c2 = (int(coefficient) for coefficient in combined.rows[row])
     total = polynomial(combined, row, offset)
-    if function in {"rsqrt", "sqrt"}:
+    function = name
+    if name in {"rsqrt", "sqrt"}:
         parity, row = divmod(row, len(combined.rows) // 2)
-        name = f"{function}_{('odd', 'even')[parity]}"
+        function = f"{name}_{('odd', 'even')[parity]}"
     position = row << combined.offset_bits | offset
-    if function == "tanh":
+    if name == "tanh":
         start, width = (int(value) for value in combined.starts[row])
         position = start + (offset << width >> combined.offset_bits)
     magnitude, unit_exponent = total, exponent - combined.fraction_bits
-    if function == "lg2":
+    if name == "lg2":
         unit_exponent = -unit.LG2_FRACTION_BITS
         magnitude, negative = unit.lg2_sum(total, exponent)
     cut = max(0, magnitude.bit_length() - significand)
     kept = magnitude >> cut
     return Interpolation(
-        function=name,
+        function=function,
         operand=x,
         argument=position,
         row=row,

@@ -6,11 +6,11 @@ from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
 from golden.approximation.steps import Approximation
 from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.integer import OPERATIONS, combine, finish_integer
-from golden.arithmetic.round_pack import ROUNDINGS
+from golden.arithmetic.round_pack import ROUNDINGS, saturate_to_finite
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.explanation.operands import Array, Elements, checked_elements
-from golden.explanation.record import BitStep, Explanation, IntegerSum, Step
-from golden.explanation.steps import Rules, convert, decoded, fused_sum, saturate
+from golden.explanation.record import BitStep, Explanation, IntegerSum, Saturation, Step
+from golden.explanation.steps import Rules, convert, decoded, fused_sum, rounded_once
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
@@ -95,11 +95,9 @@ def explain(
     b, b_notes = checked_elements("b_column", b_column, instruction.b_type, instruction.shape.k)
     (addend,), c_notes = checked_elements("c", c, instruction.c_type, None)
     steps: tuple[Step, ...]
-    if instruction.operation is not None:
-        steps = (_bits(instruction.operation, a, b, addend),)
-    elif not isinstance(FORMATS[instruction.a_type], FloatFormat):
-        steps = (_integers(a, b, addend, instruction.saturate),)
-    elif _is_fp8_on_f16(instruction) and isinstance(profile, Profile):
+    if not isinstance(FORMATS[instruction.a_type], FloatFormat):
+        steps = (_integers(instruction, a, b, addend),)
+    elif instruction.family.converted_to is not None and isinstance(profile, Profile):
         steps = tuple(_fp8(instruction, profile, a, b, addend))
         a_notes = [*a_notes, "the elements of a_row and b_column became f16, which holds all values of fp8"]
     else:
@@ -113,53 +111,38 @@ def explain(
     )
 
 
-def _integers(a: list[int], b: list[int], c: int, saturate: bool) -> IntegerSum:
-    products = tuple(combine(x, y, OPERATIONS.index("mul")) for x, y in zip(a, b, strict=True))
-    exact = c + sum(products)
-    result = finish_integer(exact, saturate)
+def _integers(instruction: MmaInstruction, a: list[int], b: list[int], c: int) -> IntegerSum | BitStep:
+    operation = instruction.operation
+    place = OPERATIONS.index(operation or "mul")
+    combined = tuple(combine(x, y, place) for x, y in zip(a, b, strict=True))
+    exact = c + sum(combined)
+    result = finish_integer(exact, instruction.saturate)
+    operands: dict[str, Any] = {"a": tuple(a), "b": tuple(b), "c": c}
+    if operation is not None:
+        return BitStep(**operands, operation=operation, combined=combined, count=sum(combined), result=result)
     return IntegerSum(
-        a=tuple(a), b=tuple(b), products=products, c=c, exact=exact, saturate=saturate, result=result
+        **operands, products=combined, exact=exact, saturate=instruction.saturate, result=result
     )
-
-
-def _bits(operation: str, a: list[int], b: list[int], c: int) -> BitStep:
-    combined = tuple(combine(x, y, OPERATIONS.index(operation)) for x, y in zip(a, b, strict=True))
-    count = sum(combined)
-    return BitStep(
-        a=tuple(a),
-        b=tuple(b),
-        operation=operation,
-        combined=combined,
-        count=count,
-        c=c,
-        result=finish_integer(c + count, False),
-    )
-
-
-def _is_fp8_on_f16(instruction: MmaInstruction) -> bool:
-    return instruction.family.converted_to is not None
 
 
 def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rules:
     """How the instruction's sums are formed under the profile."""
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
-    rounding = instruction.rounding or "rn"
+    named = profile.rounding if isinstance(profile, ExactProfile) else None
+    rounding = ROUNDINGS.index(named or instruction.rounding or "rn")
     if isinstance(profile, ExactProfile):
-        return Rules(format=d_format, block=instruction.shape.k, rounding=profile.rounding or rounding)
+        return Rules(format=d_format, block=instruction.shape.k, rounding=rounding)
     if d_format.bits == 64:
         return Rules(format=d_format, block=1, rounding=rounding, propagate_nan=True)
     multiplicands = float_format(instruction.a_type), float_format(instruction.b_type)
-    if _is_fp8_on_f16(instruction):
+    if instruction.family.converted_to is not None:
         multiplicands = F16, F16
-    rules, block = fused_rules(
-        *multiplicands, fused_format(c_format, d_format), profile, instruction.mnemonic
-    )
-    fused = float_format(rules.format.name)  # type: ignore[union-attr]
+    fused = fused_format(c_format, d_format)
+    rules, block = fused_rules(*multiplicands, fused, profile, instruction.mnemonic)
     return Rules(
         format=fused,
         block=block,
-        rounding=ROUNDINGS[rules.rounding],
-        overflow="infinity",
+        rounding=rules.rounding,
         fraction_bits=rules.fraction_bits,
         least_exponent=profile.least_exponent(fused),
         discarded_bits=rules.discarded_bits,
@@ -183,8 +166,8 @@ def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[in
         here = [factors[k] for k in half]
         steps.append(fused_sum(here, decoded(name, total, d_format), rules))
         total = steps[-1].result
-    addition = Rules(format=d_format, block=1, rounding="rn")
-    steps.append(fused_sum([(decoded("sum", total, d_format),)], decoded("c", c, d_format), addition))
+    addend = decoded("c", c, d_format)
+    steps.append(fused_sum([(decoded("sum", total, d_format),)], addend, rounded_once(d_format)))
     return steps
 
 
@@ -212,5 +195,6 @@ def _floats(
     if d_format != rules.format:
         steps.append(convert(decoded("result", c, c_format), d_format))
     if instruction.saturate:
-        steps.append(saturate(decoded("result", steps[-1].result, d_format), d_format))
+        before = steps[-1].result
+        steps.append(Saturation(before=before, result=saturate_to_finite(before, d_format)))
     return steps

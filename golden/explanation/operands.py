@@ -30,16 +30,10 @@ Elements = Sequence[Any] | Array
 def checked_elements(
     argument: str, given: object, type: str, length: int | None
 ) -> tuple[list[int], list[str]]:
-    """Check an operand whose elements have a type of `FORMATS`, and make raw bit patterns or integers of it.
+    """Raw bit patterns or integers of an operand of `golden.explain`, which says what is allowed.
 
-    Of a floating-point format, integers are raw bit patterns and floating-point numbers are values, which are
-    rounded to nearest even; an operand holds either the one or the other. Overflow gives an infinity, NaN the
-    format's canonical NaN (of f64 the same NaN). Of an integer format, integers are values. A truth value is
-    a single bit, and nothing else.
-
-    The name of the argument is for messages; the length of a single number is None. Returned are the
-    elements, and a note for each value that the format does not hold exactly. What does not fit is an
-    InvalidArgument.
+    The elements have a type of `FORMATS`; the length of a single number is None. Returned are the elements,
+    and a note for each value that the format does not hold exactly. What does not fit is an InvalidArgument.
     """
     format = FORMATS[type]
     given = _plain(given)

@@ -11,12 +11,10 @@ from golden.arithmetic.decode import FINITE, decode
 from golden.arithmetic.exact import zero_is_negative
 from golden.arithmetic.fma import fused_multiply_add
 from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
-from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Saturation, Term
+from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Term
 from golden.tables.formats import FloatFormat, float_format
 
 _F64 = float_format("f64")
-
-Overflow = Literal["infinity", "ieee"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,17 +25,22 @@ class Rules:
     """Of the sums' results."""
     block: int
     """Products in one sum."""
-    rounding: str
-    overflow: Overflow = "ieee"
-    """``"infinity"`` also makes every zero +0, as the fused dot-product-add does."""
+    rounding: int
+    """Place in `golden.arithmetic.round_pack.ROUNDINGS`."""
     propagate_nan: bool = False
     """Whether a NaN operand comes back made quiet; otherwise NaN is canonical."""
     fraction_bits: int | None = None
-    """Alignment keeps multiples of ``2**(Emax - fraction_bits)``; None for all bits."""
+    """Alignment keeps multiples of ``2**(Emax - fraction_bits)``, and what is too large becomes an infinity
+    and every zero +0, as in the fused dot-product-add; None for all bits, and the rules of IEEE 754."""
     least_exponent: int | None = None
     """Lower limit of Emax."""
     discarded_bits: int = 0
     """Lowest fraction bits that are zero in every result."""
+
+
+def rounded_once(format: FloatFormat) -> Rules:
+    """The rules of IEEE 754 for one sum or conversion, to nearest even."""
+    return Rules(format=format, block=1, rounding=round_pack.NEAREST)
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
@@ -67,12 +70,12 @@ def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) ->
     """Align, add and round the products and c."""
     operands: list[tuple[Number, ...]] = [*factors, (c,)]
     nonzero = [numbers for numbers in operands if _kind(numbers) == "finite"]
-    exponents = [sum(number.exponent for number in numbers) for numbers in nonzero]
     largest: int | None = None
     if rules.fraction_bits is None:
         places = [sum(number.exponent - number.fraction_bits for number in numbers) for numbers in nonzero]
         unit = min(places, default=0)
     else:
+        exponents = [sum(number.exponent for number in numbers) for numbers in nonzero]
         limit = [] if rules.least_exponent is None else [rules.least_exponent]
         largest = max([*exponents, *limit], default=rules.format.minimum_exponent)
         unit = largest - rules.fraction_bits
@@ -83,18 +86,10 @@ def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) ->
     rounding: Rounding | None = None
     if special is None:
         signs = {int(term.negative) for term in terms}
-        negative = total < 0 or (total == 0 and zero_is_negative(signs, ROUNDINGS.index(rules.rounding)))
-        rounding = _rounded(
-            negative,
-            abs(total),
-            unit,
-            rules.format,
-            rules.rounding,
-            rules.overflow,
-            discarded_bits=rules.discarded_bits,
-        )
+        negative = total < 0 or (total == 0 and zero_is_negative(signs, rules.rounding))
+        rounding = _rounded(negative, abs(total), unit, rules)
         result = rounding.bits
-        if rules.overflow == "infinity" and result == rules.format.sign_mask:
+        if rules.fraction_bits is not None and result == rules.format.sign_mask:
             result = 0
     elif special == "nan":
         result = rules.format.canonical_nan
@@ -125,14 +120,9 @@ def convert(number: Number, target: FloatFormat) -> Conversion:
         result = target.infinity | (target.sign_mask if number.negative else 0)
     else:
         unit = number.exponent - number.fraction_bits
-        rounding = _rounded(number.negative, number.significand, unit, target, "rn", "ieee")
+        rounding = _rounded(number.negative, number.significand, unit, rounded_once(target))
         result = rounding.bits
     return Conversion(source=number, rounding=rounding, result_format=target.name, result=result)
-
-
-def saturate(number: Number, format: FloatFormat) -> Saturation:
-    """Satf: infinities become the largest finite number of their sign, NaN becomes +0."""
-    return Saturation(before=number.bits, result=round_pack.saturate_to_finite(number.bits, format))
 
 
 def _kind(numbers: tuple[Number, ...]) -> Literal["zero", "finite", "infinity", "nan"]:
@@ -178,27 +168,19 @@ def _special(terms: tuple[Term, ...]) -> Literal["nan", "infinity", "-infinity"]
     return "-infinity" if infinities.pop() else "infinity"
 
 
-def _rounded(
-    negative: bool,
-    magnitude: int,
-    exponent: int,
-    format: FloatFormat,
-    mode: str,
-    overflow: Overflow,
-    *,
-    discarded_bits: int = 0,
-) -> Rounding:
-    """One rounding, of ``magnitude * 2**exponent``, to a result whose lowest `discarded_bits` are zero."""
-    place = ROUNDINGS.index(mode)
+def _rounded(negative: bool, magnitude: int, exponent: int, rules: Rules) -> Rounding:
+    """One rounding, of ``magnitude * 2**exponent``."""
+    format, mode, discarded_bits = rules.format, rules.rounding, rules.discarded_bits
     normal, dropped_bits, kept, up = round_significand(
-        int(negative), magnitude, exponent, format, place, discarded_bits
+        int(negative), magnitude, exponent, format, mode, discarded_bits
     )
-    bits = pack(int(negative), kept + up << discarded_bits, normal, format, place, overflow == "infinity")
+    always_infinity = rules.fraction_bits is not None
+    bits = pack(int(negative), kept + up << discarded_bits, normal, format, mode, always_infinity)
     leading = exponent + magnitude.bit_length() - 1 if magnitude else None
     largest = 2 * (1 << format.fraction_bits - discarded_bits) - 1
     return Rounding(
         format=format.name,
-        mode=mode,
+        mode=ROUNDINGS[mode],
         negative=negative,
         significand=magnitude,
         exponent=exponent,

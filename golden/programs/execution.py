@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import NDArray
@@ -44,40 +44,6 @@ class MatrixRun:
     execution: Execution
 
 
-@dataclass
-class _Drawn:
-    """The work of a program as a machine draws it, with the places of what was drawn last for each warp."""
-
-    program: Iterable[tuple[Work, object]]
-    machine: InitVar[Machine]
-    """It may have executed commands before."""
-    on_progress: Callable[[int], None]
-    on_command: Callable[[object], None]
-    last: object = ""
-
-    def __post_init__(self, machine: Machine) -> None:
-        self._first = [machine.executed(warp) for warp in range(machine.warp_count)]
-        self._places: list[deque[object]] = [deque() for _ in self._first]
-
-    def __iter__(self) -> Iterator[Work]:
-        for work, place in self.program:
-            self.last = place
-            if not isinstance(work, HostWork):
-                self.on_command(place)
-                # Warp 0 refuses commands for warps that do not exist.
-                warp = work.warp if work.warp < len(self._places) else 0
-                self._places[warp].append(place)
-                if len(self._places[warp]) > _REMEMBERED:
-                    self._places[warp].popleft()
-                    self._first[warp] += 1
-            yield work
-            self.on_progress(1)
-
-    def place(self, fault: Fault) -> object:
-        """The place of the command that failed."""
-        return self._places[fault.warp][fault.index - self._first[fault.warp]]
-
-
 def execute(
     machine: Machine,
     program: Iterable[tuple[Work, object]],
@@ -91,14 +57,31 @@ def execute(
     ProgramFault of a command that fails, and in the Difference of a machine that checks itself.
     """
     before = time.perf_counter()
-    drawn = _Drawn(program, machine, on_progress, on_command)
+    counts = [machine.executed(warp) for warp in range(machine.warp_count)]
+    places = [deque[object](maxlen=_REMEMBERED) for _ in counts]
+    last: object = ""
+
+    def drawn() -> Iterator[Work]:
+        nonlocal last
+        for work, place in program:
+            last = place
+            if not isinstance(work, HostWork):
+                on_command(place)
+                # Warp 0 refuses commands for warps that do not exist.
+                warp = work.warp if work.warp < len(counts) else 0
+                places[warp].append(place)
+                counts[warp] += 1
+            yield work
+            on_progress(1)
+
     try:
         try:
-            machine.queue(drawn)
+            machine.queue(drawn())
         except Difference as difference:
-            difference.origin = str(drawn.last)
+            difference.origin = str(last)
             raise
         machine.finish()
     except Fault as fault:
-        raise ProgramFault(fault, str(drawn.place(fault))) from fault
+        from_end = fault.index - counts[fault.warp]
+        raise ProgramFault(fault, str(places[fault.warp][from_end])) from fault
     return Execution(counters=machine.counters, seconds=time.perf_counter() - before)

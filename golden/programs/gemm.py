@@ -2,8 +2,10 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,28 +23,11 @@ from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction
 
+_Tile = tuple[int, int]
+"""The row and column of a tile in its matrix, both counted in tiles."""
+
 _BUFFERS = 2
 """Sets of A and B fragments: one is multiplied while the other is loaded."""
-
-
-@dataclass(frozen=True)
-class _Step:
-    """All multiplies of one block of D at one step along k."""
-
-    k: int
-    first: bool
-    last: bool
-    rows: tuple[int, ...]
-    columns: tuple[int, ...]
-
-    @property
-    def tiles(self) -> tuple[tuple[int, int], ...]:
-        """Row and column of each tile of D, within the block; neighbours share a row or a column."""
-        return tuple(
-            (row, column)
-            for row in range(len(self.rows))
-            for column in (range(len(self.columns)) if row % 2 == 0 else reversed(range(len(self.columns))))
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,28 +85,33 @@ class Gemm:
         if min(rows, columns) < 1:
             raise ValueError(f"Block must have at least one tile each way, not {shortened(self.block)}")
         object.__setattr__(self, "block", (rows, columns))
-        if self._accumulators < self.block[0] * self.block[1]:
+        if self._accumulators < rows * columns:
             raise ValueError(
-                f"Block must fit the registers: {self.block[0]} x {self.block[1]} tiles need "
-                f"{self._needed}, there are {self.registers}"
+                f"Block must fit the registers: {rows} x {columns} tiles need "
+                f"{self._fixed + rows * columns * self._size('d')}, there are {self.registers}"
             )
         for use in ("a", "b", "d"):
             self._require_aligned(use)
 
+    @property
+    def whole(self) -> Shape:
+        """The sizes as the shape of one multiply."""
+        return Shape(self.m, self.n, self.k)
+
     def sizes(self) -> dict[str, int]:
         """Bytes of each matrix, by the names that `commands` wants addresses for."""
-        sizes = {
-            "a": self._bytes("a", self.m * self.k),
-            "b": self._bytes("b", self.k * self.n),
-            "d": self._bytes("d", self.m * self.n),
-        }
-        return {**sizes, "c": sizes["d"]} if self.with_c else sizes
+        uses: tuple[Use, ...] = ("a", "b", "d", "c") if self.with_c else ("a", "b", "d")
+        return {use: self._bytes(use, prod(self.whole.extent(use))) for use in uses}
 
     @property
     def tiles(self) -> int:
         """Tile multiplies of the whole."""
-        shape = self.instruction.shape
-        return (self.m // shape.m) * (self.n // shape.n) * (self.k // shape.k)
+        return prod(self._counts)
+
+    @cached_property
+    def _counts(self) -> tuple[int, ...]:
+        """Tiles along m, n and k."""
+        return tuple(size // tile for size, tile in zip(self.whole, self.instruction.shape, strict=True))
 
     def commands(self, addresses: Mapping[str, int]) -> Iterator[Command]:
         """The commands, in order; `addresses` are of ``a``, ``b``, ``d``, and ``c`` where there is one."""
@@ -129,86 +119,75 @@ class Gemm:
         zeros = self.registers - self._size("d")
         if not self.with_c:
             yield Fill(zeros, self._size("d"), 0)
-        yield from self._operands(steps[0], 0, addresses)
+        yield from self._operands(0, *steps[0], addresses)
         unstored: deque[tuple[int, Command]] = deque()
         started = 0
-        for index, step in enumerate(steps):
-            block: list[tuple[int, int]] = list(step.tiles)
+        for index, (k, block) in enumerate(steps):
+            first, last = k == 0, k == self._counts[2] - 1
             slots = [self._slot(started + place) for place in range(len(block))]
-            if step.first and self.with_c:
+            if first and self.with_c:
                 for slot, tile in zip(slots, block, strict=True):
                     yield from _stored_until(unstored, slot)
-                    yield self._access("c", slot, self._place(step, tile), addresses)
+                    yield self._access("c", slot, tile, addresses)
             for place, ((row, column), slot) in enumerate(zip(block, slots, strict=True)):
-                if step.first:
+                if first:
                     yield from _stored_until(unstored, slot)
-                start = zeros if step.first and not self.with_c else slot
+                start = zeros if first and not self.with_c else slot
                 yield Mma(
                     self.instruction,
                     d=slot,
-                    a=self._operand("a", index, row),
-                    b=self._operand("b", index, column),
+                    a=self._operand("a", index, (row, k)),
+                    b=self._operand("b", index, (k, column)),
                     c=start,
                 )
                 if place == 0 and index + 1 < len(steps):
-                    yield from self._operands(steps[index + 1], index + 1, addresses)
+                    yield from self._operands(index + 1, *steps[index + 1], addresses)
                 elif unstored:
                     yield unstored.popleft()[1]
-            if step.last:
+            if last:
                 unstored.extend(
-                    (slot, self._access("d", slot, self._place(step, tile), addresses))
+                    (slot, self._access("d", slot, tile, addresses))
                     for slot, tile in zip(slots, block, strict=True)
                 )
                 started += len(block)
         yield from (store for _, store in unstored)
 
-    def _steps(self) -> Iterator[_Step]:
-        shape = self.instruction.shape
-        rows, columns, depth = self.m // shape.m, self.n // shape.n, self.k // shape.k
-        for block_row in range(0, rows, self.block[0]):
-            for block_column in range(0, columns, self.block[1]):
-                for k in range(depth):
-                    yield _Step(
-                        k,
-                        first=k == 0,
-                        last=k == depth - 1,
-                        rows=tuple(range(block_row, min(block_row + self.block[0], rows))),
-                        columns=tuple(range(block_column, min(block_column + self.block[1], columns))),
-                    )
+    def _steps(self) -> Iterator[tuple[int, list[_Tile]]]:
+        """Each block of D at each step along k, counted in tiles; neighbours share a row or a column."""
+        rows, columns, depth = map(range, self._counts)
+        for top in rows[:: self.block[0]]:
+            for left in columns[:: self.block[1]]:
+                lines = rows[top : top + self.block[0]]
+                line = columns[left : left + self.block[1]]
+                block = [(row, column) for row in lines for column in line[:: -1 if (row - top) % 2 else 1]]
+                for k in depth:
+                    yield k, block
 
-    def _operands(self, step: _Step, index: int, addresses: Mapping[str, int]) -> Iterator[Command]:
+    def _operands(
+        self, index: int, k: int, block: list[_Tile], addresses: Mapping[str, int]
+    ) -> Iterator[Command]:
         """Load A and B for a step, in the order in which its multiplies need them."""
-        loaded: set[tuple[Use, int]] = set()
-        for row, column in step.tiles:
-            needed: tuple[tuple[Use, int, tuple[int, int]], ...] = (
-                ("a", row, (step.rows[row], step.k)),
-                ("b", column, (step.k, step.columns[column])),
-            )
-            for use, place, tile in needed:
-                if (use, place) not in loaded:
-                    loaded.add((use, place))
-                    yield self._access(use, self._operand(use, index, place), tile, addresses)
+        needed: dict[tuple[Use, _Tile], None] = {}
+        for row, column in block:
+            needed["a", (row, k)] = needed["b", (k, column)] = None
+        for use, tile in needed:
+            yield self._access(use, self._operand(use, index, tile), tile, addresses)
 
-    def _place(self, step: _Step, tile: tuple[int, int]) -> tuple[int, int]:
-        return step.rows[tile[0]], step.columns[tile[1]]
-
-    def _access(
-        self, use: Use, register: int, tile: tuple[int, int], addresses: Mapping[str, int]
-    ) -> Command:
-        """Load or store the tile at a place of its matrix, which is counted in tiles."""
+    def _access(self, use: Use, register: int, tile: _Tile, addresses: Mapping[str, int]) -> Command:
+        """Load or store a tile."""
         address = addresses[use] + self._offset(use, tile)
         if use == "d":
             return Store(self.instruction.store(), register, address, self._stride(use))
         return Load(self.instruction.load(use), register, address, self._stride(use))
 
-    def _offset(self, use: Use, tile: tuple[int, int]) -> int:
+    def _offset(self, use: Use, tile: _Tile) -> int:
         rows, columns = self.instruction.shape.extent(use)
         row, column = tile[0] * rows, tile[1] * columns
         line, place = (row, column) if self.instruction.layout(use) == "row" else (column, row)
         return self._bytes(use, line * self._stride(use) + place)
 
     def _stride(self, use: Use) -> int:
-        return Shape(self.m, self.n, self.k).default_stride(use, self.instruction.layout(use))
+        return self.whole.default_stride(use, self.instruction.layout(use))
 
     def _bytes(self, use: Use, elements: int) -> int:
         return elements * FORMATS[self.instruction.types[use]].bits // 8
@@ -218,9 +197,9 @@ class Gemm:
 
     def _require_aligned(self, use: Use) -> None:
         """Refuse a matrix with a tile that has a line elsewhere than at a multiple of the fragment's size."""
-        size = fragment(use, self.instruction.types[use], self.instruction.shape).size
+        size = self.instruction.fragments[use].size
         rows, columns = self.instruction.shape.extent(use)
-        whole_rows, whole_columns = Shape(self.m, self.n, self.k).extent(use)
+        whole_rows, whole_columns = self.whole.extent(use)
         steps = {"lines": self._bytes(use, self._stride(use))}
         if whole_rows > rows:
             steps["rows of tiles"] = self._offset(use, (1, 0))
@@ -242,21 +221,17 @@ class Gemm:
     def _fixed(self) -> int:
         return _BUFFERS * self._set_size + (0 if self.with_c else self._size("d"))
 
-    @property
-    def _needed(self) -> int:
-        return self._fixed + self.block[0] * self.block[1] * self._size("d")
-
     @cached_property
     def _accumulators(self) -> int:
-        return min(
-            # More would never be in use at once: a block's, and the block's before it.
-            2 * self.block[0] * self.block[1],
-            (self.registers - self._fixed) // self._size("d"),
-        )
+        # More would never be in use at once: a block's, and the block's before it.
+        most = 2 * self.block[0] * self.block[1]
+        return min(most, (self.registers - self._fixed) // self._size("d"))
 
-    def _operand(self, use: Use, index: int, place: int) -> int:
+    def _operand(self, use: Use, index: int, tile: _Tile) -> int:
         base = index % _BUFFERS * self._set_size
-        return base + place * self._size(use) + (self.block[0] * self._size("a") if use == "b" else 0)
+        if use == "a":
+            return base + tile[0] % self.block[0] * self._size("a")
+        return base + self.block[0] * self._size("a") + tile[1] % self.block[1] * self._size("b")
 
     def _slot(self, number: int) -> int:
         """The register of the accumulator for the tile of that number."""
@@ -300,20 +275,16 @@ def multiply_matrices(
     gemm = replace(gemm, with_c=c is not None)
     instruction = gemm.instruction
     given: dict[Use, ArrayLike] = {"a": a, "b": b} if c is None else {"a": a, "b": b, "c": c}
-    whole = Shape(gemm.m, gemm.n, gemm.k)
     matrices = {
-        use: checked_array(use, matrix, instruction.types[use], whole.extent(use))
+        use: checked_array(use, matrix, instruction.types[use], gemm.whole.extent(use))
         for use, matrix in given.items()
     }
     buffers = Buffers(gemm.sizes())
-    machine = open_machine(buffers.memory_size)
-    try:
+    with closing(open_machine(buffers.memory_size)) as machine:
         for use, matrix in matrices.items():
             lines = matrix if instruction.layout(use) == "row" else matrix.T
             buffers.write(machine.memory, use, pack(lines, instruction.types[use]))
         commands = ((command, "") for command in gemm.commands(buffers.addresses))
         execution = execute(machine, commands)
         d = unpack(buffers.read(machine.memory, "d"), instruction.d_type).reshape(gemm.m, gemm.n)
-    finally:
-        machine.close()
     return MatrixRun(d=d, execution=execution)

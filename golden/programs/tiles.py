@@ -1,6 +1,7 @@
 """Multiplies a batch of tiles: each loaded, multiplied and stored by a machine."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate, chain, product, zip_longest
 from typing import Any
@@ -19,16 +20,11 @@ from golden.programs.execution import Execution, MatrixRun, execute
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import USES, Shape, Use
-from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.warp_tiles import tile_places, warp_tile
+from golden.tables.instruction_set import USES, Use
+from golden.tables.matrix_instructions import MmaInstruction, tile_places, warp_tile
 
 _CHUNK = 256
 """Tiles that are in memory at once."""
-
-_UNUSED = 64
-"""Bytes of memory for a matrix that never gets there."""
 
 
 def multiply_tiles(
@@ -51,7 +47,7 @@ def multiply_tiles(
     instruction : MmaInstruction
         Of a `wmma.mma`, A and B lie in memory in its layouts, C and D by rows. An `mma` has no loads: its
         fragments are written to the registers, and D is read from there. Of a `wgmma.mma_async` each warp's
-        share is multiplied in tiles (`golden.tables.warp_tiles`), likewise.
+        share is multiplied in tiles (`golden.tables.matrix_instructions.tile_places`), likewise.
     operands : sequence of three array_like
         a, b and c, as for `golden.mma`: shapes (..., m, k), (..., k, n), (..., m, n).
     open_machine : callable
@@ -79,93 +75,84 @@ def multiply_tiles(
     operands = checked_objects("operands", operands, object, "an array")
     if len(operands) != len(USES[:3]):
         raise InvalidArgument("operands", f"{len(operands)} arrays", "a, b and c")
-    tiles = _Tiles.of(instruction, operands)
-    count = len(tiles.a)
-    if instruction.mnemonic != "wmma":
-        return _multiply_in_registers(tiles, open_machine, on_progress)
-    chunk = max(1, min(count, _CHUNK))
+    matrices, leading = checked_operands(instruction, operands)
+    tiles = _Tiles(instruction, *matrices)
+    extent = instruction.shape.extent("d")
+    d = np.zeros((len(tiles.a), *extent), dtype_of(FORMATS[instruction.d_type]))
+    chunk = max(1, min(len(d), _CHUNK)) if instruction.mnemonic == "wmma" else 0
     while chunk > 1 and memory_bytes is not None and tiles.buffers(chunk).memory_size > memory_bytes:
         chunk //= 2
     buffers = tiles.buffers(chunk)
-    machine = open_machine(buffers.memory_size)
-    pieces = []
-    try:
-        seconds = 0.0
-        for first in range(0, count, chunk):
-            size = min(chunk, count - first)
-            tiles.write(buffers, machine.memory, slice(first, first + size))
-            execution = execute(
-                machine, tiles.commands(buffers, first, size, registers, machine.warp_count), on_progress
-            )
-            seconds += execution.seconds
-            pieces.append(tiles.read(buffers, machine.memory, size))
-        counters = machine.counters
-    finally:
-        machine.close()
-    shape = instruction.shape
-    d = np.concatenate(pieces) if pieces else unpack(np.zeros(0, np.uint8), instruction.d_type)
-    return MatrixRun(
-        d=d.reshape(*tiles.leading, shape.m, shape.n),
-        execution=Execution(counters=counters, seconds=seconds),
-    )
+    with closing(open_machine(buffers.memory_size)) as machine:
+        if chunk:
+            seconds = _multiply_in_memory(tiles, machine, buffers, chunk, registers, d, on_progress)
+        else:
+            seconds = _multiply_in_registers(tiles, machine, d, on_progress)
+        execution = Execution(counters=machine.counters, seconds=seconds)
+    return MatrixRun(d=d.reshape(*leading, *extent), execution=execution)
+
+
+def _multiply_in_memory(
+    tiles: "_Tiles",
+    machine: Machine,
+    buffers: Buffers,
+    chunk: int,
+    registers: int,
+    d: NDArray[Any],
+    on_progress: Callable[[int], None],
+) -> float:
+    """Multiply `chunk` tiles at a time; the seconds that it took."""
+    seconds = 0.0
+    for first in range(0, len(d), chunk):
+        part = slice(first, first + chunk)
+        tiles.write(buffers, machine.memory, part)
+        program = tiles.commands(buffers, first, len(d[part]), registers, machine.warp_count)
+        seconds += execute(machine, program, on_progress).seconds
+        d[part] = tiles.read(buffers, machine.memory, len(d[part]))
+    return seconds
 
 
 def _multiply_in_registers(
-    tiles: "_Tiles", open_machine: Callable[[int], Machine], on_progress: Callable[[int], None]
-) -> MatrixRun:
-    """Multiply with fragments that are put into the registers from outside."""
+    tiles: "_Tiles", machine: Machine, d: NDArray[Any], on_progress: Callable[[int], None]
+) -> float:
+    """Multiply with fragments that are put into the registers from outside; the seconds that it took."""
     whole, instruction = tiles.instruction, warp_tile(tiles.instruction)
-    machine = open_machine(Buffers(dict.fromkeys(USES, _UNUSED)).memory_size)
-    first, registers = _places(whole, instruction.shape)
+    first, _ = _places(instruction)
     multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
-    d = np.zeros((len(tiles.a), *whole.shape.extent("d")), dtype_of(FORMATS[instruction.d_type]))
     seconds = 0.0
-    try:
-        for tile, (rows, columns) in product(range(len(d)), tile_places(whole)):
-            matrices = (tiles.a[tile, rows], tiles.b[tile, :, columns], tiles.c[tile, rows, columns])
-            for use, matrix in zip(USES, matrices, strict=False):
-                words = distribute(matrix, use, tiles.instruction.types[use], instruction.shape)
-                machine.write_registers(first[use], words)
-            seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
-            words = machine.read_registers(first["d"], registers - first["d"])
-            d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)
-        counters = machine.counters
-    finally:
-        machine.close()
-    return MatrixRun(
-        d=d.reshape(*tiles.leading, *d.shape[1:]), execution=Execution(counters=counters, seconds=seconds)
-    )
+    for tile, (rows, columns) in product(range(len(d)), tile_places(whole)):
+        matrices = (tiles.a[tile, rows], tiles.b[tile, :, columns], tiles.c[tile, rows, columns])
+        for use, matrix in zip(USES, matrices, strict=False):
+            words = distribute(matrix, use, instruction.types[use], instruction.shape)
+            machine.write_registers(first[use], words)
+        seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
+        words = machine.read_registers(first["d"], instruction.fragments["d"].registers)
+        d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)
+    return seconds
 
 
-def _places(instruction: MmaInstruction, shape: Shape) -> tuple[dict[Use, int], int]:
+def _places(instruction: MmaInstruction) -> tuple[dict[Use, int], int]:
     """The first register of each fragment, one after the other, and how many registers they take."""
-    counts = [fragment(use, instruction.types[use], shape).registers for use in USES]
-    *firsts, end = accumulate(counts, initial=0)
+    *firsts, end = accumulate((instruction.fragments[use].registers for use in USES), initial=0)
     return dict(zip(USES, firsts, strict=True)), end
 
 
 @dataclass(frozen=True)
 class _Tiles:
+    """Operands, each with one leading axis, and where they lie in memory."""
+
     instruction: MmaInstruction
     a: NDArray[Any]
     b: NDArray[Any]
     c: NDArray[Any]
-    leading: tuple[int, ...]
-
-    @classmethod
-    def of(cls, instruction: MmaInstruction, operands: Sequence[ArrayLike]) -> "_Tiles":
-        """Checked arrays, each with one leading axis."""
-        (a, b, c), leading = checked_operands(instruction, operands)
-        return cls(instruction, a, b, c, leading)
 
     def lines(self, use: Use) -> tuple[int, int]:
         """Rows (or columns, where they are contiguous) of a matrix, and the elements of each."""
-        rows, columns = self.instruction.shape.extent(use)
-        return (rows, columns) if self.instruction.layout(use) == "row" else (columns, rows)
+        return self.instruction.shape.lines(use, self.instruction.layout(use))
 
     def stride(self, use: Use) -> int:
         """Elements from one line to the next: each must begin at a multiple of the fragment's size."""
-        layout = fragment(use, self.instruction.types[use], self.instruction.shape)
+        layout = self.instruction.fragments[use]
         multiple = layout.size * 8 // layout.element_bits
         return -(-self.lines(use)[1] // multiple) * multiple
 
@@ -207,33 +194,32 @@ class _Tiles:
     ) -> Iterator[list[tuple[int, Command]]]:
         """What a warp does with its tiles, step by step: commands, each with the number of its tile."""
         instruction = self.instruction
-        place, used = _places(instruction, instruction.shape)
+        place, used = _places(instruction)
         sets = max(1, registers // used)
         loads, storing = [instruction.load(use) for use in USES[:3]], instruction.store()
-        addresses = dict(zip(USES, buffers.addresses.values(), strict=True))
+        addresses = buffers.addresses
 
-        def base(index: int) -> int:
-            return index % sets * used
+        def access(use: Use, index: int) -> tuple[int, int, int]:
+            address = addresses[use] + tiles[index] * self.tile_bytes(use)
+            return index % sets * used + place[use], address, self.stride(use)
 
-        def address(use: Use, index: int) -> int:
-            return addresses[use] + tiles[index] * self.tile_bytes(use)
+        def load(index: int) -> list[Command]:
+            return [Load(each, *access(each.use, index), warp=warp) for each in loads]
 
-        # Tiles that the multiply and the store are behind the loads. Two sets of registers are enough: loads
-        # replace A, B and C of the tile before the last, which has been multiplied, but not its D.
-        multiply_lag, store_lag = (1, 2) if sets > 1 else (0, 0)
-        for index in range(len(tiles) + store_lag):
-            step: list[tuple[int, Command]] = []
-            if index < len(tiles):
-                for load in loads:
-                    first, stride = base(index) + place[load.use], self.stride(load.use)
-                    command = Load(load, first, address(load.use, index), stride, warp=warp)
-                    step.append((tiles[index], command))
-            done = index - multiply_lag
-            if 0 <= done < len(tiles):
-                d, a, b, c = (base(done) + place[use] for use in ("d", *USES[:3]))
-                step.append((tiles[done], Mma(instruction, d=d, a=a, b=b, c=c, warp=warp)))
-            done = index - store_lag
-            if 0 <= done < len(tiles):
-                first, stride = base(done) + place["d"], self.stride("d")
-                step.append((tiles[done], Store(storing, first, address("d", done), stride, warp=warp)))
-            yield step
+        def multiply(index: int) -> list[Command]:
+            d, a, b, c = (index % sets * used + place[use] for use in ("d", *USES[:3]))
+            return [Mma(instruction, d=d, a=a, b=b, c=c, warp=warp)]
+
+        def store(index: int) -> list[Command]:
+            return [Store(storing, *access("d", index), warp=warp)]
+
+        # Tiles that each is behind the loads. Two sets of registers are enough: loads replace A, B and C of
+        # the tile before the last, which has been multiplied, but not its D.
+        lags = {load: 0, multiply: 1, store: 2} if sets > 1 else dict.fromkeys((load, multiply, store), 0)
+        for index in range(len(tiles) + lags[store]):
+            yield [
+                (tiles[index - lag], command)
+                for phase, lag in lags.items()
+                if 0 <= index - lag < len(tiles)
+                for command in phase(index - lag)
+            ]

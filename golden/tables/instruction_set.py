@@ -36,13 +36,18 @@ class Shape(NamedTuple):
         """Rows and columns of the matrix in role `use`."""
         return {"a": (self.m, self.k), "b": (self.k, self.n)}.get(use, (self.m, self.n))
 
+    def lines(self, use: Use, layout: Layout) -> tuple[int, int]:
+        """Rows (columns) of the matrix in memory, and elements in each."""
+        rows, columns = self.extent(use)
+        return (rows, columns) if layout == "row" else (columns, rows)
+
     def default_stride(self, use: Use, layout: Layout) -> int:
         """Elements from one row (column) to the next when nothing lies between."""
-        rows, columns = self.extent(use)
-        return columns if layout == "row" else rows
+        return self.lines(use, layout)[1]
 
 
-_WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
+WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
+"""Shapes of `wmma` of 8-bit and 16-bit multiplicands."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +125,11 @@ def _mma(
 
 
 FAMILIES: tuple[Family, ...] = (
-    Family("f16", _WIDE_K16, ("f16",), ("f16", "f32"), saturate="float"),
-    Family("bf16", _WIDE_K16, ("bf16",), ("f32",), saturate="float"),
+    Family("f16", WIDE_K16, ("f16",), ("f16", "f32"), saturate="float"),
+    Family("bf16", WIDE_K16, ("bf16",), ("f32",), saturate="float"),
     Family("tf32", (Shape(16, 16, 8),), ("tf32",), ("f32",), saturate="float"),
     Family("f64", (Shape(8, 8, 4),), ("f64",), ("f64",), roundings=ROUNDINGS),
-    Family("integer", _WIDE_K16, ("s8", "u8"), ("s32",), saturate="integer"),
+    Family("integer", WIDE_K16, ("s8", "u8"), ("s32",), saturate="integer"),
     Family("sub-byte", (Shape(8, 8, 32),), ("s4", "u4"), ("s32",), fixed_layout=True, saturate="integer"),
     Family(
         "single-bit", (Shape(8, 8, 128),), ("b1",), ("s32",), fixed_layout=True, operations=BIT_OPERATIONS
@@ -160,7 +165,8 @@ WGMMA_TILE = _mma(
 )
 """One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
 
-Of the other types the share is an `mma` with the same arithmetic; `golden.tables.warp_tiles` has the rule."""
+Of the other types the share is an `mma` with the same arithmetic: see
+`golden.tables.matrix_instructions.warp_tile`."""
 
 CORE_FAMILIES: tuple[Family, ...] = (*FAMILIES, WGMMA_TILE)
 """What the hardware executes."""

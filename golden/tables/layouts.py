@@ -9,13 +9,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Shape, Use
+from golden.tables.instruction_set import WIDE_K16, Shape, Use
 
 LANES = 32
 """Lanes of a warp."""
-
-_REPEATED = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
-"""Shapes of `wmma` whose f16 multiplicands take 8 registers, elements repeated where fewer would do."""
 
 _BLOCK = 8
 """Rows (columns) covered by one register: one for each quad."""
@@ -102,26 +99,19 @@ def fragment(use: Use, type: str, shape: Shape) -> FragmentLayout:
     """The layout of the fragment of `type` elements in role `use` of an instruction of `shape`."""
     rows, columns = shape.extent(use)
     b_is_wide = shape == Shape(8, 32, 16)
+    is_accumulator = use in "cd"
     bits = FORMATS[type].bits
-    if use in "cd":
-        x_is_row = not b_is_wide
-        x, y = (rows, columns) if x_is_row else (columns, rows)
-        wide, per_block = True, 8
-    else:
-        x_is_row = use == "a"
-        x, y = (rows, columns) if x_is_row else (columns, rows)
-        wide, per_block = (use == "b") == b_is_wide, 4 * max(1, 32 // bits)
-    x_blocks, y_blocks = x // _BLOCK, y // per_block
-    registers = x * y * bits // (32 * LANES)
-    if use in "ab" and type == "f16" and shape in _REPEATED:
-        registers = 8
+    x_is_row = not b_is_wide if is_accumulator else use == "a"
+    x, y = (rows, columns) if x_is_row else (columns, rows)
+    # In the shapes of wmma, f16 multiplicands repeat elements where fewer registers would do.
+    is_repeated = not is_accumulator and type == "f16" and shape in WIDE_K16
     return FragmentLayout(
         use=use,
         type=type,
         shape=shape,
         x_is_row=x_is_row,
-        wide=wide,
-        x_blocks=x_blocks,
-        y_blocks=y_blocks,
-        registers=registers,
+        wide=is_accumulator or (use == "b") == b_is_wide,
+        x_blocks=x // _BLOCK,
+        y_blocks=y // (8 if is_accumulator else 4 * max(1, 32 // bits)),
+        registers=8 if is_repeated else x * y * bits // (32 * LANES),
     )

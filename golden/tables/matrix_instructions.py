@@ -5,17 +5,18 @@ no table is an IllegalInstruction.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import Final
 
 from golden.message_text import sentence
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
-    FAMILIES,
     LAYOUTS,
     OPCODES,
     SPACES,
     WGMMA_FAMILIES,
+    WGMMA_TILE,
     Family,
     Layout,
     Mnemonic,
@@ -59,11 +60,11 @@ def _require(value: str, allowed: Iterable[str], context: str) -> None:
         raise IllegalInstruction(value, allowed, context)
 
 
-def _families(use: Use, context: str, element: str, shape: Shape) -> tuple[Family, ...]:
-    """The wmma families in which a fragment of `element` and `shape` may play the role `use`."""
-    wmma = [family for family in FAMILIES if family.mnemonic == "wmma"]
-    _require(element, (name for family in wmma for name in family.types(use)), context)
-    holders = [family for family in wmma if element in family.types(use)]
+def _families(mnemonic: Mnemonic, use: Use, context: str, element: str, shape: Shape) -> tuple[Family, ...]:
+    """The families in which a fragment of `element` and `shape` may play the role `use`."""
+    families = [family for family in CORE_FAMILIES + WGMMA_FAMILIES if family.mnemonic == mnemonic]
+    _require(element, (name for family in families for name in family.types(use)), context)
+    holders = [family for family in families if element in family.types(use)]
     _require(str(shape), (str(s) for family in holders for s in family.shapes), f"{context} of .{element}")
     return tuple(family for family in holders if shape in family.shapes)
 
@@ -94,7 +95,7 @@ class LoadInstruction(_Access):
     def __post_init__(self) -> None:
         _require(self.use, ("a", "b", "c"), "wmma.load")
         context = f"wmma.load.{self.use}"
-        families = _families(self.use, context, self.type, self.shape)
+        families = _families("wmma", self.use, context, self.type, self.shape)
         fixed = self.use in "ab" and all(family.fixed_layout for family in families)
         only = ("row" if self.use == "a" else "col",)
         _require(self.layout, only if fixed else LAYOUTS, f"{context} of .{self.type}")
@@ -108,7 +109,7 @@ class StoreInstruction(_Access):
     use: Use = field(default="d", init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _families("d", "wmma.store.d", self.type, self.shape)
+        _families("wmma", "d", "wmma.store.d", self.type, self.shape)
         _require(self.layout, LAYOUTS, "wmma.store.d")
         _require(self.space, SPACES, "wmma.store.d")
 
@@ -169,13 +170,7 @@ class MmaInstruction:
     @property
     def family(self) -> Family:
         """The row of `CORE_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
-        families = [family for family in CORE_FAMILIES + WGMMA_FAMILIES if family.mnemonic == self.mnemonic]
-        context = OPCODES[self.mnemonic]
-        _require(self.a_type, (name for family in families for name in family.multiplicands), context)
-        families = [family for family in families if self.a_type in family.multiplicands]
-        shapes = [str(shape) for family in families for shape in family.shapes]
-        _require(str(self.shape), shapes, f"{context} of .{self.a_type}")
-        return next(family for family in families if self.shape in family.shapes)
+        return _families(self.mnemonic, "a", OPCODES[self.mnemonic], self.a_type, self.shape)[0]
 
     @property
     def fragments(self) -> dict[Use, FragmentLayout]:
@@ -233,3 +228,32 @@ def multiplies_of(family: Family) -> Iterator[MmaInstruction]:
 
 
 Instruction = LoadInstruction | StoreInstruction | MmaInstruction
+
+TILE_COLUMNS: Final = 8
+"""Columns of a tile of `wgmma.mma_async`, which has 16 rows: each of the four warps has as many of the 64."""
+
+
+def warp_tile(instruction: MmaInstruction) -> MmaInstruction:
+    """The multiply of one warp that has the results of `instruction` in 16 rows and 8 columns.
+
+    ``wgmma`` of f16, bf16, tf32, s8 and u8 has the arithmetic of ``mma`` with as many k. fp8 has not: its
+    tile is of the family `golden.tables.instruction_set.WGMMA_TILE`.
+
+    Multiplies of a single warp are returned as they are.
+    """
+    if instruction.mnemonic != "wgmma":
+        return instruction
+    is_fp8 = instruction.a_type in WGMMA_TILE.multiplicands
+    return replace(
+        instruction,
+        mnemonic="wgmma" if is_fp8 else "mma",
+        shape=Shape(16, TILE_COLUMNS, instruction.shape.k),
+    )
+
+
+def tile_places(instruction: MmaInstruction) -> Iterator[tuple[slice, slice]]:
+    """The rows and columns of each tile in a multiply, warp after warp."""
+    tile, whole = warp_tile(instruction).shape, instruction.shape
+    for row in range(0, whole.m, tile.m):
+        for column in range(0, whole.n, tile.n):
+            yield slice(row, row + tile.m), slice(column, column + tile.n)

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.ptx.program import parse_module
 from golden.ptx.source import source_text
 from golden.simt.module import LIMIT

@@ -23,9 +23,8 @@ from golden.simt.errors import LaunchError
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES, fragment
-from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, tile_places, warp_tile
 from golden.tables.profiles import HOPPER
-from golden.tables.warp_tiles import TILE_COLUMNS, tile_places, warp_tile
 from openwmma.gpu.driver import Gpu, open_gpu, read, write
 
 __all__ = ["approximate_on_gpu", "kernel_text", "multiply_compared", "multiply_on_gpu"]

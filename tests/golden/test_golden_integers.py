@@ -9,7 +9,7 @@ import golden
 import openwmma
 from golden.integers import checked_integer, integer_of, listed, parsed_integer, shortened
 from golden.invalid_argument import InvalidArgument
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
 from golden.tables.commands import SetLanes

@@ -12,8 +12,7 @@ import golden
 import openwmma
 from golden.memory import Memory
 from golden.programs.buffers import BASE
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.tables.instruction_set import FAMILIES
 from golden.tables.layouts import fragment as fragment_layout
 from hdl.config import PAGE_BYTES, PRESETS

@@ -8,8 +8,7 @@ import pytest
 from golden_captures import COMPACT, instruction_of
 from rtl import BASE, CONFIG, TINY, fill, golden_machine, load, multiply, rtl_machine, store
 
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.programs.tiles import multiply_tiles
 from golden.ptx.program import parse_module
 from golden.tables.commands import Fill, Move

@@ -8,8 +8,7 @@ from golden.host_work import execute_host_work
 from golden.invalid_argument import InvalidArgument
 from golden.memory import Memory
 from golden.programs.execution import ProgramFault, execute
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.ptx import parse_module
 from golden.tables.commands import Elementwise, Fill, Uniform
 from golden.tables.faults import Cause, Fault

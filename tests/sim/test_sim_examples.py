@@ -10,8 +10,7 @@ from golden import mma
 from golden.lines import pack
 from golden.memory import Memory
 from golden.programs.execution import execute
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.ptx.program import parse_module
 from hdl.config import PRESETS
 from sim.lockstep import LockstepMachine

@@ -14,8 +14,7 @@ from golden.tables.commands import Mma
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES, fragment
-from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.warp_tiles import warp_tile
+from golden.tables.matrix_instructions import MmaInstruction, warp_tile
 from hdl.config import PRESETS
 from regression.random_programs.operands import FLOAT_KINDS, draw_operands
 from sim.machines import Backend, open_machine

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.ptx.program import parse_module
 from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
-from golden.programs.array_types import ArrayTypeWarning, checked_types
 from golden.programs.buffers import BASE
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import ArrayTypeWarning, Output, checked_types, run_program
 from golden.ptx import parse_module
 from golden.tables.commands import Fill, Load
 from golden.tables.instruction_set import Shape

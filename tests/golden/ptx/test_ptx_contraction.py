@@ -5,8 +5,7 @@ import pytest
 from modules import entry, module
 
 from golden.memory import Memory
-from golden.programs.kernel_run import run_program
-from golden.programs.outputs import Output
+from golden.programs.kernel_run import Output, run_program
 from golden.ptx import parse_module
 from golden.warp import GoldenMachine
 
