@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from golden.ptx.decoding import Context, Step, split_qualifiers
+from golden.ptx.decoding import Context, Statement, Step, split_qualifiers
 from golden.ptx.source import Location
 from golden.ptx.syntax import Body, Immediate, Instruction, Operand, Register, Symbol
 
@@ -15,23 +15,16 @@ EXIT: Final = -1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terminator:
-    """What ends a block."""
+class Terminator(Statement):
+    """One that ends a block; a guard is that of a branch."""
 
     kind: str
     """``branch``, ``indexed``, ``barrier``, ``warp barrier`` or ``trap``.
 
     A branch without a guard is a jump; an exit is a branch to `EXIT`.
     """
-    instruction: Instruction
-    index: int
-    """Number of the instruction."""
-    guard: tuple[int, bool] | None = None
-    """Register of the guard of a branch, and whether it is negated."""
     targets: tuple[Any, ...] = ()
     """Labels, which become numbers of blocks; `EXIT` as it is."""
-    reads: tuple[int, ...] = ()
-    writes: tuple[int, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     """Operands of a barrier."""
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import integer_operation
-from golden.ptx.contraction.forms import SIGNS, one
+from golden.ptx.contraction.forms import ONES, SIGNS
 from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Action, Evaluation, LaneValue, by_array, by_lane
 from golden.ptx.matrix import MNEMONICS
@@ -103,7 +103,7 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
         for operand in operands
     ]
     fragments = [source for source in sources if isinstance(source, Register)]
-    constants = (Uniform(one(type_name) | SIGNS[type_name]),) if name == "neg" else ()
+    constants = (Uniform(ONES[type_name] | SIGNS[type_name]),) if name == "neg" else ()
     flush = "ftz" in qualifiers
 
     def action(evaluation: Evaluation) -> None:

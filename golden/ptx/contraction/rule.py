@@ -86,7 +86,7 @@ def _product(flow: Flow, place: int) -> Product | None:
     """The product that a statement computes."""
     statement = flow.statements[place]
     instruction = statement.instruction
-    if statement.guarded:
+    if statement.guard is not None:
         return None
     found = form(instruction, "mul")
     if found is not None and not found.saturate:
@@ -195,7 +195,7 @@ def _additions(flow: Flow, user: int, register: Register, product: Form) -> list
 def _passes(flow: Flow, user: int, register: Register, product: Form) -> int:
     """1 where a statement only copies a register, -1 where it only changes its sign, otherwise 0."""
     statement = flow.statements[user]
-    if statement.guarded:
+    if statement.guard is not None:
         return 0
     instruction = statement.instruction
     if is_move(instruction):
