@@ -5,7 +5,6 @@ from functools import partial
 from typing import Final
 
 from golden.limits import SCOPE_DEPTH
-from golden.ptx.cursor import Cursor
 from golden.ptx.declarations import STATE_SPACES, declare
 from golden.ptx.lexer import Token
 from golden.ptx.operand_parser import OperandParser
@@ -33,44 +32,39 @@ def parse_body(module: Module, function: Function) -> Body:
     return _BodyParser(module, function).parse()
 
 
-class _BodyParser:
+class _BodyParser(OperandParser):
     def __init__(self, module: Module, function: Function) -> None:
         self._module = module
-        self._cursor = Cursor(module.source, function.tokens)
         self._parameters = {parameter.name: parameter for parameter in function.parameters + function.results}
         self._body = Body()
-        self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
         variables = (self._body.variables, self._parameters, module.variables)
-        self._operands = OperandParser(self._cursor, variables)
-        self._scopes = self._operands.scopes
+        super().__init__(module.source, function.tokens, variables)
+        self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
         self._count = 0
         self._unresolved: dict[int, Scope] = {}
         """The scope of each instruction with a name that may be declared further on."""
 
     def parse(self) -> Body:
-        cursor = self._cursor
-        first = cursor.expect("{")
+        first = self.expect("{")
         self._open()
         for name, item in self._parameters.items():
             if item.space == "reg":
                 if item.is_array or item.type.bits > 64:
-                    raise cursor.source.error(
-                        item.location, f"parameter {name} in a register must be a scalar"
-                    )
+                    raise self.source.error(item.location, f"parameter {name} in a register must be a scalar")
                 self._scopes[0].add(name, item.type)
         while self._scopes:
-            opening = cursor.next
-            if cursor.accept("{"):
+            opening = self.next
+            if self.accept("{"):
                 if len(self._scopes) == SCOPE_DEPTH:
-                    raise cursor.error(opening, f"braces are nested more than {SCOPE_DEPTH} deep")
+                    raise self.error(opening, f"braces are nested more than {SCOPE_DEPTH} deep")
                 self._open()
-            elif cursor.accept("}"):
+            elif self.accept("}"):
                 self._scopes.pop()
-            elif cursor.next.kind == "end":
-                raise cursor.error(first, "body without its end }")
-            elif cursor.next.kind == "directive":
+            elif self.next.kind == "end":
+                raise self.error(first, "body without its end }")
+            elif self.next.kind == "directive":
                 self._directive(None)
-            elif not cursor.accept(";"):
+            elif not self.accept(";"):
                 self._instruction()
         for index, scope in self._unresolved.items():
             instruction = self._body.instructions[index]
@@ -87,76 +81,73 @@ class _BodyParser:
 
     def _directive(self, label: Token | None) -> None:
         """Take a directive; `label` is the label right before it."""
-        cursor = self._cursor
-        token = cursor.advance()
+        token = self.advance()
         if token.text == ".reg":
-            self._scopes[-1].declare_registers(cursor)
+            self._scopes[-1].declare_registers(self)
         elif token.text == ".loc":
-            cursor.skip_line_information()
+            self.skip_line_information()
         elif token.text == ".branchtargets":
             self._branch_targets(token, label)
         elif token.text in _SKIPPED:
-            cursor.skip_statement()
+            self.skip_statement()
         elif token.text in STATE_SPACES:
             self._declare(token.text)
         else:
             supported = ", ".join((".reg", ".loc", ".pragma", ".branchtargets", *STATE_SPACES))
-            raise cursor.error(token, f"unknown directive {token} in a body; supported: {supported}")
+            raise self.error(token, f"unknown directive {token} in a body; supported: {supported}")
 
     def _branch_targets(self, directive: Token, label: Token | None) -> None:
-        cursor = self._cursor
         symbols: list[Symbol] = []
-        while not symbols or cursor.accept(","):
-            token = cursor.expect_kind("word", "a label")
+        while not symbols or self.accept(","):
+            token = self.expect_kind("word", "a label")
             symbols.append(Symbol(token.text, token.text, token.location))
-        cursor.expect(";")
+        self.expect(";")
         if label is None:
-            raise cursor.error(directive, ".branchtargets needs a label")
+            raise self.error(directive, ".branchtargets needs a label")
         scope = self._scopes[-1]
         self._targets[scope.names[label.text]] = symbols, scope
 
     def _declare(self, space: str) -> None:
         scope = self._scopes[-1]
-        for variable in declare(self._cursor, space, block=scope.number):
+        for variable in declare(self, space, block=scope.number):
             problem = None
             if variable.name in scope.names:
                 problem = "is already declared"
             elif variable.initialiser is not None and space not in _INITIALISED:
                 problem = f"in {space} cannot have an initialiser"
             if problem is not None:
-                raise self._cursor.source.error(variable.location, f"{variable.name} {problem}")
+                raise self.source.error(variable.location, f"{variable.name} {problem}")
             scope.names[variable.name] = variable.key
             self._body.variables[variable.key] = variable
 
     def _instruction(self) -> None:
-        cursor = self._cursor
         guard = None
-        if cursor.accept("@"):
-            negated = cursor.accept("!")
-            guard = Guard(self._operands.predicate(), negated)
-        opcode = cursor.expect_kind("word", "an instruction")
-        if guard is None and cursor.accept(":"):
+        if self.accept("@"):
+            negated = self.accept("!")
+            guard = Guard(self.predicate(), negated)
+        opcode = self.expect_kind("word", "an instruction")
+        if guard is None and self.accept(":"):
             scope = self._scopes[-1]
             if opcode.text in scope.names:
-                raise cursor.error(opcode, f"label {opcode.text} is already defined")
+                raise self.error(opcode, f"label {opcode.text} is already defined")
             key = f"{opcode.text}@{scope.number}"
             scope.names[opcode.text] = key
             self._body.labels[key] = len(self._body.instructions)
-            if cursor.next.text in _LABELLED:
+            if self.next.text in _LABELLED:
                 self._directive(opcode)
             return
         operands: list[Operand] = []
         parts = tuple(opcode.text.split("."))
-        if not cursor.sees(";"):
-            operands.append(self._operands.operand(parts[0]))
-            while cursor.accept(","):
-                operands.append(self._operands.operand(parts[0]))
-        cursor.expect(";")
-        if self._operands.named:
+        if not self.sees(";"):
+            operands.append(self.operand(parts[0]))
+            while self.accept(","):
+                operands.append(self.operand(parts[0]))
+        self.expect(";")
+        if self._named:
             self._unresolved[len(self._body.instructions)] = self._scopes[-1]
-            self._operands.named = False
+            self._named = False
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
-        self._body.instructions.extend(split(cursor.source, instruction))
+        self._body.instructions.extend(split(self.source, instruction))
 
     def _resolved(self, scope: Scope, element: Element) -> Element:
         return self._declared(element, scope) if isinstance(element, Symbol) else element

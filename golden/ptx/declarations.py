@@ -12,7 +12,7 @@ from golden.limits import (
     PARAMETER_BYTES,
     VARIABLE_BYTES,
 )
-from golden.ptx.cursor import Cursor
+from golden.ptx.expressions import ConstantParser
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType, float_value
 from golden.ptx.syntax import Piece, Variable
@@ -35,7 +35,7 @@ _LARGEST: Final = {
 
 
 def declare(
-    cursor: Cursor, space: str, *, external: bool = False, block: int | None = None
+    cursor: ConstantParser, space: str, *, external: bool = False, block: int | None = None
 ) -> list[Variable]:
     """Take a declaration from after its state space up to and with the semicolon.
 
@@ -59,7 +59,7 @@ def declare(
     return declared
 
 
-def parameters(cursor: Cursor, *, registers: bool = True) -> tuple[Variable, ...]:
+def parameters(cursor: ConstantParser, *, registers: bool = True) -> tuple[Variable, ...]:
     """Take the parameters of a function from its opening to its closing parenthesis; PtxError if malformed.
 
     Without `registers`, for an entry, a parameter in a register is refused.
@@ -95,7 +95,7 @@ class _Form:
     alignment: int | None
 
     @classmethod
-    def take(cls, cursor: Cursor, *, predicates: bool) -> "_Form":
+    def take(cls, cursor: ConstantParser, *, predicates: bool) -> "_Form":
         """Take alignment, vector length and type; `predicates` is whether ``.pred`` may be the type."""
         alignment: int | None = None
         length = 1
@@ -126,7 +126,7 @@ class _Form:
             alignment = _alignment(cursor)
         return cls(type_, length, alignment)
 
-    def variable(self, cursor: Cursor, name: Token, space: str) -> tuple[Variable, Extents]:
+    def variable(self, cursor: ConstantParser, name: Token, space: str) -> tuple[Variable, Extents]:
         """The variable of a name that has been taken, and its dimensions, which follow."""
         element = self.type.size * self.length
         extents = _extents(cursor)
@@ -149,7 +149,7 @@ class _Form:
         return variable, extents
 
 
-def _alignment(cursor: Cursor) -> int:
+def _alignment(cursor: ConstantParser) -> int:
     token = cursor.next
     value = cursor.integer("an alignment")
     if value < 1 or value & (value - 1) or value > ALIGNMENT_BYTES:
@@ -158,7 +158,7 @@ def _alignment(cursor: Cursor) -> int:
     return value
 
 
-def _extents(cursor: Cursor) -> Extents:
+def _extents(cursor: ConstantParser) -> Extents:
     extents: list[int | None] = []
     while cursor.sees("["):
         token = cursor.advance()
@@ -181,7 +181,7 @@ class _Initialiser:
     array gives its length. The elements of a vector are one more list.
     """
 
-    def __init__(self, cursor: Cursor, variable: Variable) -> None:
+    def __init__(self, cursor: ConstantParser, variable: Variable) -> None:
         self._cursor = cursor
         self._name = variable.name
         self._variable = variable

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from golden.limits import REGISTERS
-from golden.ptx.cursor import Cursor
+from golden.ptx.expressions import ConstantParser
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Register, Selected, Vector
@@ -93,7 +93,7 @@ class Scope:
                 return found
         return None
 
-    def declare_registers(self, cursor: Cursor) -> None:
+    def declare_registers(self, cursor: ConstantParser) -> None:
         """Take what follows ``.reg``, up to and with the semicolon."""
         vector = cursor.next
         length = _VECTORS.get(vector.text, 1)
