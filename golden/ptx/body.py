@@ -1,7 +1,9 @@
 """The body of an entry or a function: registers, variables, labels, instructions and their operands."""
 
+from collections import ChainMap
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Final
 
 from golden.limits import SCOPE_DEPTH
@@ -40,7 +42,7 @@ class _BodyParser(OperandParser):
         variables = (self._body.variables, self._parameters, module.variables)
         super().__init__(module.source, function.tokens, variables)
         self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
-        self._count = 0
+        self._numbers = count()
         self._unresolved: dict[int, Scope] = {}
         """The scope of each instruction with a name that may be declared further on."""
 
@@ -76,8 +78,8 @@ class _BodyParser(OperandParser):
         return self._body
 
     def _open(self) -> None:
-        self._scopes.append(Scope(self._count, self._scopes[-1] if self._scopes else None))
-        self._count += 1
+        names = self._scopes[-1].names.new_child() if self._scopes else ChainMap[str, str]()
+        self._scopes.append(Scope(next(self._numbers), names))
 
     def _directive(self, label: Token | None) -> None:
         """Take a directive; `label` is the label right before it."""
@@ -111,7 +113,7 @@ class _BodyParser(OperandParser):
         scope = self._scopes[-1]
         for variable in declare(self, space, block=scope.number):
             problem = None
-            if variable.name in scope.names:
+            if scope.declares(variable.name):
                 problem = "is already declared"
             elif variable.initialiser is not None and space not in _INITIALISED:
                 problem = f"in {space} cannot have an initialiser"
@@ -128,7 +130,7 @@ class _BodyParser(OperandParser):
         opcode = self.expect_kind("word", "an instruction")
         if guard is None and self.accept(":"):
             scope = self._scopes[-1]
-            if opcode.text in scope.names:
+            if scope.declares(opcode.text):
                 raise self.error(opcode, f"label {opcode.text} is already defined")
             key = f"{opcode.text}@{scope.number}"
             scope.names[opcode.text] = key
@@ -155,11 +157,8 @@ class _BodyParser(OperandParser):
     def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
         """A name with its key: the key of the innermost declaration."""
         name, module = symbol.name, self._module
-        declaring: Scope | None = scope
-        while declaring is not None and name not in declaring.names:
-            declaring = declaring.parent
-        if declaring is not None:
-            return replace(symbol, key=declaring.names[name])
+        if name in scope.names:
+            return replace(symbol, key=scope.names[name])
         if name in self._parameters or name in module.variables or name in module.functions:
             return symbol
         raise module.source.error(

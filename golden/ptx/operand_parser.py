@@ -130,7 +130,7 @@ class OperandParser(ConstantParser):
     def _index(self, array: Symbol) -> int:
         """The offset in bytes of the element of an array whose index follows in brackets."""
         name = array.name
-        key = next((scope.names[name] for scope in reversed(self._scopes) if name in scope.names), name)
+        key = self._scopes[-1].names.get(name, name)
         found = next((variables[key] for variables in self._variables if key in variables), None)
         if found is None or not found.is_array:
             raise self.source.error(
@@ -183,7 +183,7 @@ class OperandParser(ConstantParser):
             register = scope.register(token)
             if register is not None:
                 return register
-            if name in scope.names:
+            if scope.declares(name):
                 break
         else:
             if name in SPECIAL:

@@ -1,6 +1,7 @@
 """What one pair of braces declares: registers, and the names of variables and labels."""
 
 import re
+from collections import ChainMap
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -34,13 +35,15 @@ class Scope:
 
     number: int
     """Makes the keys of what it declares unique."""
-    parent: "Scope | None"
-    """The scope of the braces around it."""
+    names: ChainMap[str, str]
+    """The keys of variables and labels; its first map has those of these braces alone."""
     registers: dict[str, _Registers] = field(default_factory=dict)
     ranges: dict[str, _Registers] = field(default_factory=dict)
     """By name, and numbered ones by prefix."""
-    names: dict[str, str] = field(default_factory=dict)
-    """The keys of variables and labels."""
+
+    def declares(self, name: str) -> bool:
+        """Whether a name is a variable or a label of these braces."""
+        return name in self.names.maps[0]
 
     def add(self, name: str, type_: ScalarType) -> None:
         """Declare a register."""
