@@ -7,7 +7,7 @@ from itertools import count
 from typing import Final
 
 from golden.limits import SCOPE_DEPTH
-from golden.ptx.declarations import STATE_SPACES, declare
+from golden.ptx.declarations import STATE_SPACES
 from golden.ptx.lexer import Token
 from golden.ptx.operand_parser import OperandParser
 from golden.ptx.scope import Scope
@@ -111,7 +111,7 @@ class _BodyParser(OperandParser):
 
     def _declare(self, space: str) -> None:
         scope = self._scopes[-1]
-        for variable in declare(self, space, block=scope.number):
+        for variable in self.declare(space, block=scope.number):
             problem = None
             if scope.declares(variable.name):
                 problem = "is already declared"

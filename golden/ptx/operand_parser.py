@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from golden.ptx.expressions import ConstantParser
+from golden.ptx.declarations import DeclarationParser
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.scope import Scope
@@ -31,7 +31,7 @@ _CONSTANT: Final = "WARP_SZ"
 """The name of a constant."""
 
 
-class OperandParser(ConstantParser):
+class OperandParser(DeclarationParser):
     """Takes operands from the tokens of a body.
 
     `variables` are those that may have been declared, by key, innermost first.

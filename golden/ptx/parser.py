@@ -3,8 +3,7 @@
 from typing import Final
 
 from golden.ptx.body import parse_body
-from golden.ptx.declarations import declare, parameters
-from golden.ptx.expressions import ConstantParser
+from golden.ptx.declarations import DeclarationParser
 from golden.ptx.lexer import Token
 from golden.ptx.source import Source
 from golden.ptx.syntax import Function, Module, Variable
@@ -25,7 +24,7 @@ def parse_syntax(source: Source) -> Module:
     return _ModuleParser(source).parse()
 
 
-class _ModuleParser(ConstantParser):
+class _ModuleParser(DeclarationParser):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
         self._variables: dict[str, Variable] = {}
@@ -86,7 +85,7 @@ class _ModuleParser(ConstantParser):
             raise self.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
 
     def _declare(self, directive: Token, *, external: bool) -> None:
-        for variable in declare(self, directive.text, external=external):
+        for variable in self.declare(directive.text, external=external):
             before = self._variables.get(variable.name)
             if before is not None and not (external or before.external):
                 raise self.source.error(variable.location, f"variable {variable.name} is already declared")
@@ -95,9 +94,9 @@ class _ModuleParser(ConstantParser):
 
     def _function(self, directive: Token) -> None:
         is_entry = directive.text == ".entry"
-        results = parameters(self) if not is_entry and self.sees("(") else ()
+        results = self.parameters() if not is_entry and self.sees("(") else ()
         name = self.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
-        taken = parameters(self, registers=not is_entry) if self.sees("(") else ()
+        taken = self.parameters(registers=not is_entry) if self.sees("(") else ()
         tunings, pragmas = self._tunings()
         body = [] if self.accept(";") else self.skip_block()
         is_closed = not body or body[-1].kind != "end"

@@ -190,11 +190,11 @@ class Piece:
     """Bytes."""
     value: int
     """The bits; of an address what is added to it."""
-    symbol: str | None
-    """The variable whose address it is."""
-    shift: int
-    """By how many bits the address is shifted to the right: a byte of it is an element of its own."""
     location: Location
+    symbol: str | None = None
+    """The variable whose address it is."""
+    shift: int = 0
+    """By how many bits the address is shifted to the right: a byte of it is an element of its own."""
 
 
 @dataclass(frozen=True)
