@@ -104,7 +104,7 @@ class WarpContext(Context):
             return lambda _: constant
         if isinstance(operand, SpecialRegister):
             value, geometry = SPECIAL[operand.name].value, self.geometry
-            lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))  # type: ignore[arg-type]
+            lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))
             special = by_lane(int, lanes)
             return lambda _: special
         if isinstance(operand, Symbol):
