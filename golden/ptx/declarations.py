@@ -1,6 +1,10 @@
-"""Declarations of variables and parameters: ``.global .align 8 .b64 A[2][2] = {{1, 2}, {generic(B)}};``."""
+"""Declarations of variables and parameters, and where these are placed.
+
+For example ``.global .align 8 .b64 A[2][2] = {{1, 2}, {generic(B)}};``.
+"""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -16,7 +20,7 @@ from golden.limits import (
 from golden.ptx.expressions import ConstantParser
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import float_value
-from golden.ptx.syntax import Piece, Variable
+from golden.ptx.syntax import Function, Piece, Variable
 
 Extents = tuple[int | None, ...]
 """The dimensions of an array; the first one may be open, which is None."""
@@ -233,3 +237,34 @@ class DeclarationParser(ConstantParser):
 
     def _sum(self) -> int:
         return self.immediate().value if self.accept("+") or self.sees("-") else 0
+
+
+def place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
+    """The parameters with their offsets, in the state space of an entry's."""
+    placed = []
+    end = 0
+    for parameter in entry.parameters:
+        offset = -(-end // parameter.alignment) * parameter.alignment
+        placed.append((replace(parameter, space="entry"), offset))
+        end = offset + (parameter.size or 0)
+    return tuple(placed)
+
+
+def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
+    """Addresses in shared memory by key, from zero on, each the lowest with the variable's alignment.
+
+    Arrays without a length are the memory that is left: all begin behind the others. Where that is, is the
+    second result. The variables come in the order of their declarations.
+    """
+    addresses: dict[str, int] = {}
+    end = 0
+    dynamic = []
+    for variable in variables:
+        if variable.size is None or (variable.external and variable.is_array and not variable.size):
+            dynamic.append(variable)
+            continue
+        addresses[variable.key] = -(-end // variable.alignment) * variable.alignment
+        end = addresses[variable.key] + variable.size
+    alignment = max((variable.alignment for variable in dynamic), default=1)
+    base = -(-end // alignment) * alignment
+    return addresses | {variable.key: base for variable in dynamic}, base

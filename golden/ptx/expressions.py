@@ -16,7 +16,6 @@ from typing import Final, Literal, NamedTuple
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
 from golden.ptx.lexer import Cursor, Token
 from golden.ptx.scalar_types import TYPES, ScalarType, float_bits, float_value
-from golden.ptx.source import PtxError
 from golden.ptx.syntax import Immediate
 from golden.tables.layouts import LANES
 
@@ -62,7 +61,7 @@ def _quotient(a: int, b: int) -> int:
     return magnitude if (a < 0) == (b < 0) else -magnitude
 
 
-_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[[int, int], int]](
+_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[..., int]](
     {
         "+": operator.add,
         "-": operator.sub,
@@ -248,26 +247,19 @@ class ConstantParser(Cursor):
         if not (is_float or types <= {"s64", "u64"}):
             raise self.error(token, f"{name} does not take constants of types {left.type} and {right.type}")
         unsigned = left.type == "u64" if name in ("<<", ">>") else name == "%" or "u64" in types
+        a: float = left.number
+        b: float = right.number
         if is_float:
-            return self._of_floats(token, float_value(left.number, 64), float_value(right.number, 64))
-        if name in ("/", "%") and not right.number:
-            raise self._zero(token, left.number)
-        a, b = left.number, right.number
-        if name not in ("<<", ">>"):
-            a, b = _integer(a, unsigned=unsigned).number, _integer(b, unsigned=unsigned).number
+            a, b = float_value(left.number, 64), float_value(right.number, 64)
+        if name in ("/", "%") and not b:
+            raise self.error(token, f"division by zero: the constant {a} {name} 0")
+        if not is_float and name not in ("<<", ">>"):
+            a, b = (_integer(item.number, unsigned=unsigned).number for item in (left, right))
         if name in _TRUTHS:
             return _Value(int(_TRUTHS[name](a, b)), "s64")
+        if is_float:
+            return _Value(float_bits(_FLOAT_ARITHMETIC[name](a, b), 64), "f64")
         return _integer(_INTEGER_ARITHMETIC[name](a, b), unsigned=unsigned)
-
-    def _of_floats(self, token: Token, a: float, b: float) -> _Value:
-        if token.text in _COMPARISONS:
-            return _Value(int(_COMPARISONS[token.text](a, b)), "s64")
-        if token.text == "/" and not b:
-            raise self._zero(token, a)
-        return _Value(float_bits(_FLOAT_ARITHMETIC[token.text](a, b), 64), "f64")
-
-    def _zero(self, token: Token, dividend: float) -> PtxError:
-        return self.error(token, f"division by zero: the constant {dividend} {token.text} 0")
 
     def _require_integer(self, value: _Value, token: Token, name: str) -> _Value:
         if value.type in ("f32", "f64"):

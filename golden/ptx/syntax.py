@@ -1,6 +1,6 @@
 """The syntax tree of a PTX module."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -179,6 +179,12 @@ class Instruction:
     def name(self) -> str:
         """The opcode as written."""
         return ".".join(self.opcode)
+
+
+def named(statements: Iterable[Instruction]) -> frozenset[str]:
+    """The keys of what statements name."""
+    operands = (operand for statement in statements for operand in statement.operands)
+    return frozenset(part.key for operand in operands for part in parts(operand) if isinstance(part, Symbol))
 
 
 @dataclass(frozen=True)
