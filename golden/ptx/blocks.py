@@ -107,26 +107,22 @@ class _Builder:
             self._end(terminator)
             return
         step = self._context.decode(instruction, index)
-        if step.mask is not None:
-            self._together(step)
-        else:
+        if step.mask is None:
             self._append(step)
+            return
+        with self._around(index, instruction):  # in a block that the lanes enter together
+            mask = self._blocks[-1].mask
+            if mask is None or not self._same_mask(mask, step.mask):
+                if self._blocks[-1].size:
+                    self._open(index)
+                self._blocks[-1].mask = step.mask
+            self._append(step)
+            if instruction.guard is not None:
+                self._open(index + 1)
 
     def _append(self, step: Step) -> None:
         self._blocks[-1].steps.append(step)
         self._written.update(step.writes)
-
-    def _together(self, step: Step) -> None:
-        """Add an instruction that lanes execute together: in a block that they enter together."""
-        with self._around(step.index, step.instruction):
-            mask = self._blocks[-1].mask
-            if mask is None or not self._same_mask(mask, step.mask):
-                if self._blocks[-1].size:
-                    self._open(step.index)
-                self._blocks[-1].mask = step.mask
-            self._append(step)
-            if step.instruction.guard is not None:
-                self._open(step.index + 1)
 
     @contextmanager
     def _around(self, index: int, instruction: Instruction) -> Iterator[None]:

@@ -90,7 +90,7 @@ def _placed(
     rows, address = None, decoded.address
     if isinstance(decoded.instruction, MoveInstruction) and address is not None:
         base = address.base
-        if isinstance(base, Register) and context.is_fragment(base):
+        if context.is_fragment(base):
             if address.offset:
                 raise context.error(
                     base,

@@ -97,9 +97,7 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
     for operand in operands:
         Context.require_source(context, operand, bits)
     sources = [
-        operand
-        if isinstance(operand, Register) and context.is_fragment(operand)
-        else context.uniform(operand, bits, what)
+        operand if context.is_fragment(operand) else context.uniform(operand, bits, what)
         for operand in operands
     ]
     fragments = [source for source in sources if isinstance(source, Register)]
@@ -163,26 +161,15 @@ def _load(context: WarpContext, instruction: Instruction, index: int) -> Step:
     return context.step(instruction, index, instruction.operands[1:], targets, action, pure=True)
 
 
-def _copied_fragment(context: WarpContext, instruction: Instruction) -> tuple[Register, Register] | None:
-    """The destination and source of a ``mov`` between registers of the machine."""
-    type_, operands = TYPES.get(instruction.opcode[-1]), instruction.operands
-    if type_ is None or len(operands) != 2:
-        return None
-    target, source = operands
-    if not isinstance(target, Register) or not isinstance(source, Register):
-        return None
-    if not context.is_fragment(target) or not context.is_fragment(source):
-        return None
-    for register in (target, source):
-        context.require_destination(register, type_.bits)
-    return target, source
-
-
 def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
-    copied = _copied_fragment(context, instruction)
-    if copied is not None:
-        target, source = copied
-        return _step(context, instruction, index, lambda evaluation: evaluation.move(target, source))
+    type_, operands = TYPES.get(instruction.opcode[-1]), instruction.operands
+    if type_ is not None and len(operands) == 2:
+        target, source = operands
+        if context.is_fragment(target) and context.is_fragment(source):
+            for register in operands:
+                context.require_destination(register, type_.bits)
+            to, of = target, source
+            return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
     move = check_move(context, instruction)
     readers = [
         context.reader(operand, move.bits if len(move.sources) == 1 else move.part)
