@@ -90,7 +90,7 @@ def integer_operation(opcode: tuple[str, ...]) -> IntegerOperation | None:
 def _operand_type(type_: ScalarType, kind: str) -> ScalarType:
     if kind == "same":
         return type_
-    return type_.widened() if kind == "wide" else TYPES[kind]
+    return TYPES[f"{type_.name[0]}{2 * type_.bits}" if kind == "wide" else kind]
 
 
 def _conversion(opcode: tuple[str, ...]) -> IntegerOperation | None:

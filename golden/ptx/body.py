@@ -4,7 +4,7 @@ from collections import ChainMap
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Final
+from typing import Final, TypeVar
 
 from golden.limits import SCOPE_DEPTH
 from golden.ptx.declarations import STATE_SPACES
@@ -23,6 +23,8 @@ from golden.ptx.syntax import (
     Symbol,
     mapped,
 )
+
+_Element = TypeVar("_Element", bound=Element)
 
 _SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
@@ -74,7 +76,7 @@ class _BodyParser(OperandParser):
             operands = tuple(mapped(operand, resolve) for operand in instruction.operands)
             self._body.instructions[index] = replace(instruction, operands=operands)
         for key, (symbols, scope) in self._targets.items():
-            self._body.targets[key] = tuple(self._declared(symbol, scope) for symbol in symbols)
+            self._body.targets[key] = tuple(self._resolved(scope, symbol) for symbol in symbols)
         return self._body
 
     def _open(self) -> None:
@@ -151,16 +153,15 @@ class _BodyParser(OperandParser):
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
         self._body.instructions.extend(split(self.source, instruction))
 
-    def _resolved(self, scope: Scope, element: Element) -> Element:
-        return self._declared(element, scope) if isinstance(element, Symbol) else element
-
-    def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
-        """A name with its key: the key of the innermost declaration."""
-        name, module = symbol.name, self._module
+    def _resolved(self, scope: Scope, element: _Element) -> _Element:
+        """A name with its key, which is that of the innermost declaration; anything else as it is."""
+        if not isinstance(element, Symbol):
+            return element
+        name, module = element.name, self._module
         if name in scope.names:
-            return replace(symbol, key=scope.names[name])
+            return replace(element, key=scope.names[name])
         if name in self._parameters or name in module.variables or name in module.functions:
-            return symbol
+            return element
         raise module.source.error(
-            symbol.location, f"{name} is not declared: no register, label, parameter or variable"
+            element.location, f"{name} is not declared: no register, label, parameter or variable"
         )

@@ -20,8 +20,10 @@ from golden.ptx.syntax import Immediate
 from golden.tables.layouts import LANES
 
 _INTEGER: Final = re.compile(
-    r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|(?P<plain>[0-9]+))(?P<unsigned>U?)"
+    r"(?:0[xX](?P<x>[0-9A-Fa-f]+)|0[bB](?P<b>[01]+)|(?P<o>0[0-7]+)|(?P<d>0|[1-9][0-9]*))(?P<unsigned>U?)"
 )
+_BASES: Final = {"x": 16, "b": 2, "o": 8, "d": 10}
+"""Of each group of digits."""
 _FLOAT_PATTERN: Final = re.compile(r"0(?:[fF](?P<f32>[0-9A-Fa-f]{8})|[dD](?P<f64>[0-9A-Fa-f]{16}))")
 _DECIMAL_FLOAT: Final = re.compile(r"[0-9]*(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
 _LONGEST_NUMBER: Final = 67
@@ -159,16 +161,11 @@ class ConstantParser(Cursor):
         if _DECIMAL_FLOAT.fullmatch(text):
             return _Value(float_bits(float(text), 64), "f64")
         match = _INTEGER.fullmatch(text)
-        if match is None or (match["plain"] and text.startswith("0") and set(text) & {"8", "9"}):
+        if match is None:
             raise self.error(token, f"malformed constant {text!r}")
         if len(text) > _LONGEST_NUMBER:
             raise self.error(token, f"constant {text[:12]}... exceeds 64 bits")
-        if match["hex"]:
-            value = int(match["hex"], 16)
-        elif match["binary"]:
-            value = int(match["binary"], 2)
-        else:
-            value = int(match["plain"], 8 if match["plain"].startswith("0") else 10)
+        value = next(int(match[name], base) for name, base in _BASES.items() if match[name])
         if value >> 64:
             raise self.error(token, f"constant {text} exceeds 64 bits")
         return _Value(value, "u64" if match["unsigned"] or value >> 63 else "s64")

@@ -20,6 +20,7 @@ class Edits:
         self._stem = stem
         self._count = 0
         self._before: dict[int, list[Instruction]] = defaultdict(list)
+        self._copies: dict[tuple[int, str], Register] = {}
         self.instead: dict[int, Instruction] = {}
         """What takes the place of statements, by their numbers."""
         self.after: dict[int, list[Instruction]] = defaultdict(list)
@@ -34,6 +35,20 @@ class Edits:
         target = Register(register, register, TYPES[type_], location)
         self._before[place].append(Instruction.of(name, location, target, *operands))
         return target
+
+    def kept(self, place: int, operand: Operand, later: int, *, behind: bool = False) -> Operand:
+        """A source of a statement as `later` must read it: as it is, or copied where its register is lost.
+
+        With `behind`, it is read after `later`.
+        """
+        if not isinstance(operand, Register) or operand.key not in self._flow.context.slots:
+            return operand
+        if self._flow.is_kept(operand, place, later, behind=behind):
+            return operand
+        key = (place, operand.key)
+        if key not in self._copies:
+            self._copies[key] = self.before(place, f"mov.b{operand.type.bits}", operand)
+        return self._copies[key]
 
     def replace(self, place: int, name: str, *operands: Operand) -> None:
         """Put another instruction in the place of a statement, with its destination and guard."""

@@ -74,6 +74,10 @@ class Flow:
             seen.add(found)
             user, operand = found, self.statements[found].instruction.operands[1]
 
+    def origin(self, user: int, operand: Operand) -> int | None:
+        """The one statement whose result an operand is, copies left out."""
+        return self.definition(*self.source(user, operand))
+
     def constant(self, user: int, operand: Operand, type_: str) -> int | None:
         """The bits of an operand that is a literal, or a register with one."""
         user, operand = self.source(user, operand)
@@ -88,16 +92,10 @@ class Flow:
         """Whether an operand is a literal, a parameter of the kernel or a constant in memory."""
         if self.constant(user, operand, type_) is not None:
             return True
-        found = self.definition(*self.source(user, operand))
-        return found is not None and self._loads_fixed(found)
-
-    def _loads_fixed(self, place: int) -> bool:
-        """Whether a statement loads a kernel parameter or a constant from an address that is known."""
-        name, operands = (
-            self.statements[place].instruction.opcode[0],
-            self.statements[place].instruction.operands,
-        )
-        address = operands[1] if name == "ld" and len(operands) > 1 else None
+        found = self.origin(user, operand)
+        if found is None or self.statements[found].instruction.opcode[0] != "ld":
+            return False
+        address = self.statements[found].instruction.operands[1]
         return isinstance(address, Address) and self.context.space_of(address) in ("entry", "const")
 
     def same(self, first: tuple[int, Operand], second: tuple[int, Operand]) -> bool:

@@ -16,7 +16,7 @@ from golden.ptx.contraction.forms import (
     scaled_mma,
 )
 from golden.ptx.contraction.rule import Join, Product
-from golden.ptx.syntax import Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Instruction, Operand, Vector
 
 
 def fuse(flow: Flow, joins: Sequence[Join]) -> None:
@@ -33,7 +33,6 @@ class _Fusion:
         self._flow = flow
         self._edits = Edits(flow, "%fused")
         self._divided: dict[int, tuple[Operand, Operand]] = {}
-        self._copies: dict[tuple[int, str], Register] = {}
 
     def run(self, joins: Sequence[Join]) -> None:
         for item in joins:
@@ -83,19 +82,11 @@ class _Fusion:
                     self._edits, product.place, kind, operands, flush=flush
                 )
             operands = self._divided[product.place]
-        first, second = (self._kept(product, operand, place) for operand in operands)
-        return first, second
-
-    def _kept(self, product: Product, operand: Operand, place: int) -> Operand:
-        if not isinstance(operand, Register) or operand.key not in self._flow.context.slots:
-            return operand
         behind = scaled_mma(self._flow.statements[place].instruction) is not None
-        if self._flow.is_kept(operand, product.place, place, behind=behind):
-            return operand
-        key = (product.place, operand.key)
-        if key not in self._copies:
-            self._copies[key] = self._edits.before(product.place, f"mov.b{operand.type.bits}", operand)
-        return self._copies[key]
+        first, second = (
+            self._edits.kept(product.place, operand, place, behind=behind) for operand in operands
+        )
+        return first, second
 
     def _negated(self, place: int, operand: Operand, type_: str) -> Operand:
         bits = literal(operand, type_)

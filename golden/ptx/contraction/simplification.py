@@ -68,11 +68,12 @@ def _divide(flow: Flow, edits: Edits, place: int) -> bool:
 
 
 def _undo_reciprocal(flow: Flow, edits: Edits, place: int) -> None:
-    inner = _operation(flow, place, flow.statements[place].instruction.operands[1])
+    inner = flow.origin(place, flow.statements[place].instruction.operands[1])
     if inner is None or division(flow.statements[inner].instruction) != ("rcp", True):
         return
-    if flow.constant(inner, flow.statements[inner].instruction.operands[1], "f32") is None:
-        edits.replace(place, "mov.f32", _kept(flow, edits, inner, 1, place))
+    operand = flow.statements[inner].instruction.operands[1]
+    if flow.constant(inner, operand, "f32") is None:
+        edits.replace(place, "mov.f32", edits.kept(inner, operand, place))
 
 
 def _copy(flow: Flow, edits: Edits, place: int) -> None:
@@ -102,13 +103,13 @@ def _saturate(flow: Flow, edits: Edits, place: int) -> None:
     if outer is None or outer.type != "f32":
         return
     for operand, bound in _bounds(flow, place, outer.name):
-        inner = _operation(flow, place, operand) if bound else None
+        inner = flow.origin(place, operand) if bound else None
         name = "min" if outer.name == "max" else "max"
         if inner is None or form(flow.statements[inner].instruction, name) is None:
             continue
-        for i, (value, inner_bound) in enumerate(_bounds(flow, inner, name)):
+        for value, inner_bound in _bounds(flow, inner, name):
             if inner_bound and isinstance(value, Register):
-                kept = _kept(flow, edits, inner, i + 1, place)
+                kept = edits.kept(inner, value, place)
                 suffix = ".ftz.f32" if outer.flush else ".f32"
                 raised = edits.before(place, f"max{suffix}", kept, immediate(_ZERO, "f32", value))
                 edits.replace(place, f"min{suffix}", raised, immediate(_ONE, "f32", value))
@@ -123,16 +124,3 @@ def _bounds(flow: Flow, place: int, name: str) -> list[tuple[Operand, bool]]:
         bits = flow.constant(place, other, "f32")
         found.append((value, bits == _ONE if name == "min" else bits in (_ZERO, _ZERO | 1 << 31)))
     return found
-
-
-def _operation(flow: Flow, user: int, operand: Operand) -> int | None:
-    """The statement whose result an operand is, copies left out."""
-    return flow.definition(*flow.source(user, operand))
-
-
-def _kept(flow: Flow, edits: Edits, place: int, operand: int, later: int) -> Operand:
-    """A source of a statement as `later` must read it: as it is, or copied where its register is lost."""
-    value = flow.statements[place].instruction.operands[operand]
-    if not isinstance(value, Register) or flow.is_kept(value, place, later):
-        return value
-    return edits.before(place, f"mov.b{value.type.bits}", value)
