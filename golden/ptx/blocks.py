@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from golden.ptx.decoding import Context, Statement, Step, split_qualifiers
 from golden.ptx.source import Location
-from golden.ptx.syntax import Body, Immediate, Instruction, Operand, Register, Symbol
+from golden.ptx.syntax import Body, Immediate, Instruction, Register, Symbol
 
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
@@ -26,7 +26,7 @@ class Terminator(Statement):
     targets: tuple[Any, ...] = ()
     """Labels, which become numbers of blocks; `EXIT` as it is."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Operands of a barrier."""
+    """Operands of a barrier, of which a result is among `writes`."""
 
 
 @dataclass
@@ -83,11 +83,8 @@ class _Builder:
             kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
         )
         for block in self._blocks:
-            if block.terminator is not None:
-                block.terminator = replace(
-                    block.terminator,
-                    targets=tuple(self._number(target) for target in block.terminator.targets),
-                )
+            if (found := block.terminator) is not None:
+                block.terminator = replace(found, targets=tuple(map(self._number, found.targets)))
         return self._blocks
 
     def _number(self, target: Any) -> int:
@@ -197,21 +194,18 @@ class _Builder:
         """What a barrier of a block reads and writes, and its details; `parts` are its qualifiers."""
         context, operands = self._context, instruction.operands
         mode = parts[0] if parts else ""
-        details: dict[str, Any] = {"mode": mode, "operation": None, "target": None, "value": None}
-        targets: tuple[Operand, ...] = ()
+        operation = target = value = None
         sources = list(operands)
         if mode == "red":
             groups = {"scope": ("cta",), "red": ("red",), "operation": ("popc", "and", "or")}
             found = split_qualifiers(context, instruction, {**groups, "type": ("u32", "pred")}, ("aligned",))
-            expected = "u32" if found.get("operation") == "popc" else "pred"
-            if found.get("type") != expected or len(operands) not in (3, 4):
+            operation = found.get("operation")
+            expected = "u32" if operation == "popc" else "pred"
+            if operation is None or found.get("type") != expected or len(operands) not in (3, 4):
                 raise context.unsupported(instruction)
-            target, *sources = operands
-            value = sources.pop()
+            target, *sources, value = operands
             context.require_destination(target, 32 if expected == "u32" else 1)
             context.require_source(value, 1)
-            targets = (target,)
-            details.update(operation=found["operation"], target=context.registers(targets)[0], value=value)
         elif mode not in ("sync", "arrive") or len(parts) != 1:
             raise context.unsupported(instruction)
         least = 2 if mode == "arrive" else 1
@@ -219,9 +213,11 @@ class _Builder:
             raise context.error(instruction, f"{instruction.name} does not take {len(operands)} operands")
         for source in sources:
             context.require_source(source, 32)
-        details.update(barrier=sources[0], count=sources[1] if len(sources) == 2 else None)
-        reads = (*sources, *((details["value"],) if details["value"] is not None else ()))
-        return {"reads": context.registers(reads), "writes": context.registers(targets), "details": details}
+        reads = context.registers(sources if value is None else (*sources, value))
+        writes = context.registers(() if target is None else (target,))
+        barrier, count = (*sources, None)[:2]
+        details = {"mode": mode, "operation": operation, "value": value, "barrier": barrier, "count": count}
+        return {"reads": reads, "writes": writes, "details": details}
 
 
 def _constant_mask(mask: object) -> int | None:
