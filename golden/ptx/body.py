@@ -93,7 +93,7 @@ class _BodyParser(OperandParser):
         elif token.text == ".branchtargets":
             self._branch_targets(token, label)
         elif token.text in _SKIPPED:
-            self.skip_statement()
+            self.skip_behind(";")
         elif token.text in STATE_SPACES:
             self._declare(token.text)
         else:

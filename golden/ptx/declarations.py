@@ -97,10 +97,7 @@ class DeclarationParser(ConstantParser):
             if self.accept(".align"):
                 alignment = self._alignment()
             elif self.accept(".attribute"):
-                while not self.accept(")"):
-                    if self.next.kind == "end":
-                        raise self.unexpected("')'")
-                    self.advance()
+                self.skip_behind(")")
             elif self.accept(".v2"):
                 length = 2
             elif self.accept(".v4"):

@@ -130,9 +130,9 @@ class Cursor:
             taken.append(token)
         return taken
 
-    def skip_statement(self) -> None:
-        """Take everything up to and with the next semicolon."""
-        while not self.accept(";"):
+    def skip_behind(self, text: str) -> None:
+        """Take everything up to and with the next `text`."""
+        while not self.accept(text):
             if self.next.kind == "end":
-                raise self.unexpected("';'")
+                raise self.unexpected(repr(text))
             self.advance()

@@ -29,7 +29,8 @@ class _ModuleParser(DeclarationParser):
         super().__init__(source)
         self._variables: dict[str, Variable] = {}
         self._functions: dict[str, Function] = {}
-        self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
+        self._module = Module(source, self._version(), self._variables, self._functions)
+        self._target()
 
     def parse(self) -> Module:
         while self.next.kind != "end":
@@ -45,12 +46,11 @@ class _ModuleParser(DeclarationParser):
             raise self.error(token, f"expected a version such as 8.0, not {token}")
         return int(major), int(minor)
 
-    def _target(self) -> tuple[str, ...]:
+    def _target(self) -> None:
         self.expect(".target")
-        names = [self.expect_kind("word", "a target such as sm_90").text]
+        self.expect_kind("word", "a target such as sm_90")
         while self.accept(","):
-            names.append(self.expect_kind("word", "a target option").text)
-        return tuple(names)
+            self.expect_kind("word", "a target option")
 
     def _directive(self) -> None:
         token = self.expect_kind("directive", "a directive")
@@ -79,7 +79,7 @@ class _ModuleParser(DeclarationParser):
         elif token.text == ".loc":
             self.skip_line_information()
         elif token.text in _SKIPPED:
-            self.skip_statement()
+            self.skip_behind(";")
         else:
             supported = (".address_size", ".entry", ".func", *_STATE_SPACES, ".file", ".section", *_SKIPPED)
             raise self.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
