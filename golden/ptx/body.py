@@ -6,11 +6,10 @@ from functools import partial
 from itertools import count
 from typing import Final, TypeVar
 
-from golden.limits import SCOPE_DEPTH
+from golden.limits import REGISTERS, SCOPE_DEPTH
 from golden.ptx.declarations import STATE_SPACES
 from golden.ptx.lexer import Token
-from golden.ptx.operand_parser import OperandParser
-from golden.ptx.scope import Scope
+from golden.ptx.operand_parser import OperandParser, Registers, Scope
 from golden.ptx.splitting import split
 from golden.ptx.syntax import (
     Body,
@@ -28,6 +27,7 @@ _Element = TypeVar("_Element", bound=Element)
 
 _SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
+_VECTORS: Final = {".v2": 2, ".v4": 4}
 _INITIALISED: Final = (".global", ".const")
 
 
@@ -55,7 +55,7 @@ class _BodyParser(OperandParser):
             if item.space == "reg":
                 if item.is_array or item.type.bits > 64:
                     raise self.source.error(item.location, f"parameter {name} in a register must be a scalar")
-                self._scopes[0].add(name, item.type)
+                self._scopes[0].registers[name] = Registers(item.type, 1)
         while self._scopes:
             opening = self.next
             if self.accept("{"):
@@ -87,7 +87,7 @@ class _BodyParser(OperandParser):
         """Take a directive; `label` is the label right before it."""
         token = self.advance()
         if token.text == ".reg":
-            self._scopes[-1].declare_registers(self)
+            self._declare_registers()
         elif token.text == ".loc":
             self.skip_line_information()
         elif token.text == ".branchtargets":
@@ -99,6 +99,39 @@ class _BodyParser(OperandParser):
         else:
             supported = ", ".join((".reg", ".loc", ".pragma", ".branchtargets", *STATE_SPACES))
             raise self.error(token, f"unknown directive {token} in a body; supported: {supported}")
+
+    def _declare_registers(self) -> None:
+        """Take what follows ``.reg``, up to and with the semicolon."""
+        scope, vector = self._scopes[-1], self.next
+        length = _VECTORS.get(vector.text, 1)
+        if length > 1:
+            self.advance()
+        type_ = self.type()
+        if length > 1 and (type_.kind == "predicate" or length * type_.bits > 128):
+            raise self.error(
+                vector,
+                f"a vector of registers has at most 128 bits and no predicates, not {vector.text} {type_}",
+            )
+        while True:
+            token = self.expect_kind("word", "a register name")
+            if "." in token.text:
+                raise self.error(token, f"expected a register name, not {token}")
+            if self.accept("<"):
+                if token.text in scope.ranges:
+                    raise self.error(token, f"registers {token.text} are already declared")
+                number = self.next
+                count = self.number("the number of registers")
+                if count > REGISTERS:
+                    raise self.error(number, f"{count} registers exceed {REGISTERS}")
+                scope.ranges[token.text] = Registers(type_, length, count)
+                self.expect(">")
+            elif token.text in scope.registers:
+                raise self.error(token, f"register {token.text} is already declared")
+            else:
+                scope.registers[token.text] = Registers(type_, length)
+            if not self.accept(","):
+                break
+        self.expect(";")
 
     def _branch_targets(self, directive: Token, label: Token | None) -> None:
         symbols: list[Symbol] = []

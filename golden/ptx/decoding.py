@@ -102,10 +102,8 @@ class Context:
 
     def registers(self, operands: Iterable[Operand]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
-        found: list[int] = []
-        for operand in operands:
-            found += [self.slot(part) for part in parts(operand) if isinstance(part, Register)]
-        return tuple(dict.fromkeys(found))
+        found = (part for operand in operands for part in parts(operand) if isinstance(part, Register))
+        return tuple(dict.fromkeys(map(self.slot, found)))
 
     def step(
         self,

@@ -171,13 +171,11 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
             to, of = target, source
             return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
     move = check_move(context, instruction)
-    readers = [
-        context.reader(operand, move.bits if len(move.sources) == 1 else move.part)
-        for operand in move.sources
-    ]
+    source_bits, target_bits = move.bits // len(move.sources), move.bits // len(move.targets)
+    readers = [context.reader(operand, source_bits) for operand in move.sources]
 
     def joined(*parts: int) -> int:
-        return sum(part << number * move.part for number, part in enumerate(parts))
+        return sum(part << number * source_bits for number, part in enumerate(parts))
 
     def action(evaluation: Evaluation) -> None:
         value: LaneValue = by_lane(joined, *(read(evaluation) for read in readers))
@@ -185,8 +183,8 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
             evaluation.put(move.targets[0], value, move.bits)
             return
         for number, item in enumerate(move.targets):
-            shift = number * move.part
-            evaluation.put(item, by_lane(lambda whole, by=shift: whole >> by, value), move.part)
+            shift = number * target_bits
+            evaluation.put(item, by_lane(lambda whole, by=shift: whole >> by, value), target_bits)
 
     return context.step(instruction, index, move.sources, move.targets, action, pure=True)
 

@@ -1,13 +1,15 @@
-"""Operands of instructions, and the names and constants in them."""
+"""Operands of instructions, the names and constants in them, and what braces declare."""
 
+import re
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
+from golden.limits import REGISTERS
 from golden.ptx.declarations import DeclarationParser
 from golden.ptx.lexer import Token
-from golden.ptx.scalar_types import TYPES
-from golden.ptx.scope import Scope
+from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import Source
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
@@ -29,6 +31,85 @@ from golden.ptx.syntax import (
 
 _CONSTANT: Final = "WARP_SZ"
 """The name of a constant."""
+_INDEX_DIGITS: Final = len(str(REGISTERS))
+_COMPONENTS: Final = "xyzw"
+_COLOURS: Final = str.maketrans("rgba", _COMPONENTS)
+_SELECTOR: Final = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")
+
+
+class Registers(NamedTuple):
+    """What a name in a declaration stands for."""
+
+    type: ScalarType
+    """Of an element."""
+    length: int
+    """Elements of a vector; 1 for a scalar."""
+    numbers: int = 0
+    """How many there are of numbered ones."""
+
+
+@dataclass
+class Scope:
+    """What one pair of braces declares."""
+
+    number: int
+    """Makes the keys of what it declares unique."""
+    names: ChainMap[str, str]
+    """The keys of variables and labels; its first map has those of these braces alone."""
+    registers: dict[str, Registers] = field(default_factory=dict)
+    ranges: dict[str, Registers] = field(default_factory=dict)
+    """By name, and numbered ones by prefix."""
+
+    def declares(self, name: str) -> bool:
+        """Whether a name is a variable or a label of these braces."""
+        return name in self.names.maps[0]
+
+    def register(self, token: Token) -> Register | Vector | Selected | None:
+        """What a name stands for: a register, an element or a part of one, or a whole vector of them."""
+        name, location = token.text, token.location
+        found = self._find(name)
+        if found is None:
+            base, dot, suffix = name.rpartition(".")
+            found = self._find(base) if dot else None
+            if found is None:
+                return self._part(token, base, suffix) if dot else None
+            component = _COMPONENTS.find(suffix.translate(_COLOURS)) if len(suffix) == 1 else -1
+            if 0 <= component < found.length > 1:
+                return self._element(base, component, found.type, token)
+            return self._part(token, base, suffix)
+        if found.type.bits == 128:
+            halves = (
+                Register(f"{name}{half}", f"{name}{half}@{self.number}", TYPES["b64"], location)
+                for half in (".lo", ".hi")
+            )
+            return Vector(tuple(halves), location, wide=True)
+        if found.length > 1:
+            return Vector(
+                tuple(self._element(name, i, found.type, token) for i in range(found.length)), location
+            )
+        return Register(name, f"{name}@{self.number}", found.type, location)
+
+    def _element(self, name: str, index: int, type_: ScalarType, token: Token) -> Register:
+        component = f"{name}.{_COMPONENTS[index]}"
+        return Register(component, f"{component}@{self.number}", type_, token.location)
+
+    def _part(self, token: Token, base: str, selector: str) -> Selected | None:
+        """A part of a register, such as ``r.b0``."""
+        register = self.register(token._replace(text=base)) if _SELECTOR.fullmatch(selector) else None
+        return Selected(register, selector, False, token.location) if isinstance(register, Register) else None
+
+    def _find(self, name: str) -> Registers | None:
+        """What a declared name stands for."""
+        if name in self.registers:
+            return self.registers[name]
+        prefix = name.rstrip("0123456789")
+        for split in range(max(len(prefix), len(name) - _INDEX_DIGITS), len(name)):
+            index = name[split:]
+            canonical = index == "0" or not index.startswith("0")
+            found = self.ranges.get(name[:split]) if canonical else None
+            if found is not None and int(index) < found.numbers:
+                return found
+        return None
 
 
 class OperandParser(DeclarationParser):

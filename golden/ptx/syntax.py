@@ -1,6 +1,6 @@
 """The syntax tree of a PTX module."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -181,10 +181,14 @@ class Instruction:
         return ".".join(self.opcode)
 
 
+def elements(statements: Iterable[Instruction]) -> Iterator[Element]:
+    """The registers, constants and names in the operands of statements, in the order written."""
+    return (part for statement in statements for operand in statement.operands for part in parts(operand))
+
+
 def named(statements: Iterable[Instruction]) -> frozenset[str]:
     """The keys of what statements name."""
-    operands = (operand for statement in statements for operand in statement.operands)
-    return frozenset(part.key for operand in operands for part in parts(operand) if isinstance(part, Symbol))
+    return frozenset(element.key for element in elements(statements) if isinstance(element, Symbol))
 
 
 @dataclass(frozen=True)
