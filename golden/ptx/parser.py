@@ -29,8 +29,7 @@ class _ModuleParser(DeclarationParser):
         super().__init__(source)
         self._variables: dict[str, Variable] = {}
         self._functions: dict[str, Function] = {}
-        self._module = Module(source, self._version(), self._variables, self._functions)
-        self._target()
+        self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
 
     def parse(self) -> Module:
         while self.next.kind != "end":
@@ -46,11 +45,12 @@ class _ModuleParser(DeclarationParser):
             raise self.error(token, f"expected a version such as 8.0, not {token}")
         return int(major), int(minor)
 
-    def _target(self) -> None:
+    def _target(self) -> tuple[str, ...]:
         self.expect(".target")
-        self.expect_kind("word", "a target such as sm_90")
+        names = [self.expect_kind("word", "a target such as sm_90").text]
         while self.accept(","):
-            self.expect_kind("word", "a target option")
+            names.append(self.expect_kind("word", "a target option").text)
+        return tuple(names)
 
     def _directive(self) -> None:
         token = self.expect_kind("directive", "a directive")
