@@ -9,6 +9,7 @@ that never hold a wanted value in the same statement may share registers.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from golden.ptx.blocks import Block
 from golden.ptx.liveness import live_registers, mask, members, walk
@@ -49,48 +50,33 @@ class _Group:
     size: int = 0
     """Machine registers from the first to the last."""
 
-    def normalize(self) -> None:
-        """Let the offsets begin at zero, and set the size."""
-        least = min(self.offsets.values())
-        self.offsets = {key: offset - least for key, offset in self.offsets.items()}
-        self.size = max(offset + self.sizes[key] for key, offset in self.offsets.items())
 
+def _tie(by_key: dict[str, _Group], vector: Sequence[Register]) -> bool:
+    """Make a vector's registers consecutive; False, and nothing done, if they cannot be.
 
-class _Groups:
-    """The groups made so far, by the keys of their registers."""
-
-    def __init__(self) -> None:
-        self.by_key: dict[str, _Group] = {}
-
-    def tie(self, vector: Iterable[Register]) -> bool:
-        """Make a vector's registers consecutive; False, and nothing done, if they cannot be."""
-        wanted: dict[str, int] = {}
-        sizes: dict[str, int] = {}
-        end = 0
-        for register in vector:
-            if register.key in wanted:
-                return False
-            wanted[register.key] = end
-            sizes[register.key] = words(register)
-            end += words(register)
-        offsets = dict(wanted)
-        shifts: dict[int, int] = {}
-        for key, offset in wanted.items():
-            group = self.by_key.get(key)
-            if group is None:
-                continue
-            shift = offset - group.offsets[key]
-            if shifts.setdefault(id(group), shift) != shift:
-                return False
-            offsets.update({other: place + shift for other, place in group.offsets.items()})
-            sizes.update(group.sizes)
-        taken = [offset + word for key, offset in offsets.items() for word in range(sizes[key])]
-        if len(set(taken)) != len(taken):
+    `by_key` are the groups made so far, by the keys of their registers.
+    """
+    sizes = {register.key: words(register) for register in vector}
+    if len(sizes) < len(vector):
+        return False
+    offsets = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
+    shifts: dict[int, int] = {}
+    for key, offset in list(offsets.items()):
+        group = by_key.get(key)
+        if group is None:
+            continue
+        shift = offset - group.offsets[key]
+        if shifts.setdefault(id(group), shift) != shift:
             return False
-        merged = _Group(offsets, sizes)
-        merged.normalize()
-        self.by_key.update(dict.fromkeys(offsets, merged))
-        return True
+        offsets.update({other: place + shift for other, place in group.offsets.items()})
+        sizes.update(group.sizes)
+    taken = {offset + word for key, offset in offsets.items() for word in range(sizes[key])}
+    if len(taken) != sum(sizes.values()):
+        return False
+    least = min(taken)
+    offsets = {key: offset - least for key, offset in offsets.items()}
+    by_key.update(dict.fromkeys(offsets, _Group(offsets, sizes, size=max(taken) - least + 1)))
+    return True
 
 
 def _place(groups: Iterable[_Group]) -> tuple[dict[int, int], int]:
@@ -148,26 +134,26 @@ def allocate(
     by key; `matrix` the matrix statements by number; `fragments` the registers to place, by key: at least all
     that stand in a vector.
     """
-    groups = _Groups()
+    by_key: dict[str, _Group] = {}
     vectors = {
         (index, use): registers for index, item in matrix.items() for use, registers in item.fragments.items()
     }
-    copied = frozenset(place for place, registers in vectors.items() if not groups.tie(registers))
+    copied = frozenset(place for place, registers in vectors.items() if not _tie(by_key, registers))
     for key, register in fragments.items():
-        if key not in groups.by_key:
-            groups.tie([register])
+        if key not in by_key:
+            _tie(by_key, [register])
     kept, places = _kept_through(blocks, mask([slots[key] for key in fragments]), matrix)
-    for key, group in groups.by_key.items():
+    for key, group in by_key.items():
         group.live |= kept.get(slots[key], 0)
     windows = {
         place: _Group(live=1 << places[place[0]], size=sum(words(register) for register in vectors[place]))
         for place in sorted(copied)
     }
-    distinct = list({id(group): group for group in (*groups.by_key.values(), *windows.values())}.values())
+    distinct = list({id(group): group for group in (*by_key.values(), *windows.values())}.values())
     in_order = _place(sorted(distinct, key=lambda group: group.live & -group.live))
     largest_first = _place(sorted(distinct, key=lambda group: -group.size))
     first, used = min(in_order, largest_first, key=lambda placement: placement[1])
-    position = {key: first[id(group)] + group.offsets[key] for key, group in groups.by_key.items()}
+    position = {key: first[id(group)] + group.offsets[key] for key, group in by_key.items()}
     return Allocation(
         position=position,
         window={

@@ -6,16 +6,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from golden.ptx.scalar_types import TYPES, ScalarType
 
-OperandType = Literal["same", "wide", "u32", "pred"]
-"""The type of an operand: the instruction's, the one of twice the width, or a fixed one."""
-
 _BITS = ("b16", "b32", "b64")
 _UNSIGNED = ("u16", "u32", "u64")
-_SIGNED = ("s16", "s32", "s64")
+_ORDERED = (*_UNSIGNED, "s16", "s32", "s64")
 _NARROW = ("u16", "s16", "u32", "s32")
 
 
@@ -27,18 +24,10 @@ class Arithmetic:
     """Types that the instruction exists for."""
     compute: Callable[..., int]
     """From the width in bits and the values of the sources to the result, which is wrapped afterwards."""
-    sources: tuple[OperandType, ...] = ("same", "same")
-    """One for each source."""
-    destination: OperandType = "same"
+    sources: tuple[str, ...] = ("same", "same")
+    destination: str = "same"
+    """The type of each operand: ``same`` as the instruction's, ``wide``: twice its width, or a fixed one."""
 
-
-def _comparison(types: tuple[str, ...], compute: Callable[..., int]) -> Arithmetic:
-    return Arithmetic(types, compute, destination="pred")
-
-
-_ORDERED = _UNSIGNED + _SIGNED
-_MULTIPLY_ADD: tuple[OperandType, ...] = ("same", "same", "same")
-_MULTIPLY_ADD_WIDE: tuple[OperandType, ...] = ("same", "same", "wide")
 
 ARITHMETIC: Final = MappingProxyType(
     {
@@ -47,8 +36,8 @@ ARITHMETIC: Final = MappingProxyType(
         "mul.lo": Arithmetic(_ORDERED, lambda _, a, b: a * b),
         "mul.hi": Arithmetic(_ORDERED, lambda bits, a, b: (a * b) >> bits),
         "mul.wide": Arithmetic(_NARROW, lambda _, a, b: a * b, destination="wide"),
-        "mad.lo": Arithmetic(_ORDERED, lambda _, a, b, c: a * b + c, _MULTIPLY_ADD),
-        "mad.wide": Arithmetic(_NARROW, lambda _, a, b, c: a * b + c, _MULTIPLY_ADD_WIDE, "wide"),
+        "mad.lo": Arithmetic(_ORDERED, lambda _, a, b, c: a * b + c, ("same",) * 3),
+        "mad.wide": Arithmetic(_NARROW, lambda _, a, b, c: a * b + c, ("same", "same", "wide"), "wide"),
         "min": Arithmetic(_ORDERED, lambda _, a, b: min(a, b)),
         "max": Arithmetic(_ORDERED, lambda _, a, b: max(a, b)),
         "and": Arithmetic(("pred", *_BITS), lambda _, a, b: a & b),
@@ -57,16 +46,16 @@ ARITHMETIC: Final = MappingProxyType(
         "not": Arithmetic(("pred", *_BITS), lambda _, a: ~a, ("same",)),
         "shl": Arithmetic(_BITS, lambda bits, a, b: a << min(b, bits), ("same", "u32")),
         "shr": Arithmetic(_BITS + _ORDERED, lambda bits, a, b: a >> min(b, bits), ("same", "u32")),
-        "setp.eq": _comparison(_BITS + _ORDERED, lambda _, a, b: a == b),
-        "setp.ne": _comparison(_BITS + _ORDERED, lambda _, a, b: a != b),
-        "setp.lt": _comparison(_ORDERED, lambda _, a, b: a < b),
-        "setp.le": _comparison(_ORDERED, lambda _, a, b: a <= b),
-        "setp.gt": _comparison(_ORDERED, lambda _, a, b: a > b),
-        "setp.ge": _comparison(_ORDERED, lambda _, a, b: a >= b),
-        "setp.lo": _comparison(_UNSIGNED, lambda _, a, b: a < b),
-        "setp.ls": _comparison(_UNSIGNED, lambda _, a, b: a <= b),
-        "setp.hi": _comparison(_UNSIGNED, lambda _, a, b: a > b),
-        "setp.hs": _comparison(_UNSIGNED, lambda _, a, b: a >= b),
+        "setp.eq": Arithmetic(_BITS + _ORDERED, lambda _, a, b: a == b, destination="pred"),
+        "setp.ne": Arithmetic(_BITS + _ORDERED, lambda _, a, b: a != b, destination="pred"),
+        "setp.lt": Arithmetic(_ORDERED, lambda _, a, b: a < b, destination="pred"),
+        "setp.le": Arithmetic(_ORDERED, lambda _, a, b: a <= b, destination="pred"),
+        "setp.gt": Arithmetic(_ORDERED, lambda _, a, b: a > b, destination="pred"),
+        "setp.ge": Arithmetic(_ORDERED, lambda _, a, b: a >= b, destination="pred"),
+        "setp.lo": Arithmetic(_UNSIGNED, lambda _, a, b: a < b, destination="pred"),
+        "setp.ls": Arithmetic(_UNSIGNED, lambda _, a, b: a <= b, destination="pred"),
+        "setp.hi": Arithmetic(_UNSIGNED, lambda _, a, b: a > b, destination="pred"),
+        "setp.hs": Arithmetic(_UNSIGNED, lambda _, a, b: a >= b, destination="pred"),
     }
 )
 """What is evaluated, by the opcode without its type."""
@@ -98,10 +87,10 @@ def integer_operation(opcode: tuple[str, ...]) -> IntegerOperation | None:
     return IntegerOperation((result.bits,), tuple(item.bits for item in sources), evaluate)
 
 
-def _operand_type(type_: ScalarType, kind: OperandType) -> ScalarType:
+def _operand_type(type_: ScalarType, kind: str) -> ScalarType:
     if kind == "same":
         return type_
-    return type_.widened() if kind == "wide" else TYPES[kind]
+    return TYPES[f"{type_.name[0]}{2 * type_.bits}" if kind == "wide" else kind]
 
 
 def _conversion(opcode: tuple[str, ...]) -> IntegerOperation | None:

@@ -6,34 +6,27 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from golden.ptx.decoding import Context, Step, split_qualifiers
+from golden.ptx.decoding import Context, Statement, Step, split_qualifiers
 from golden.ptx.source import Location
-from golden.ptx.syntax import Body, Immediate, Instruction, Operand, Register, Symbol
+from golden.ptx.syntax import Body, Immediate, Instruction, Register, Symbol
 
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terminator:
-    """What ends a block."""
+class Terminator(Statement):
+    """One that ends a block; a guard is that of a branch."""
 
     kind: str
     """``branch``, ``indexed``, ``barrier``, ``warp barrier`` or ``trap``.
 
     A branch without a guard is a jump; an exit is a branch to `EXIT`.
     """
-    instruction: Instruction
-    index: int
-    """Number of the instruction."""
-    guard: tuple[int, bool] | None = None
-    """Register of the guard of a branch, and whether it is negated."""
     targets: tuple[Any, ...] = ()
     """Labels, which become numbers of blocks; `EXIT` as it is."""
-    reads: tuple[int, ...] = ()
-    writes: tuple[int, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Operands of a barrier."""
+    """Operands of a barrier, of which a result is among `writes`."""
 
 
 @dataclass
@@ -90,11 +83,8 @@ class _Builder:
             kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
         )
         for block in self._blocks:
-            if block.terminator is not None:
-                block.terminator = replace(
-                    block.terminator,
-                    targets=tuple(self._number(target) for target in block.terminator.targets),
-                )
+            if (found := block.terminator) is not None:
+                block.terminator = replace(found, targets=tuple(map(self._number, found.targets)))
         return self._blocks
 
     def _number(self, target: Any) -> int:
@@ -114,26 +104,22 @@ class _Builder:
             self._end(terminator)
             return
         step = self._context.decode(instruction, index)
-        if step.mask is not None:
-            self._together(step)
-        else:
+        if step.mask is None:
             self._append(step)
+            return
+        with self._around(index, instruction):  # in a block that the lanes enter together
+            mask = self._blocks[-1].mask
+            if mask is None or not self._same_mask(mask, step.mask):
+                if self._blocks[-1].size:
+                    self._open(index)
+                self._blocks[-1].mask = step.mask
+            self._append(step)
+            if instruction.guard is not None:
+                self._open(index + 1)
 
     def _append(self, step: Step) -> None:
         self._blocks[-1].steps.append(step)
         self._written.update(step.writes)
-
-    def _together(self, step: Step) -> None:
-        """Add an instruction that lanes execute together: in a block that they enter together."""
-        with self._around(step.index, step.instruction):
-            mask = self._blocks[-1].mask
-            if mask is None or not self._same_mask(mask, step.mask):
-                if self._blocks[-1].size:
-                    self._open(step.index)
-                self._blocks[-1].mask = step.mask
-            self._append(step)
-            if step.instruction.guard is not None:
-                self._open(step.index + 1)
 
     @contextmanager
     def _around(self, index: int, instruction: Instruction) -> Iterator[None]:
@@ -208,21 +194,18 @@ class _Builder:
         """What a barrier of a block reads and writes, and its details; `parts` are its qualifiers."""
         context, operands = self._context, instruction.operands
         mode = parts[0] if parts else ""
-        details: dict[str, Any] = {"mode": mode, "operation": None, "target": None, "value": None}
-        targets: tuple[Operand, ...] = ()
+        operation = target = value = None
         sources = list(operands)
         if mode == "red":
             groups = {"scope": ("cta",), "red": ("red",), "operation": ("popc", "and", "or")}
             found = split_qualifiers(context, instruction, {**groups, "type": ("u32", "pred")}, ("aligned",))
-            expected = "u32" if found.get("operation") == "popc" else "pred"
-            if found.get("type") != expected or len(operands) not in (3, 4):
+            operation = found.get("operation")
+            expected = "u32" if operation == "popc" else "pred"
+            if operation is None or found.get("type") != expected or len(operands) not in (3, 4):
                 raise context.unsupported(instruction)
-            target, *sources = operands
-            value = sources.pop()
+            target, *sources, value = operands
             context.require_destination(target, 32 if expected == "u32" else 1)
             context.require_source(value, 1)
-            targets = (target,)
-            details.update(operation=found["operation"], target=context.registers(targets)[0], value=value)
         elif mode not in ("sync", "arrive") or len(parts) != 1:
             raise context.unsupported(instruction)
         least = 2 if mode == "arrive" else 1
@@ -230,9 +213,11 @@ class _Builder:
             raise context.error(instruction, f"{instruction.name} does not take {len(operands)} operands")
         for source in sources:
             context.require_source(source, 32)
-        details.update(barrier=sources[0], count=sources[1] if len(sources) == 2 else None)
-        reads = (*sources, *((details["value"],) if details["value"] is not None else ()))
-        return {"reads": context.registers(reads), "writes": context.registers(targets), "details": details}
+        reads = context.registers(sources if value is None else (*sources, value))
+        writes = context.registers(() if target is None else (target,))
+        barrier, count = (*sources, None)[:2]
+        details = {"mode": mode, "operation": operation, "value": value, "barrier": barrier, "count": count}
+        return {"reads": reads, "writes": writes, "details": details}
 
 
 def _constant_mask(mask: object) -> int | None:

@@ -1,15 +1,15 @@
 """The body of an entry or a function: registers, variables, labels, instructions and their operands."""
 
+from collections import ChainMap
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from itertools import count
+from typing import Final, TypeVar
 
-from golden.limits import SCOPE_DEPTH
-from golden.ptx.cursor import Cursor
-from golden.ptx.declarations import STATE_SPACES, declare
+from golden.limits import REGISTERS, SCOPE_DEPTH
+from golden.ptx.declarations import STATE_SPACES
 from golden.ptx.lexer import Token
-from golden.ptx.operand_parser import OperandParser
-from golden.ptx.scope import Scope
+from golden.ptx.operand_parser import OperandParser, Registers, Scope
 from golden.ptx.splitting import split
 from golden.ptx.syntax import (
     Body,
@@ -23,8 +23,11 @@ from golden.ptx.syntax import (
     mapped,
 )
 
+_Element = TypeVar("_Element", bound=Element)
+
 _SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
+_VECTORS: Final = {".v2": 2, ".v4": 4}
 _INITIALISED: Final = (".global", ".const")
 
 
@@ -33,44 +36,39 @@ def parse_body(module: Module, function: Function) -> Body:
     return _BodyParser(module, function).parse()
 
 
-class _BodyParser:
+class _BodyParser(OperandParser):
     def __init__(self, module: Module, function: Function) -> None:
         self._module = module
-        self._cursor = Cursor(module.source, function.tokens)
         self._parameters = {parameter.name: parameter for parameter in function.parameters + function.results}
         self._body = Body()
-        self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
         variables = (self._body.variables, self._parameters, module.variables)
-        self._operands = OperandParser(self._cursor, variables)
-        self._scopes = self._operands.scopes
-        self._count = 0
+        super().__init__(module.source, function.tokens, variables)
+        self._targets: dict[str, tuple[list[Symbol], Scope]] = {}
+        self._numbers = count()
         self._unresolved: dict[int, Scope] = {}
         """The scope of each instruction with a name that may be declared further on."""
 
     def parse(self) -> Body:
-        cursor = self._cursor
-        first = cursor.expect("{")
+        first = self.expect("{")
         self._open()
         for name, item in self._parameters.items():
             if item.space == "reg":
                 if item.is_array or item.type.bits > 64:
-                    raise cursor.source.error(
-                        item.location, f"parameter {name} in a register must be a scalar"
-                    )
-                self._scopes[0].add(name, item.type)
+                    raise self.source.error(item.location, f"parameter {name} in a register must be a scalar")
+                self._scopes[0].registers[name] = Registers(item.type, 1)
         while self._scopes:
-            opening = cursor.next
-            if cursor.accept("{"):
+            opening = self.next
+            if self.accept("{"):
                 if len(self._scopes) == SCOPE_DEPTH:
-                    raise cursor.error(opening, f"braces are nested more than {SCOPE_DEPTH} deep")
+                    raise self.error(opening, f"braces are nested more than {SCOPE_DEPTH} deep")
                 self._open()
-            elif cursor.accept("}"):
+            elif self.accept("}"):
                 self._scopes.pop()
-            elif cursor.next.kind == "end":
-                raise cursor.error(first, "body without its end }")
-            elif cursor.next.kind == "directive":
+            elif self.next.kind == "end":
+                raise self.error(first, "body without its end }")
+            elif self.next.kind == "directive":
                 self._directive(None)
-            elif not cursor.accept(";"):
+            elif not self.accept(";"):
                 self._instruction()
         for index, scope in self._unresolved.items():
             instruction = self._body.instructions[index]
@@ -78,99 +76,125 @@ class _BodyParser:
             operands = tuple(mapped(operand, resolve) for operand in instruction.operands)
             self._body.instructions[index] = replace(instruction, operands=operands)
         for key, (symbols, scope) in self._targets.items():
-            self._body.targets[key] = tuple(self._declared(symbol, scope) for symbol in symbols)
+            self._body.targets[key] = tuple(self._resolved(scope, symbol) for symbol in symbols)
         return self._body
 
     def _open(self) -> None:
-        self._scopes.append(Scope(self._count, self._scopes[-1] if self._scopes else None))
-        self._count += 1
+        names = self._scopes[-1].names.new_child() if self._scopes else ChainMap[str, str]()
+        self._scopes.append(Scope(next(self._numbers), names))
 
     def _directive(self, label: Token | None) -> None:
         """Take a directive; `label` is the label right before it."""
-        cursor = self._cursor
-        token = cursor.advance()
+        token = self.advance()
         if token.text == ".reg":
-            self._scopes[-1].declare_registers(cursor)
+            self._declare_registers()
         elif token.text == ".loc":
-            cursor.skip_line_information()
+            self.skip_line_information()
         elif token.text == ".branchtargets":
             self._branch_targets(token, label)
         elif token.text in _SKIPPED:
-            cursor.skip_statement()
+            self.skip_behind(";")
         elif token.text in STATE_SPACES:
             self._declare(token.text)
         else:
             supported = ", ".join((".reg", ".loc", ".pragma", ".branchtargets", *STATE_SPACES))
-            raise cursor.error(token, f"unknown directive {token} in a body; supported: {supported}")
+            raise self.error(token, f"unknown directive {token} in a body; supported: {supported}")
+
+    def _declare_registers(self) -> None:
+        """Take what follows ``.reg``, up to and with the semicolon."""
+        scope, vector = self._scopes[-1], self.next
+        length = _VECTORS.get(vector.text, 1)
+        if length > 1:
+            self.advance()
+        type_ = self.type()
+        if length > 1 and (type_.kind == "predicate" or length * type_.bits > 128):
+            raise self.error(
+                vector,
+                f"a vector of registers has at most 128 bits and no predicates, not {vector.text} {type_}",
+            )
+        while True:
+            token = self.expect_kind("word", "a register name")
+            if "." in token.text:
+                raise self.error(token, f"expected a register name, not {token}")
+            if self.accept("<"):
+                if token.text in scope.ranges:
+                    raise self.error(token, f"registers {token.text} are already declared")
+                number = self.next
+                count = self.number("the number of registers")
+                if count > REGISTERS:
+                    raise self.error(number, f"{count} registers exceed {REGISTERS}")
+                scope.ranges[token.text] = Registers(type_, length, count)
+                self.expect(">")
+            elif token.text in scope.registers:
+                raise self.error(token, f"register {token.text} is already declared")
+            else:
+                scope.registers[token.text] = Registers(type_, length)
+            if not self.accept(","):
+                break
+        self.expect(";")
 
     def _branch_targets(self, directive: Token, label: Token | None) -> None:
-        cursor = self._cursor
         symbols: list[Symbol] = []
-        while not symbols or cursor.accept(","):
-            token = cursor.expect_kind("word", "a label")
+        while not symbols or self.accept(","):
+            token = self.expect_kind("word", "a label")
             symbols.append(Symbol(token.text, token.text, token.location))
-        cursor.expect(";")
+        self.expect(";")
         if label is None:
-            raise cursor.error(directive, ".branchtargets needs a label")
+            raise self.error(directive, ".branchtargets needs a label")
         scope = self._scopes[-1]
         self._targets[scope.names[label.text]] = symbols, scope
 
     def _declare(self, space: str) -> None:
         scope = self._scopes[-1]
-        for variable in declare(self._cursor, space, block=scope.number):
+        for variable in self.declare(space, block=scope.number):
             problem = None
-            if variable.name in scope.names:
+            if scope.declares(variable.name):
                 problem = "is already declared"
             elif variable.initialiser is not None and space not in _INITIALISED:
                 problem = f"in {space} cannot have an initialiser"
             if problem is not None:
-                raise self._cursor.source.error(variable.location, f"{variable.name} {problem}")
+                raise self.source.error(variable.location, f"{variable.name} {problem}")
             scope.names[variable.name] = variable.key
             self._body.variables[variable.key] = variable
 
     def _instruction(self) -> None:
-        cursor = self._cursor
         guard = None
-        if cursor.accept("@"):
-            negated = cursor.accept("!")
-            guard = Guard(self._operands.predicate(), negated)
-        opcode = cursor.expect_kind("word", "an instruction")
-        if guard is None and cursor.accept(":"):
+        if self.accept("@"):
+            negated = self.accept("!")
+            guard = Guard(self.predicate(), negated)
+        opcode = self.expect_kind("word", "an instruction")
+        if guard is None and self.accept(":"):
             scope = self._scopes[-1]
-            if opcode.text in scope.names:
-                raise cursor.error(opcode, f"label {opcode.text} is already defined")
+            if scope.declares(opcode.text):
+                raise self.error(opcode, f"label {opcode.text} is already defined")
             key = f"{opcode.text}@{scope.number}"
             scope.names[opcode.text] = key
             self._body.labels[key] = len(self._body.instructions)
-            if cursor.next.text in _LABELLED:
+            if self.next.text in _LABELLED:
                 self._directive(opcode)
             return
         operands: list[Operand] = []
         parts = tuple(opcode.text.split("."))
-        if not cursor.sees(";"):
-            operands.append(self._operands.operand(parts[0]))
-            while cursor.accept(","):
-                operands.append(self._operands.operand(parts[0]))
-        cursor.expect(";")
-        if self._operands.named:
+        if not self.sees(";"):
+            operands.append(self.operand(parts[0]))
+            while self.accept(","):
+                operands.append(self.operand(parts[0]))
+        self.expect(";")
+        if self._named:
             self._unresolved[len(self._body.instructions)] = self._scopes[-1]
-            self._operands.named = False
+            self._named = False
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
-        self._body.instructions.extend(split(cursor.source, instruction))
+        self._body.instructions.extend(split(self.source, instruction))
 
-    def _resolved(self, scope: Scope, element: Element) -> Element:
-        return self._declared(element, scope) if isinstance(element, Symbol) else element
-
-    def _declared(self, symbol: Symbol, scope: Scope) -> Symbol:
-        """A name with its key: the key of the innermost declaration."""
-        name, module = symbol.name, self._module
-        declaring: Scope | None = scope
-        while declaring is not None and name not in declaring.names:
-            declaring = declaring.parent
-        if declaring is not None:
-            return replace(symbol, key=declaring.names[name])
+    def _resolved(self, scope: Scope, element: _Element) -> _Element:
+        """A name with its key, which is that of the innermost declaration; anything else as it is."""
+        if not isinstance(element, Symbol):
+            return element
+        name, module = element.name, self._module
+        if name in scope.names:
+            return replace(element, key=scope.names[name])
         if name in self._parameters or name in module.variables or name in module.functions:
-            return symbol
+            return element
         raise module.source.error(
-            symbol.location, f"{name} is not declared: no register, label, parameter or variable"
+            element.location, f"{name} is not declared: no register, label, parameter or variable"
         )

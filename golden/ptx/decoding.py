@@ -24,19 +24,25 @@ from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Statement:
     """One decoded instruction."""
 
     instruction: Instruction
     index: int
     """Its number in the kernel: what reports name."""
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
+    reads: tuple[int, ...] = ()
+    writes: tuple[int, ...] = ()
     """Registers, the guard among those read."""
-    emit: Callable[[Any], Any]
-    """Executes it, or writes its code: whatever its decoder is made for."""
     guard: tuple[int, bool] | None = None
     """Register of the guard, and whether it is negated."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step(Statement):
+    """One that ends no block."""
+
+    emit: Callable[[Any], Any]
+    """Executes it, or writes its code: whatever its decoder is made for."""
     select: bool = True
     """Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
     otherwise it is executed for the threads alone whose guard holds."""
@@ -96,10 +102,8 @@ class Context:
 
     def registers(self, operands: Iterable[Operand]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
-        found: list[int] = []
-        for operand in operands:
-            found += [self.slot(part) for part in parts(operand) if isinstance(part, Register)]
-        return tuple(dict.fromkeys(found))
+        found = (part for operand in operands for part in parts(operand) if isinstance(part, Register))
+        return tuple(dict.fromkeys(map(self.slot, found)))
 
     def step(
         self,

@@ -87,7 +87,10 @@ class Evaluation:
             self.write(target, value)
 
     def write(self, register: Register, pattern: LaneValue) -> None:
-        """Put a bit pattern into a register, for all lanes or for each."""
+        """Put a bit pattern into a register, for all lanes or for each.
+
+        A register of the machine is filled where all lanes get the same, else set by the host.
+        """
         pattern = by_lane(register.type.wrap, pattern)
         position = self.allocation.position.get(register.key)
         if position is None:
@@ -95,12 +98,13 @@ class Evaluation:
             return
         self.provenance.fill(register)
         for word in range(register.type.bits // 32):
-            value = by_lane(lambda whole, by=32 * word: whole >> by & 0xFFFFFFFF, pattern)
-            self.set_lanes(position + word, value)
-
-    def set_lanes(self, place: int, values: LaneValue) -> None:
-        """Set a register of the machine: a fill where all lanes get the same, else work of the host."""
-        self.commands.append(SetLanes(place, values) if isinstance(values, tuple) else Fill(place, 1, values))
+            place, value = (
+                position + word,
+                by_lane(lambda whole, by=32 * word: whole >> by & 0xFFFFFFFF, pattern),
+            )
+            self.commands.append(
+                SetLanes(place, value) if isinstance(value, tuple) else Fill(place, 1, value)
+            )
 
     def move(self, destination: Register, source: Register) -> None:
         """Copy one fragment register to another."""

@@ -11,22 +11,19 @@ import operator
 import re
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
-from golden.ptx.lexer import Token
-from golden.ptx.scalar_types import float_bits, float_value
-from golden.ptx.source import PtxError
+from golden.ptx.lexer import Cursor, Token
+from golden.ptx.scalar_types import TYPES, ScalarType, float_bits, float_value
 from golden.ptx.syntax import Immediate
 from golden.tables.layouts import LANES
 
-if TYPE_CHECKING:
-    from golden.ptx.cursor import Cursor
-
-
 _INTEGER: Final = re.compile(
-    r"(?:0[xX](?P<hex>[0-9A-Fa-f]+)|0[bB](?P<binary>[01]+)|(?P<plain>[0-9]+))(?P<unsigned>U?)"
+    r"(?:0[xX](?P<x>[0-9A-Fa-f]+)|0[bB](?P<b>[01]+)|(?P<o>0[0-7]+)|(?P<d>0|[1-9][0-9]*))(?P<unsigned>U?)"
 )
+_BASES: Final = {"x": 16, "b": 2, "o": 8, "d": 10}
+"""Of each group of digits."""
 _FLOAT_PATTERN: Final = re.compile(r"0(?:[fF](?P<f32>[0-9A-Fa-f]{8})|[dD](?P<f64>[0-9A-Fa-f]{16}))")
 _DECIMAL_FLOAT: Final = re.compile(r"[0-9]*(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)")
 _LONGEST_NUMBER: Final = 67
@@ -66,7 +63,7 @@ def _quotient(a: int, b: int) -> int:
     return magnitude if (a < 0) == (b < 0) else -magnitude
 
 
-_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[[int, int], int]](
+_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[..., int]](
     {
         "+": operator.add,
         "-": operator.sub,
@@ -92,39 +89,6 @@ class _Value(NamedTuple):
     type: Literal["s64", "u64", "f32", "f64"]
 
 
-def expression(cursor: "Cursor") -> Immediate:
-    """Take a constant expression, and give its value."""
-    location = cursor.next.location
-    number, type_ = _Parser(cursor).choice()
-    return Immediate(number, "f32" if type_ == "f32" else "f64" if type_ == "f64" else "integer", location)
-
-
-def literal(cursor: "Cursor") -> _Value:
-    """Take a number."""
-    token = cursor.expect_kind("number", "a constant")
-    text = token.text
-    if len(text) > NUMBER_CHARACTERS:
-        raise cursor.error(token, f"a number has at most {NUMBER_CHARACTERS} characters, not {len(text)}")
-    if pattern := _FLOAT_PATTERN.fullmatch(text):
-        return _Value(int(text[2:], 16), "f32" if pattern["f32"] else "f64")
-    if _DECIMAL_FLOAT.fullmatch(text):
-        return _Value(float_bits(float(text), 64), "f64")
-    match = _INTEGER.fullmatch(text)
-    if match is None or (match["plain"] and text.startswith("0") and set(text) & {"8", "9"}):
-        raise cursor.error(token, f"malformed constant {text!r}")
-    if len(text) > _LONGEST_NUMBER:
-        raise cursor.error(token, f"constant {text[:12]}... exceeds 64 bits")
-    if match["hex"]:
-        value = int(match["hex"], 16)
-    elif match["binary"]:
-        value = int(match["binary"], 2)
-    else:
-        value = int(match["plain"], 8 if match["plain"].startswith("0") else 10)
-    if value >> 64:
-        raise cursor.error(token, f"constant {text} exceeds 64 bits")
-    return _Value(value, "u64" if match["unsigned"] or value >> 63 else "s64")
-
-
 def _integer(number: int, *, unsigned: bool) -> _Value:
     """The low 64 bits of a number."""
     number %= _SIZE
@@ -133,47 +97,112 @@ def _integer(number: int, *, unsigned: bool) -> _Value:
     return _Value(number - _SIZE if number >> 63 else number, "s64")
 
 
-class _Parser:
-    """Precedence climbing, the operands evaluated as they are read."""
+class ConstantParser(Cursor):
+    """Takes types and constants; the operands of an expression are evaluated as they are read."""
 
-    def __init__(self, cursor: "Cursor") -> None:
-        self._cursor = cursor
-        self._depth = 0
+    _depth = 0
+    """Operators and parentheses around the token in sight."""
 
-    def choice(self) -> _Value:
+    def skip_line_information(self) -> None:
+        """Take what follows ``.loc``: file, line and column, and where the code was inlined."""
+        place = ("a file number", "a line number", "a column")
+        for what in place:
+            self.integer(what)
+        if self.accept(","):
+            self.expect("function_name")
+            self.expect_kind("word", "a label")
+            if self.accept("+"):
+                self.integer("an offset")
+            self.expect(",")
+            self.expect("inlined_at")
+            for what in place:
+                self.integer(what)
+
+    def type(self) -> ScalarType:
+        """Take a type such as ``.b32``."""
+        token = self.next
+        if token.kind != "directive" or token.text[1:] not in TYPES:
+            raise self.unexpected(f"a type ({', '.join(f'.{name}' for name in TYPES)})")
+        self.advance()
+        return TYPES[token.text[1:]]
+
+    def integer(self, what: str) -> int:
+        """Take a constant expression that is an integer, not negative."""
+        token = self.next
+        begins = token.kind in ("number", "punctuation") or token.text == "WARP_SZ"
+        constant = self.immediate() if begins else None
+        if constant is None or constant.kind != "integer" or constant.value < 0:
+            raise self.error(token, f"expected {what}, not {token if constant is None else constant.value}")
+        return constant.value
+
+    def number(self, what: str) -> int:
+        """Take an integer without operators."""
+        token = self.next
+        if token.kind != "number" or (constant := self._literal()).type in ("f32", "f64"):
+            raise self.error(token, f"expected {what}, not {token}")
+        return constant.number
+
+    def immediate(self) -> Immediate:
+        """Take a constant, or an expression of constants."""
+        location = self.next.location
+        number, type_ = self._choice()
+        return Immediate(
+            number, "f32" if type_ == "f32" else "f64" if type_ == "f64" else "integer", location
+        )
+
+    def _literal(self) -> _Value:
+        """Take a number."""
+        token = self.expect_kind("number", "a constant")
+        text = token.text
+        if len(text) > NUMBER_CHARACTERS:
+            raise self.error(token, f"a number has at most {NUMBER_CHARACTERS} characters, not {len(text)}")
+        if pattern := _FLOAT_PATTERN.fullmatch(text):
+            return _Value(int(text[2:], 16), "f32" if pattern["f32"] else "f64")
+        if _DECIMAL_FLOAT.fullmatch(text):
+            return _Value(float_bits(float(text), 64), "f64")
+        match = _INTEGER.fullmatch(text)
+        if match is None:
+            raise self.error(token, f"malformed constant {text!r}")
+        if len(text) > _LONGEST_NUMBER:
+            raise self.error(token, f"constant {text[:12]}... exceeds 64 bits")
+        value = next(int(match[name], base) for name, base in _BASES.items() if match[name])
+        if value >> 64:
+            raise self.error(token, f"constant {text} exceeds 64 bits")
+        return _Value(value, "u64" if match["unsigned"] or value >> 63 else "s64")
+
+    def _choice(self) -> _Value:
         """``condition ? one : other``, or what stands alone."""
-        cursor, token = self._cursor, self._cursor.next
+        token = self.next
         value = self._binary(1)
-        if not cursor.accept("?"):
+        if not self.accept("?"):
             return value
         self._enter(token)
         self._require_integer(value, token, "?")
-        one = self._require_integer(self.choice(), token, "?")
-        cursor.expect(":")
-        other = self._require_integer(self.choice(), token, "?")
+        one = self._require_integer(self._choice(), token, "?")
+        self.expect(":")
+        other = self._require_integer(self._choice(), token, "?")
         self._depth -= 1
         return one if value.number else other
 
     def _binary(self, least: int) -> _Value:
         """Operands and operators that bind at least as tightly as the level `least`."""
-        cursor = self._cursor
         left = self._unary()
-        while cursor.next.kind == "punctuation":
-            token = cursor.next
+        while self.next.kind == "punctuation":
+            token = self.next
             level = _PRECEDENCE.get(token.text, 0)
             if level < least:
                 break
-            cursor.advance()
+            self.advance()
             left = self._combined(token, left, self._binary(level + 1))
         return left
 
     def _unary(self) -> _Value:
-        cursor, token = self._cursor, self._cursor.next
-        if cursor.accept("WARP_SZ"):
+        token = self.next
+        if self.accept("WARP_SZ"):
             return _Value(LANES, "s64")
         if token.kind != "punctuation" or token.text not in ("-", "+", "~", "!", "("):
-            return literal(cursor)
-        cursor.advance()
+            return self._literal()
+        self.advance()
         self._enter(token)
         value = self._parenthesised() if token.text == "(" else self._signed(token, self._unary())
         self._depth -= 1
@@ -181,15 +210,15 @@ class _Parser:
 
     def _parenthesised(self) -> _Value:
         """What follows an opening parenthesis: an expression, or a cast and its operand."""
-        cursor, token = self._cursor, self._cursor.next
+        token = self.next
         if token.kind != "directive":
-            value = self.choice()
-            cursor.expect(")")
+            value = self._choice()
+            self.expect(")")
             return value
-        cursor.advance()
+        self.advance()
         if token.text not in (".s64", ".u64"):
-            raise cursor.error(token, f"a constant is cast to .s64 or .u64, not to {token}")
-        cursor.expect(")")
+            raise self.error(token, f"a constant is cast to .s64 or .u64, not to {token}")
+        self.expect(")")
         value = self._require_integer(self._unary(), token, f"({token.text})")
         return _integer(value.number, unsigned=token.text == ".u64")
 
@@ -213,38 +242,29 @@ class _Parser:
         name, types = token.text, {left.type, right.type}
         is_float = types == {"f64"} and (name in _FLOAT_ARITHMETIC or name in _COMPARISONS)
         if not (is_float or types <= {"s64", "u64"}):
-            raise self._cursor.error(
-                token, f"{name} does not take constants of types {left.type} and {right.type}"
-            )
+            raise self.error(token, f"{name} does not take constants of types {left.type} and {right.type}")
         unsigned = left.type == "u64" if name in ("<<", ">>") else name == "%" or "u64" in types
+        a: float = left.number
+        b: float = right.number
         if is_float:
-            return self._of_floats(token, float_value(left.number, 64), float_value(right.number, 64))
-        if name in ("/", "%") and not right.number:
-            raise self._zero(token, left.number)
-        a, b = left.number, right.number
-        if name not in ("<<", ">>"):
-            a, b = _integer(a, unsigned=unsigned).number, _integer(b, unsigned=unsigned).number
+            a, b = float_value(left.number, 64), float_value(right.number, 64)
+        if name in ("/", "%") and not b:
+            raise self.error(token, f"division by zero: the constant {a} {name} 0")
+        if not is_float and name not in ("<<", ">>"):
+            a, b = (_integer(item.number, unsigned=unsigned).number for item in (left, right))
         if name in _TRUTHS:
             return _Value(int(_TRUTHS[name](a, b)), "s64")
+        if is_float:
+            return _Value(float_bits(_FLOAT_ARITHMETIC[name](a, b), 64), "f64")
         return _integer(_INTEGER_ARITHMETIC[name](a, b), unsigned=unsigned)
-
-    def _of_floats(self, token: Token, a: float, b: float) -> _Value:
-        if token.text in _COMPARISONS:
-            return _Value(int(_COMPARISONS[token.text](a, b)), "s64")
-        if token.text == "/" and not b:
-            raise self._zero(token, a)
-        return _Value(float_bits(_FLOAT_ARITHMETIC[token.text](a, b), 64), "f64")
-
-    def _zero(self, token: Token, dividend: float) -> PtxError:
-        return self._cursor.error(token, f"division by zero: the constant {dividend} {token.text} 0")
 
     def _require_integer(self, value: _Value, token: Token, name: str) -> _Value:
         if value.type in ("f32", "f64"):
-            raise self._cursor.error(token, f"{name} takes integer constants, not {value.type}")
+            raise self.error(token, f"{name} takes integer constants, not {value.type}")
         return value
 
     def _enter(self, token: Token) -> None:
         self._depth += 1
         if self._depth > EXPRESSION_DEPTH:
             message = f"a constant expression is nested deeper than {EXPRESSION_DEPTH} levels"
-            raise self._cursor.error(token, message)
+            raise self.error(token, message)

@@ -1,11 +1,11 @@
-"""PTX text to tokens."""
+"""PTX text to tokens, and a cursor over them with the complaints that all of the grammar shares."""
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, cast
 
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Location, PtxError, Source
 
 Kind = Literal["word", "directive", "number", "string", "punctuation", "end"]
 
@@ -57,3 +57,82 @@ def tokens(source: Source) -> Iterator[Token]:
             yield Token(cast(Kind, match.lastgroup), match.group(), locate(offset))
         offset = match.end()
     yield Token("end", "", locate(len(text)))
+
+
+class Cursor:
+    """The tokens of one source, read from front to back with one token in sight: `next`.
+
+    Without a stream, whose last token is an ``end``, these are all tokens of the source.
+    """
+
+    def __init__(self, source: Source, stream: Iterable[Token] | None = None) -> None:
+        self.source = source
+        self._tokens = iter(tokens(source) if stream is None else stream)
+        self.next = next(self._tokens)
+        self._after: Token | None = None
+
+    def advance(self) -> Token:
+        """Take the token in sight, whatever it is; the end of the file stays in sight."""
+        token = self.next
+        if token.kind != "end":
+            self.next = self._after or next(self._tokens)
+            self._after = None
+        return token
+
+    def peek(self) -> Token:
+        """The token after the one in sight."""
+        if self._after is None and self.next.kind != "end":
+            self._after = next(self._tokens)
+        return self._after or self.next
+
+    def sees(self, text: str) -> bool:
+        """Whether the token in sight is this punctuation, word or directive."""
+        return self.next.kind != "string" and self.next.text == text
+
+    def accept(self, text: str) -> bool:
+        """Take the token in sight if it is `text`."""
+        if not self.sees(text):
+            return False
+        self.advance()
+        return True
+
+    def expect(self, text: str) -> Token:
+        """Take the token in sight, which must be `text`."""
+        if not self.sees(text):
+            raise self.unexpected(repr(text))
+        return self.advance()
+
+    def expect_kind(self, kind: Kind, what: str) -> Token:
+        """Take the token in sight, which must be of a kind; `what` describes it to a reader."""
+        if self.next.kind != kind:
+            raise self.unexpected(what)
+        return self.advance()
+
+    def unexpected(self, expected: str) -> PtxError:
+        """The error that `expected` should be in sight."""
+        return self.error(self.next, f"expected {expected}, not {self.next}")
+
+    def error(self, token: Token, message: str) -> PtxError:
+        """The error about `token`."""
+        return self.source.error(token.location, message)
+
+    def skip_block(self) -> list[Token]:
+        """Take a whole ``{ ... }``, whatever is in it, and return its tokens.
+
+        Where the file ends before the block does, the last one is the ``end`` token.
+        """
+        taken = [self.expect("{")]
+        depth = 1
+        while depth and taken[-1].kind != "end":
+            token = self.advance()
+            if token.kind == "punctuation":
+                depth += (token.text == "{") - (token.text == "}")
+            taken.append(token)
+        return taken
+
+    def skip_behind(self, text: str) -> None:
+        """Take everything up to and with the next `text`."""
+        while not self.accept(text):
+            if self.next.kind == "end":
+                raise self.unexpected(repr(text))
+            self.advance()

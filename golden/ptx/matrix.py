@@ -1,7 +1,7 @@
 """The matrix statements of a module: instruction and operands, checked against the tables."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -63,24 +63,6 @@ class WarpStatement(MatrixStatement):
     rows: Register | None = None
     """Of `ldmatrix` and `stmatrix`: the register with the address of a row in each lane. Where the address is
     not None, the statement sets it to that."""
-    constants: Mapping[str, int] = field(default_factory=dict)
-    """What the statement sets registers of its own to, by their keys."""
-
-    @property
-    def read(self) -> tuple[Register, ...]:
-        """The registers that it reads and has not set."""
-        found = [item for use, items in self.fragments.items() if use != self.destination for item in items]
-        if self.rows is not None and self.address is None:
-            found.append(self.rows)
-        return tuple(register for register in found if register.key not in self.constants)
-
-    @property
-    def written(self) -> tuple[Register, ...]:
-        """The registers that it writes or sets."""
-        found = [item for items in self.fragments.values() for item in items if item.key in self.constants]
-        if self.rows is not None and self.address is not None:
-            found.append(self.rows)
-        return (*found, *(self.fragments[self.destination] if self.destination is not None else ()))
 
 
 def decode_matrix_statement(

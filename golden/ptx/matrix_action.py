@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from golden.ptx.allocation import words
 from golden.ptx.decoding import Step
-from golden.ptx.evaluation import Evaluation, by_lane
+from golden.ptx.evaluation import Evaluation, LaneValue
 from golden.ptx.matrix import MatrixStatement, WarpStatement, decode_matrix_statement
-from golden.ptx.operands import WarpContext
+from golden.ptx.operands import Reader, WarpContext
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
 from golden.tables.commands import (
@@ -32,47 +32,65 @@ def decode_matrix(context: WarpContext, instruction: Instruction, index: int) ->
     when it runs, for an address or stride that differs between lanes, where it may not, and for a row address
     of more than 32 bits.
     """
-    matrix = _placed(context, decode_matrix_statement(context, instruction, raw=context.raw), index)
-    _require_distinct_destinations(context, matrix)
+    matrix, constants = _placed(
+        context, decode_matrix_statement(context, instruction, raw=context.raw), index
+    )
+    results = matrix.fragments[matrix.destination] if matrix.destination is not None else ()
+    for number, register in enumerate(results):
+        if any(register.key == other.key for other in results[:number]):
+            raise context.error(register, f"{register.name} stands twice in the fragment that is written")
     context.matrix[index] = matrix
     command = _command(context, index, matrix)
-    own = [item for items in matrix.fragments.values() for item in items if item.key in matrix.constants]
 
     def action(evaluation: Evaluation) -> None:
-        for register in own:
-            evaluation.write(register, matrix.constants[register.key])
+        for register, value in constants.items():
+            evaluation.write(register, value)
         evaluation.provenance.execute(matrix)
         into, out = _copies(evaluation, index, matrix)
         evaluation.commands += into
         made = command(evaluation)
         evaluation.commands += [made, *out]
 
-    scalars = [item for item in (matrix.address, matrix.stride) if item is not None]
+    rows = [matrix.rows] if matrix.rows is not None else []
+    used = [item for use, items in matrix.fragments.items() if use != matrix.destination for item in items]
+    reads: list[Operand] = [item for item in (matrix.address, matrix.stride) if item is not None]
+    reads += [item for item in used if item not in constants]
     return context.step(
         instruction,
         index,
-        (*scalars, *matrix.read),
-        matrix.written,
+        [*reads, *(rows if matrix.address is None else [])],
+        [*constants, *(rows if matrix.address is not None else []), *results],
         action,
         pure=matrix.destination is not None,
         matrix=None if isinstance(matrix.instruction, MoveInstruction) else matrix.instruction,
     )
 
 
-def _placed(context: WarpContext, decoded: MatrixStatement, index: int) -> WarpStatement:
-    """The statement with a register of the machine in the place of every operand of its fragments."""
-    constants: dict[str, int] = {}
+def _placed(
+    context: WarpContext, decoded: MatrixStatement, index: int
+) -> tuple[WarpStatement, dict[Register, int]]:
+    """The statement with a register of the machine in the place of every operand of its fragments.
+
+    A constant and a dropped result have registers of the statement's own; the constants are returned with
+    what the statement sets these to.
+    """
+    constants: dict[Register, int] = {}
     fragments: dict[Use, tuple[Register, ...]] = {}
     for use, operands in decoded.fragments.items():
-        bits = 32 if context.raw else decoded.bits(use)
-        fragments[use] = tuple(
-            _named(operand, f"{use}{number} of {index}", bits, constants)
-            for number, operand in enumerate(operands)
-        )
+        type_ = TYPES["b32"] if context.raw else TYPES[f"b{decoded.bits(use)}"]
+        registers = []
+        for number, operand in enumerate(operands):
+            if isinstance(operand, Register):
+                registers.append(operand)
+                continue
+            registers.append(Register("_", f"{use}{number} of {index}", type_, operand.location))
+            if isinstance(operand, Immediate):
+                constants[registers[-1]] = type_.wrap(operand.value)
+        fragments[use] = tuple(registers)
     rows, address = None, decoded.address
     if isinstance(decoded.instruction, MoveInstruction) and address is not None:
         base = address.base
-        if isinstance(base, Register) and context.is_fragment(base):
+        if context.is_fragment(base):
             if address.offset:
                 raise context.error(
                     base,
@@ -87,26 +105,16 @@ def _placed(context: WarpContext, decoded: MatrixStatement, index: int) -> WarpS
     for register in (*(item for items in fragments.values() for item in items), *([rows] if rows else [])):
         context.fragments.setdefault(register.key, register)
     changed = {**vars(decoded), "fragments": fragments, "address": address}
-    return WarpStatement(**changed, rows=rows, constants=constants)
-
-
-def _named(operand: Operand, key: str, bits: int, constants: dict[str, int]) -> Register:
-    """A register of the fragment; one of the statement's own for a constant or a dropped result."""
-    if isinstance(operand, Register):
-        return operand
-    if isinstance(operand, Immediate):
-        constants[key] = operand.value & ((1 << bits) - 1)
-    return Register("_", key, TYPES[f"b{bits}"], operand.location)
+    return WarpStatement(**changed, rows=rows), constants
 
 
 def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
     """How to make the command; it sets the addresses of rows before."""
     instruction, address, rows = matrix.instruction, matrix.address, matrix.rows
-    set_rows = None
+    read_rows = read_base = read_stride = None
     if address is not None and rows is not None:
         assert isinstance(instruction, MoveInstruction)
-        set_rows = _row_setter(context, address, rows, instruction.count)
-    read_base = read_stride = None
+        read_rows = _rows_reader(context, address, instruction.count)
     if address is not None and rows is None:
         context.require_address_source(address)
         base = address.base
@@ -117,12 +125,12 @@ def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callabl
     def command(evaluation: Evaluation) -> Command:
         window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
         if isinstance(instruction, MmaInstruction):
-            return Mma(instruction, d=window["d"], a=window["a"], b=window["b"], c=window["c"])
+            return Mma(instruction, **window)
         if isinstance(instruction, MoveInstruction):
             if rows is None:
                 return MoveMatrix(window["d"], window["a"])
-            if set_rows is not None:
-                set_rows(evaluation)
+            if read_rows is not None:
+                evaluation.write(rows, read_rows(evaluation))
             kind = LoadMatrix if matrix.destination is not None else StoreMatrix
             (register,), place = window.values(), evaluation.allocation.position[rows.key]
             return kind(register, place, instruction.count, instruction.transposed, instruction.space)
@@ -137,13 +145,11 @@ def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callabl
     return command
 
 
-def _row_setter(
-    context: WarpContext, address: Address, rows: Register, matrices: int
-) -> Callable[[Evaluation], None]:
-    """How to put the addresses of rows into the register that the machine reads them from."""
+def _rows_reader(context: WarpContext, address: Address, matrices: int) -> Reader:
+    """How to find the addresses of rows, which must have 32 bits."""
     read = context.address_reader(address)
 
-    def set_rows(evaluation: Evaluation) -> None:
+    def checked(evaluation: Evaluation) -> LaneValue:
         addresses = read(evaluation)
         lanes = addresses if isinstance(addresses, tuple) else (addresses,)
         for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
@@ -152,9 +158,9 @@ def _row_setter(
                     address.base,
                     f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
                 )
-        evaluation.set_lanes(evaluation.allocation.position[rows.key], by_lane(TYPES["u32"].wrap, addresses))
+        return addresses
 
-    return set_rows
+    return checked
 
 
 def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[list[Command], list[Command]]:
@@ -174,12 +180,3 @@ def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[
                 into.append(Move(destination=place, source=home, count=count))
             place += count
     return into, out
-
-
-def _require_distinct_destinations(context: WarpContext, matrix: WarpStatement) -> None:
-    written = matrix.fragments[matrix.destination] if matrix.destination is not None else ()
-    seen: set[str] = set()
-    for register in written:
-        if register.key in seen:
-            raise context.error(register, f"{register.name} stands twice in the fragment that is written")
-        seen.add(register.key)

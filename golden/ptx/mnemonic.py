@@ -1,10 +1,12 @@
-"""From mnemonic and qualifiers of PTX to a matrix instruction or a move of matrices, and nothing else."""
+"""From mnemonic and qualifiers of PTX to a matrix instruction or a move of matrices, and nothing else.
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+Qualifiers are read from left to right, with precise complaints.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from golden.ptx.qualifiers import MalformedInstruction, Qualifiers
 from golden.tables.commands import MATRIX_COUNTS
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import (
@@ -12,6 +14,7 @@ from golden.tables.instruction_set import (
     FAMILIES,
     LAYOUTS,
     ROUNDINGS,
+    SHAPES,
     USES,
     WGMMA_FAMILIES,
     WGMMA_TILE,
@@ -29,23 +32,18 @@ from golden.tables.matrix_instructions import (
 )
 from golden.tables.matrix_moves import MOVES, MoveInstruction
 
-_Name = TypeVar("_Name", bound=str)
+_T = TypeVar("_T")
 
-
-def _only(*names: _Name) -> Mapping[str, _Name]:
-    return MappingProxyType({name: name for name in names})
-
-
-_LAYOUT: Final = _only(*LAYOUTS)
-_SHARED: Final[Mapping[str, Space]] = MappingProxyType({"shared": "shared", "shared::cta": "shared"})
-_SPACE: Final[Mapping[str, Space]] = MappingProxyType({"global": "global", **_SHARED})
-_TYPE: Final = _only(*FORMATS)
-_MODIFIERS: Final = _only(*ROUNDINGS, "satfinite")
-
-_MATRIX_SHAPE: Final = _only("m8n8")
-_MATRIX_TYPE: Final = _only("b16")
-_COUNT: Final = MappingProxyType({f"x{count}": count for count in MATRIX_COUNTS})
-_TRANSPOSED: Final = _only("trans")
+_SPACES: Final[dict[str | None, Space]] = {
+    None: "generic",
+    "global": "global",
+    "shared": "shared",
+    "shared::cta": "shared",
+}
+"""The state space that a qualifier means, and the one without a qualifier."""
+_SHARED: Final = ("shared", "shared::cta")
+_MODIFIERS: Final = (*ROUNDINGS, "satfinite")
+_COUNTS: Final = tuple(f"x{count}" for count in MATRIX_COUNTS)
 
 _IMPLICIT_MULTIPLICAND: Final = "f16"
 """The type of A and B that ``wmma.mma`` does not spell out."""
@@ -54,78 +52,147 @@ _LAST_FLOAT_SATFINITE: Final = (6, 4)
 """The last PTX ISA version with ``.satfinite`` on floating point."""
 
 
-def _sync(qualifiers: Qualifiers, following: Mapping[str, object]) -> None:
-    qualifiers.take(_only("sync"))
-    qualifiers.accept(_only("aligned"), following)
-
-
-def _shapes(mnemonic: str) -> dict[str, Shape]:
-    return {
-        str(shape): shape for family in FAMILIES if family.mnemonic == mnemonic for shape in family.shapes
+_ONCE: Final = frozenset(
+    {
+        *("sync", "aligned", "popc", "satfinite", "a", "b", "c", "d"),
+        *("global", "shared", "shared::cta"),
+        *("m8n8", "x1", "x2", "x4", "trans", "b16"),
+        *BIT_OPERATIONS,
+        *ROUNDINGS,
+        *(str(shape) for shape in SHAPES),
     }
+)
+"""_Qualifiers that no instruction has twice."""
+
+_VOCABULARY: Final = _ONCE | {"load", "store", "mma", *LAYOUTS, *FORMATS}
 
 
-def _memory(qualifiers: Qualifiers) -> dict[str, Any]:
+class MalformedInstruction(IllegalInstruction):
+    """_Qualifiers that are unknown, missing, doubled or out of order, whatever their combination.
+
+    The qualifier at fault is empty where one is missing; `allowed` is what may stand there instead, and
+    `context` the instruction up to that place.
+    """
+
+    def __init__(self, reason: str, qualifier: str, allowed: Iterable[object], context: str) -> None:
+        names = tuple(dict.fromkeys(map(str, allowed)))
+        choices = ", ".join(f".{item}" for item in names) or "nothing"
+        super().__init__(qualifier, names, context, f"{reason} after {context}; allowed here: {choices}")
+
+
+@dataclass
+class _Qualifiers:
+    """The qualifiers of one instruction, taken from left to right."""
+
+    parts: Sequence[str]
+    """Mnemonic and qualifiers without their dots; the first is taken like any other."""
+    _next: int = 0
+
+    def take(self, *allowed: _T) -> _T:
+        """Which of `allowed` is the next qualifier; another one is refused."""
+        taken = self.parts[: self._next]
+        prefix = ".".join(taken)
+        if self._next == len(self.parts):
+            raise MalformedInstruction("missing qualifier", "", allowed, prefix)
+        part = self.parts[self._next]
+        for item in allowed:
+            if str(item) == part:
+                self._next += 1
+                return item
+        if part in taken and part in _ONCE:
+            reason = f"qualifier .{part} given twice,"
+        elif part in _VOCABULARY:
+            reason = f"qualifier .{part} out of place"
+        else:
+            reason = f"unknown qualifier .{part}"
+        raise MalformedInstruction(reason, part, allowed, prefix)
+
+    def accept(self, allowed: Iterable[_T], following: Iterable[object]) -> _T | None:
+        """As `take`, for an optional qualifier; `following` is what may stand there when it is left out."""
+        allowed, following = tuple(allowed), tuple(following)
+        if self._next < len(self.parts) and self.parts[self._next] in map(str, allowed):
+            return self.take(*allowed)
+        if following:
+            self.take(*allowed, *following)
+            self._next -= 1
+        return None
+
+    def end(self, optional: Iterable[object] = ()) -> None:
+        """Refuse anything that follows; `optional` is what could have stood here."""
+        if self._next < len(self.parts):
+            self.take(*optional)
+
+
+def _sync(qualifiers: _Qualifiers, *following: object) -> None:
+    qualifiers.take("sync")
+    qualifiers.accept(["aligned"], following)
+
+
+def _shapes(mnemonic: str) -> list[Shape]:
+    return [shape for family in FAMILIES if family.mnemonic == mnemonic for shape in family.shapes]
+
+
+def _memory(qualifiers: _Qualifiers) -> dict[str, Any]:
     """Layout, shape, state space and type, in the order of the grammar or of its examples."""
     shapes = _shapes("wmma")
-    _sync(qualifiers, {**_LAYOUT, **shapes})
-    first = qualifiers.accept(_LAYOUT, shapes)
-    shape = qualifiers.take(shapes)
-    space = qualifiers.accept(_SPACE, _TYPE if first else _LAYOUT)
-    layout = qualifiers.take(_LAYOUT) if first is None else first
-    element = qualifiers.take(_TYPE)
+    _sync(qualifiers, *LAYOUTS, *shapes)
+    first = qualifiers.accept(LAYOUTS, shapes)
+    shape = qualifiers.take(*shapes)
+    space = qualifiers.accept(("global", *_SHARED), FORMATS if first else LAYOUTS)
+    layout = qualifiers.take(*LAYOUTS) if first is None else first
+    element = qualifiers.take(*FORMATS)
     qualifiers.end()
-    return {"layout": layout, "shape": shape, "space": space or "generic", "type": element}
+    return {"layout": layout, "shape": shape, "space": _SPACES[space], "type": element}
 
 
-def _multiply(qualifiers: Qualifiers) -> MmaInstruction:
+def _multiply(qualifiers: _Qualifiers) -> MmaInstruction:
     shapes = _shapes("wmma")
-    operation = qualifiers.accept(_only(*BIT_OPERATIONS), _only("sync"))
+    operation = qualifiers.accept(BIT_OPERATIONS, ["sync"])
     if operation is not None:
-        qualifiers.take(_only("popc"))
-    _sync(qualifiers, {**_LAYOUT, **shapes})
-    first = qualifiers.accept(_LAYOUT, shapes)
+        qualifiers.take("popc")
+    _sync(qualifiers, *LAYOUTS, *shapes)
+    first = qualifiers.accept(LAYOUTS, shapes)
     if first is None:
-        shape = qualifiers.take(shapes)
-        layouts = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
+        shape = qualifiers.take(*shapes)
+        layouts = qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS)
     else:
-        layouts = first, qualifiers.take(_LAYOUT)
-        shape = qualifiers.take(shapes)
+        layouts = first, qualifiers.take(*LAYOUTS)
+        shape = qualifiers.take(*shapes)
     families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
     if operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
-    modifier = qualifiers.accept(_MODIFIERS, _TYPE)
+    modifier = qualifiers.accept(_MODIFIERS, FORMATS)
     types = _types(qualifiers, shape)
     modifier = _last_modifier(qualifiers, modifier)
     return _instruction("wmma", shape, layouts, types, modifier, operation)
 
 
-def _multiply_registers(qualifiers: Qualifiers) -> MmaInstruction:
+def _multiply_registers(qualifiers: _Qualifiers) -> MmaInstruction:
     """`mma`: all four types are spelt out, and the logical operation comes last."""
     shapes = _shapes("mma")
-    _sync(qualifiers, shapes)
-    shape = qualifiers.take(shapes)
-    layouts = qualifiers.take(_LAYOUT), qualifiers.take(_LAYOUT)
-    modifier = qualifiers.accept(_MODIFIERS, _TYPE)
-    types = [qualifiers.take(_TYPE) for _ in range(4)]
-    operation = qualifiers.accept(_only(*BIT_OPERATIONS), {})
+    _sync(qualifiers, *shapes)
+    shape = qualifiers.take(*shapes)
+    layouts = qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS)
+    modifier = qualifiers.accept(_MODIFIERS, FORMATS)
+    types = [qualifiers.take(*FORMATS) for _ in range(4)]
+    operation = qualifiers.accept(BIT_OPERATIONS, ())
     if operation is not None:
-        qualifiers.take(_only("popc"))
+        qualifiers.take("popc")
     modifier = _last_modifier(qualifiers, modifier)
     return _instruction("mma", shape, layouts, types, modifier, operation)
 
 
-def _multiply_group(qualifiers: Qualifiers, *, warp_tile: bool) -> MmaInstruction:
+def _multiply_group(qualifiers: _Qualifiers, *, warp_tile: bool) -> MmaInstruction:
     """`wgmma.mma_async`: C has the type of D."""
     families = (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES
-    shapes = {str(shape): shape for family in families for shape in family.shapes}
-    qualifiers.take(_only("mma_async"))
-    _sync(qualifiers, shapes)
-    shape = qualifiers.take(shapes)
-    types = [qualifiers.take(_TYPE) for _ in range(3)]
-    modifier = qualifiers.accept(_only("satfinite"), {})
-    qualifiers.end({} if modifier else _only("satfinite"))
+    shapes = [shape for family in families for shape in family.shapes]
+    qualifiers.take("mma_async")
+    _sync(qualifiers, *shapes)
+    shape = qualifiers.take(*shapes)
+    types = [qualifiers.take(*FORMATS) for _ in range(3)]
+    modifier = qualifiers.accept(["satfinite"], ())
+    qualifiers.end(() if modifier else ["satfinite"])
     return _instruction("wgmma", shape, ("row", "col"), [*types, types[0]], modifier)
 
 
@@ -150,19 +217,19 @@ def _instruction(
     )
 
 
-def _last_modifier(qualifiers: Qualifiers, before: str | None) -> str | None:
+def _last_modifier(qualifiers: _Qualifiers, before: str | None) -> str | None:
     """A rounding or ``satfinite`` at the very end, where there was none before the types."""
-    allowed = {} if before is not None else _MODIFIERS
-    taken = qualifiers.accept(allowed, {})
-    qualifiers.end({} if taken else allowed)
+    allowed = () if before is not None else _MODIFIERS
+    taken = qualifiers.accept(allowed, ())
+    qualifiers.end(() if taken else allowed)
     return before or taken
 
 
-def _types(qualifiers: Qualifiers, shape: Shape) -> tuple[str, str, str, str]:
+def _types(qualifiers: _Qualifiers, shape: Shape) -> tuple[str, str, str, str]:
     """The types of D, A, B and C; A and B have one in the text only where it is not f16."""
     context = f"wmma.mma.{shape}"
     families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
-    d_type = qualifiers.take(_TYPE)
+    d_type = qualifiers.take(*FORMATS)
     results = dict.fromkeys(name for family in families for name in family.accumulators)
     if d_type not in results:
         raise IllegalInstruction(d_type, results, context)
@@ -172,12 +239,12 @@ def _types(qualifiers: Qualifiers, shape: Shape) -> tuple[str, str, str, str]:
     multiplicands = dict.fromkeys(
         name for family in families if family not in implicit for name in family.multiplicands
     )
-    second = qualifiers.take(_TYPE)
+    second = qualifiers.take(*FORMATS)
     if second in accumulators:
         return d_type, _IMPLICIT_MULTIPLICAND, _IMPLICIT_MULTIPLICAND, second
     if second not in multiplicands:
         raise IllegalInstruction(second, {**accumulators, **multiplicands}, f"{context} with D of .{d_type}")
-    return d_type, second, qualifiers.take(_TYPE), qualifiers.take(_TYPE)
+    return d_type, second, qualifiers.take(*FORMATS), qualifiers.take(*FORMATS)
 
 
 def _check_version(instruction: MmaInstruction, version: tuple[int, int]) -> None:
@@ -200,24 +267,24 @@ def parse_qualifiers(
 ) -> Instruction:
     """As `parse_instruction`, of mnemonic and qualifiers that are already split at their dots."""
     mnemonics = ("wmma", "mma", "wgmma")
-    qualifiers = Qualifiers(parts)
+    qualifiers = _Qualifiers(parts)
     if not parts or parts[0] not in mnemonics:
         written = parts[0] if parts else ""
         message = f"unknown instruction {written!r}; allowed: {', '.join(mnemonics)}"
         raise IllegalInstruction(written, mnemonics, "an instruction", message)
-    qualifiers.take(_only(*mnemonics))
+    qualifiers.take(*mnemonics)
     instruction: Instruction
     if parts[0] == "mma":
         instruction = _multiply_registers(qualifiers)
     elif parts[0] == "wgmma":
         instruction = _multiply_group(qualifiers, warp_tile=warp_tile)
     else:
-        kind = qualifiers.take(_only("load", "mma", "store"))
+        kind = qualifiers.take("load", "mma", "store")
         if kind == "load":
-            use = qualifiers.take(_only(*USES[:3]))
+            use = qualifiers.take(*USES[:3])
             instruction = LoadInstruction(use=use, **_memory(qualifiers))
         elif kind == "store":
-            qualifiers.take(_only("d"))
+            qualifiers.take("d")
             instruction = StoreInstruction(**_memory(qualifiers))
         else:
             instruction = _multiply(qualifiers)
@@ -269,32 +336,31 @@ def parse_move(parts: Sequence[str]) -> MoveInstruction:
     The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out. What is unknown,
     missing, doubled or out of place is a MalformedInstruction.
     """
-    qualifiers = Qualifiers(parts)
-    mnemonic = qualifiers.take(_only(*MOVES))
+    qualifiers = _Qualifiers(parts)
+    mnemonic = qualifiers.take(*MOVES)
     if mnemonic == "movmatrix":
-        _sync(qualifiers, _MATRIX_SHAPE)
-        qualifiers.take(_MATRIX_SHAPE)
-        qualifiers.take(_TRANSPOSED)
-        qualifiers.take(_MATRIX_TYPE)
+        _sync(qualifiers, "m8n8")
+        for part in ("m8n8", "trans", "b16"):
+            qualifiers.take(part)
         qualifiers.end()
         return MoveInstruction(mnemonic=mnemonic, transposed=True)
-    _sync(qualifiers, {**_MATRIX_SHAPE, **_COUNT, **_TRANSPOSED})
+    _sync(qualifiers, "m8n8", *_COUNTS, "trans")
     count, transposed = _matrices(qualifiers)
-    space = qualifiers.accept(_SHARED, _MATRIX_TYPE) or "generic"
-    qualifiers.take(_MATRIX_TYPE)
+    space = _SPACES[qualifiers.accept(_SHARED, ["b16"])]
+    qualifiers.take("b16")
     qualifiers.end()
     return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)
 
 
-def _matrices(qualifiers: Qualifiers) -> tuple[int, bool]:
+def _matrices(qualifiers: _Qualifiers) -> tuple[int, bool]:
     """Number of matrices and ``.trans``; with the shape, they stand in any order, as assemblers take them."""
     count, transposed = 0, False
-    kinds: list[Mapping[str, object]] = [_MATRIX_SHAPE, _COUNT, _TRANSPOSED]
-    while _MATRIX_SHAPE in kinds or _COUNT in kinds:
-        part = qualifiers.take({name: name for kind in kinds for name in kind})
+    kinds: list[tuple[str, ...]] = [("m8n8",), _COUNTS, ("trans",)]
+    while kinds not in ([], [("trans",)]):
+        part = qualifiers.take(*(name for kind in kinds for name in kind))
         kinds = [kind for kind in kinds if part not in kind]
-        count = _COUNT.get(part, count)
-        transposed |= part in _TRANSPOSED
+        count = int(part[1:]) if part in _COUNTS else count
+        transposed |= part == "trans"
     if not transposed:
-        transposed = qualifiers.accept(_TRANSPOSED, {**_SHARED, **_MATRIX_TYPE}) is not None
+        transposed = qualifiers.accept(["trans"], (*_SHARED, "b16")) is not None
     return count, transposed

@@ -4,7 +4,7 @@ from typing import Final
 
 from golden.ptx.allocation import words
 from golden.ptx.arithmetic import integer_operation
-from golden.ptx.contraction.forms import SIGNS, one
+from golden.ptx.contraction.forms import ONES, SIGNS
 from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Action, Evaluation, LaneValue, by_array, by_lane
 from golden.ptx.matrix import MNEMONICS
@@ -97,13 +97,11 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
     for operand in operands:
         Context.require_source(context, operand, bits)
     sources = [
-        operand
-        if isinstance(operand, Register) and context.is_fragment(operand)
-        else context.uniform(operand, bits, what)
+        operand if context.is_fragment(operand) else context.uniform(operand, bits, what)
         for operand in operands
     ]
     fragments = [source for source in sources if isinstance(source, Register)]
-    constants = (Uniform(one(type_name) | SIGNS[type_name]),) if name == "neg" else ()
+    constants = (Uniform(ONES[type_name] | SIGNS[type_name]),) if name == "neg" else ()
     flush = "ftz" in qualifiers
 
     def action(evaluation: Evaluation) -> None:
@@ -163,34 +161,21 @@ def _load(context: WarpContext, instruction: Instruction, index: int) -> Step:
     return context.step(instruction, index, instruction.operands[1:], targets, action, pure=True)
 
 
-def _copied_fragment(context: WarpContext, instruction: Instruction) -> tuple[Register, Register] | None:
-    """The destination and source of a ``mov`` between registers of the machine."""
-    type_, operands = TYPES.get(instruction.opcode[-1]), instruction.operands
-    if type_ is None or len(operands) != 2:
-        return None
-    target, source = operands
-    if not isinstance(target, Register) or not isinstance(source, Register):
-        return None
-    if not context.is_fragment(target) or not context.is_fragment(source):
-        return None
-    for register in (target, source):
-        context.require_destination(register, type_.bits)
-    return target, source
-
-
 def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
-    copied = _copied_fragment(context, instruction)
-    if copied is not None:
-        target, source = copied
-        return _step(context, instruction, index, lambda evaluation: evaluation.move(target, source))
+    type_, operands = TYPES.get(instruction.opcode[-1]), instruction.operands
+    if type_ is not None and len(operands) == 2:
+        target, source = operands
+        if context.is_fragment(target) and context.is_fragment(source):
+            for register in operands:
+                context.require_destination(register, type_.bits)
+            to, of = target, source
+            return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
     move = check_move(context, instruction)
-    readers = [
-        context.reader(operand, move.bits if len(move.sources) == 1 else move.part)
-        for operand in move.sources
-    ]
+    source_bits, target_bits = move.bits // len(move.sources), move.bits // len(move.targets)
+    readers = [context.reader(operand, source_bits) for operand in move.sources]
 
     def joined(*parts: int) -> int:
-        return sum(part << number * move.part for number, part in enumerate(parts))
+        return sum(part << number * source_bits for number, part in enumerate(parts))
 
     def action(evaluation: Evaluation) -> None:
         value: LaneValue = by_lane(joined, *(read(evaluation) for read in readers))
@@ -198,8 +183,8 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
             evaluation.put(move.targets[0], value, move.bits)
             return
         for number, item in enumerate(move.targets):
-            shift = number * move.part
-            evaluation.put(item, by_lane(lambda whole, by=shift: whole >> by, value), move.part)
+            shift = number * target_bits
+            evaluation.put(item, by_lane(lambda whole, by=shift: whole >> by, value), target_bits)
 
     return context.step(instruction, index, move.sources, move.targets, action, pure=True)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeGuard
 
 from golden.ptx.decoding import Context, constant_bits
 from golden.ptx.evaluation import Evaluation, LaneValue, by_lane, difference
@@ -51,7 +51,7 @@ class WarpContext(Context):
     matrix: dict[int, WarpStatement] = field(default_factory=dict)
     """The matrix statements, by the number of the statement."""
 
-    def is_fragment(self, operand: Operand) -> bool:
+    def is_fragment(self, operand: Operand) -> TypeGuard[Register]:
         """Whether an operand is a register of the machine."""
         return isinstance(operand, Register) and operand.key in self.fragments
 
@@ -65,10 +65,7 @@ class WarpContext(Context):
         target, *sources = instruction.operands or (None,)
         if not isinstance(target, Register) or target.key in self.fragments:
             return False
-        spreads = any(
-            isinstance(item, Register) and self.is_fragment(item) and item.type.bits == target.type.bits
-            for item in sources
-        )
+        spreads = any(self.is_fragment(item) and item.type.bits == target.type.bits for item in sources)
         if spreads:
             self.fragments[target.key] = target
         return spreads
@@ -88,7 +85,7 @@ class WarpContext(Context):
     def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
         """As `Context.require_source`, without fragment registers and clocks."""
         super().require_source(operand, bits, wider=wider)
-        if isinstance(operand, Register) and self.is_fragment(operand):
+        if self.is_fragment(operand):
             raise self.error(
                 operand,
                 f"{operand.name} belongs to a fragment and differs between lanes; {_ON_FRAGMENTS}",
@@ -104,7 +101,7 @@ class WarpContext(Context):
             return lambda _: constant
         if isinstance(operand, SpecialRegister):
             value, geometry = SPECIAL[operand.name].value, self.geometry
-            lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))  # type: ignore[arg-type]
+            lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))
             special = by_lane(int, lanes)
             return lambda _: special
         if isinstance(operand, Symbol):

@@ -3,8 +3,7 @@
 from typing import Final
 
 from golden.ptx.body import parse_body
-from golden.ptx.cursor import Cursor
-from golden.ptx.declarations import declare, parameters
+from golden.ptx.declarations import DeclarationParser
 from golden.ptx.lexer import Token
 from golden.ptx.source import Source
 from golden.ptx.syntax import Function, Module, Variable
@@ -25,87 +24,81 @@ def parse_syntax(source: Source) -> Module:
     return _ModuleParser(source).parse()
 
 
-class _ModuleParser:
+class _ModuleParser(DeclarationParser):
     def __init__(self, source: Source) -> None:
-        self._cursor = Cursor(source)
+        super().__init__(source)
         self._variables: dict[str, Variable] = {}
         self._functions: dict[str, Function] = {}
         self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
 
     def parse(self) -> Module:
-        cursor = self._cursor
-        while cursor.next.kind != "end":
-            if not cursor.accept(";"):
+        while self.next.kind != "end":
+            if not self.accept(";"):
                 self._directive()
         return self._module
 
     def _version(self) -> tuple[int, int]:
-        cursor = self._cursor
-        cursor.expect(".version")
-        token = cursor.expect_kind("number", "a version such as 8.0")
+        self.expect(".version")
+        token = self.expect_kind("number", "a version such as 8.0")
         major, dot, minor = token.text.partition(".")
         if not (dot and major.isdecimal() and minor.isdecimal() and len(token.text) < 8):
-            raise cursor.error(token, f"expected a version such as 8.0, not {token}")
+            raise self.error(token, f"expected a version such as 8.0, not {token}")
         return int(major), int(minor)
 
     def _target(self) -> tuple[str, ...]:
-        cursor = self._cursor
-        cursor.expect(".target")
-        names = [cursor.expect_kind("word", "a target such as sm_90").text]
-        while cursor.accept(","):
-            names.append(cursor.expect_kind("word", "a target option").text)
+        self.expect(".target")
+        names = [self.expect_kind("word", "a target such as sm_90").text]
+        while self.accept(","):
+            names.append(self.expect_kind("word", "a target option").text)
         return tuple(names)
 
     def _directive(self) -> None:
-        cursor = self._cursor
-        token = cursor.expect_kind("directive", "a directive")
+        token = self.expect_kind("directive", "a directive")
         external = False
         while token.text in _LINKAGES:
             external = external or token.text == ".extern"
-            token = cursor.expect_kind("directive", "a directive")
+            token = self.expect_kind("directive", "a directive")
         if token.text == ".address_size":
-            size = cursor.next
-            if cursor.integer("an address size") != 64:
-                raise cursor.error(size, f".address_size must be 64, not {size.text}")
+            size = self.next
+            if self.integer("an address size") != 64:
+                raise self.error(size, f".address_size must be 64, not {size.text}")
         elif token.text in (".entry", ".func"):
             self._function(token)
         elif token.text in _STATE_SPACES:
             self._declare(token, external=external)
         elif token.text == ".file":
-            cursor.integer("a file number")
-            cursor.expect_kind("string", "a file name")
-            while cursor.accept(","):
-                cursor.integer("a time stamp or size")
+            self.integer("a file number")
+            self.expect_kind("string", "a file name")
+            while self.accept(","):
+                self.integer("a time stamp or size")
         elif token.text == ".section":
-            cursor.advance()
-            block = cursor.skip_block()
+            self.advance()
+            block = self.skip_block()
             if block[-1].kind == "end":
-                raise cursor.error(block[0], "block without its end }")
+                raise self.error(block[0], "block without its end }")
         elif token.text == ".loc":
-            cursor.skip_line_information()
+            self.skip_line_information()
         elif token.text in _SKIPPED:
-            cursor.skip_statement()
+            self.skip_behind(";")
         else:
             supported = (".address_size", ".entry", ".func", *_STATE_SPACES, ".file", ".section", *_SKIPPED)
-            raise cursor.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
+            raise self.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
 
     def _declare(self, directive: Token, *, external: bool) -> None:
-        cursor = self._cursor
-        for variable in declare(cursor, directive.text, external=external):
+        for variable in self.declare(directive.text, external=external):
             before = self._variables.get(variable.name)
             if before is not None and not (external or before.external):
-                raise cursor.source.error(variable.location, f"variable {variable.name} is already declared")
+                raise self.source.error(variable.location, f"variable {variable.name} is already declared")
             if before is None or before.external:
                 self._variables[variable.name] = variable
 
     def _function(self, directive: Token) -> None:
-        cursor = self._cursor
         is_entry = directive.text == ".entry"
-        results = parameters(cursor) if not is_entry and cursor.sees("(") else ()
-        name = cursor.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
-        taken = parameters(cursor, registers=not is_entry) if cursor.sees("(") else ()
+        results = self.parameters() if not is_entry and self.sees("(") else ()
+        name = self.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
+        taken = self.parameters(registers=not is_entry) if self.sees("(") else ()
         tunings, pragmas = self._tunings()
-        body = [] if cursor.accept(";") else cursor.skip_block()
+        body = [] if self.accept(";") else self.skip_block()
         is_closed = not body or body[-1].kind != "end"
         if body and is_closed:
             body.append(Token("end", "", body[-1].location))
@@ -121,29 +114,28 @@ class _ModuleParser:
         )
         if not is_closed:
             parse_body(self._module, function)  # knows where the error is, but for braces in a directive
-            raise cursor.error(body[0], "body without its end }")
+            raise self.error(body[0], "body without its end }")
         before = self._functions.get(name.text)
         if before is not None and before.tokens and body:
-            raise cursor.error(name, f"{before.kind} {name.text} is already defined")
+            raise self.error(name, f"{before.kind} {name.text} is already defined")
         if before is None or body:
             self._functions[name.text] = function
 
     def _tunings(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
         """The numbers of the performance directives, and the strings of the pragmas."""
-        cursor = self._cursor
         tunings: dict[str, tuple[int, ...]] = {}
         pragmas = set()
-        while cursor.next.text in _TUNINGS or cursor.sees(".pragma"):
-            directive = cursor.advance().text
+        while self.next.text in _TUNINGS or self.sees(".pragma"):
+            directive = self.advance().text
             if directive == ".pragma":
-                while not cursor.accept(";"):
-                    pragmas.add(cursor.expect_kind("string", "a string").text.strip('"'))
-                    cursor.accept(",")
+                while not self.accept(";"):
+                    pragmas.add(self.expect_kind("string", "a string").text.strip('"'))
+                    self.accept(",")
                 continue
             numbers: list[int] = []
             for index in range(_TUNINGS[directive]):
-                if index and not cursor.accept(","):
+                if index and not self.accept(","):
                     break
-                numbers.append(cursor.integer("a number"))
+                numbers.append(self.integer("a number"))
             tunings[directive] = tuple(numbers)
         return tunings, frozenset(pragmas)

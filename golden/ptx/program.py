@@ -9,6 +9,7 @@ from golden.ptx.allocation import allocate
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction, contract_blocks
+from golden.ptx.declarations import place_parameters, place_shared
 from golden.ptx.decoding import Step
 from golden.ptx.evaluation import Evaluation, merged, run
 from golden.ptx.liveness import live_registers, needed
@@ -20,8 +21,7 @@ from golden.ptx.provenance import Provenance
 from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
-from golden.ptx.syntax import Body, Function, Module, Register, Variable
-from golden.ptx.variables import named, place_parameters, place_shared
+from golden.ptx.syntax import Body, Function, Module, Register, Variable, named
 from golden.tables.commands import Work
 
 STEP_LIMIT = 10_000_000

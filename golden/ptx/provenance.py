@@ -142,14 +142,12 @@ def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
     instruction = matrix.instruction
     if isinstance(instruction, MoveInstruction):
         return None
-    if isinstance(instruction, MmaInstruction):
-        if instruction.mnemonic != "wmma":
-            return None
-        layout = instruction.layout(use) if use in "ab" else None
-        return _Fragment(_matrix(use), instruction.shape, instruction.types[use], layout)
-    layout = instruction.layout if instruction.use in "ab" else None
-    return _Fragment(_matrix(instruction.use), instruction.shape, instruction.type, layout)
-
-
-def _matrix(use: Use) -> str:
-    return "an accumulator" if use in "cd" else f"matrix {use}"
+    if not isinstance(instruction, MmaInstruction):
+        type_, layout = instruction.type, instruction.layout
+    elif instruction.mnemonic == "wmma":
+        type_, layout = instruction.types[use], instruction.layout(use)
+    else:
+        return None
+    if use in "cd":
+        return _Fragment("an accumulator", instruction.shape, type_, None)
+    return _Fragment(f"matrix {use}", instruction.shape, type_, layout)

@@ -13,7 +13,7 @@ from typing import Final
 from golden.ptx.allocation import Allocation
 from golden.ptx.matrix import WarpStatement
 from golden.ptx.source import Source
-from golden.ptx.syntax import Instruction, Register, parts
+from golden.ptx.syntax import Instruction, Register, elements
 
 RAW_REGISTERS: Final = "openwmma.raw_registers"
 """The string of the ``.pragma`` directive, between the parameters and the body of an entry."""
@@ -21,13 +21,8 @@ RAW_REGISTERS: Final = "openwmma.raw_registers"
 
 def raw_registers(statements: Sequence[Instruction]) -> dict[str, Register]:
     """Every 32-bit register that the statements name, by key."""
-    return {
-        part.key: part
-        for statement in statements
-        for operand in statement.operands
-        for part in parts(operand)
-        if isinstance(part, Register) and part.type.bits == 32
-    }
+    found = (item for item in elements(statements) if isinstance(item, Register))
+    return {register.key: register for register in found if register.type.bits == 32}
 
 
 def allocate_raw(

@@ -75,11 +75,6 @@ class MoveStatement(NamedTuple):
     sources: tuple[Operand, ...]
     """One or several; the first one is the lowest part."""
 
-    @property
-    def part(self) -> int:
-        """Bits of an element of the vector."""
-        return self.bits // max(len(self.targets), len(self.sources))
-
 
 def check_move(context: Context, instruction: Instruction) -> MoveStatement:
     """Check a ``mov``; PtxError for one that is not legal."""
@@ -95,12 +90,11 @@ def check_move(context: Context, instruction: Instruction) -> MoveStatement:
     targets, sources = (
         operand.elements if isinstance(operand, Vector) else (operand,) for operand in (target, source)
     )
-    move = MoveStatement(type_.bits, targets, sources)
     for vector in (target, source):
         if isinstance(vector, Vector) and type_.bits / len(vector.elements) not in (8, 16, 32):
             raise context.error(vector, f"{type_} does not split into {len(vector.elements)} registers")
     for item in targets:
-        context.require_destination(item, move.part if len(targets) > 1 else type_.bits)
+        context.require_destination(item, type_.bits // len(targets))
     if isinstance(source, Symbol):
         space = context.symbol(source)[0].space
         widths = "32 or 64" if space in ("shared", "local", "param") else "64"
@@ -109,11 +103,11 @@ def check_move(context: Context, instruction: Instruction) -> MoveStatement:
                 source,
                 f"the address of {source.name} has {widths} bits, the instruction needs {type_}",
             )
-        return move
-    for item in sources:
-        bits = move.part if len(sources) > 1 else type_.bits
-        context.require_source(item, bits, wider=isinstance(item, SpecialRegister))
-    return move
+    else:
+        for item in sources:
+            wider = isinstance(item, SpecialRegister)
+            context.require_source(item, type_.bits // len(sources), wider=wider)
+    return MoveStatement(type_.bits, targets, sources)
 
 
 class AddressConversion(NamedTuple):

@@ -59,10 +59,6 @@ class ScalarType:
             _BFLOAT16.canonical_nan if math.isnan(value) else convert(float_bits(value, 64), _F64, _BFLOAT16)
         )
 
-    def widened(self) -> "ScalarType":
-        """The type of the same kind and twice the width."""
-        return TYPES[self.name[0] + str(2 * self.bits)]
-
 
 TYPES: Final = MappingProxyType(
     {

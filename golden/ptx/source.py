@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from golden.message_text import excerpt, sentence
@@ -87,14 +88,12 @@ class Source:
     def line(self, location: Location) -> SourceLine:
         """The line around `location`."""
         text = self._lines[location.line - 1].strip()
-        starts, origins = self._origins
-        found = bisect_right(starts, location.line) - 1
-        return SourceLine(
-            self.file, location.line, location.column, text, origins[found] if found >= 0 else ""
-        )
+        before = bisect_right(self._origins, location.line, key=itemgetter(0))
+        origin = self._origins[before - 1][1] if before else ""
+        return SourceLine(self.file, location.line, location.column, text, origin)
 
     @cached_property
-    def _origins(self) -> tuple[list[int], list[str]]:
+    def _origins(self) -> list[tuple[int, str]]:
         """Lines from which on the code has another origin, and that origin; it ends with the function."""
         files = {match[1]: match[2] for match in map(_FILE.match, self._lines) if match}
         found = []
@@ -104,4 +103,4 @@ class Source:
                 found.append((number, f"{files[match[1]]}:{match[2]}" if match[1] in files else ""))
             elif _FUNCTION.match(line):
                 found.append((number, ""))
-        return [number for number, _ in found], [origin for _, origin in found]
+        return found

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from golden.tables.layouts import LANES
 
@@ -25,21 +25,14 @@ def coordinates(number: Any, extents: tuple[int, int, int]) -> tuple[Any, Any, A
     return number % x, number // x % y, number // (x * y)
 
 
-class Clock(Protocol):
-    """Something that counts up."""
-
-    def ticks(self) -> int:
-        """The count, in instructions of the block."""
-
-
 @dataclass(frozen=True)
 class SpecialRegisterSpec:
     """A predefined register."""
 
     bits: int
-    value: Callable[[Geometry, Any, Clock], Any]
+    value: Callable[[Geometry, Any, Any], Any]
     """From the geometry of a block, the number of a thread (or an array of them), and a clock to the value in
-    that thread."""
+    that thread. The method `ticks` of a clock counts the instructions of the block."""
     varies: bool = False
     """Whether the value may change while a block runs."""
 

@@ -1,6 +1,6 @@
 """The syntax tree of a PTX module."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -181,6 +181,16 @@ class Instruction:
         return ".".join(self.opcode)
 
 
+def elements(statements: Iterable[Instruction]) -> Iterator[Element]:
+    """The registers, constants and names in the operands of statements, in the order written."""
+    return (part for statement in statements for operand in statement.operands for part in parts(operand))
+
+
+def named(statements: Iterable[Instruction]) -> frozenset[str]:
+    """The keys of what statements name."""
+    return frozenset(element.key for element in elements(statements) if isinstance(element, Symbol))
+
+
 @dataclass(frozen=True)
 class Piece:
     """A part of an initialiser: bytes, or an address, at an offset."""
@@ -190,11 +200,11 @@ class Piece:
     """Bytes."""
     value: int
     """The bits; of an address what is added to it."""
-    symbol: str | None
-    """The variable whose address it is."""
-    shift: int
-    """By how many bits the address is shifted to the right: a byte of it is an element of its own."""
     location: Location
+    symbol: str | None = None
+    """The variable whose address it is."""
+    shift: int = 0
+    """By how many bits the address is shifted to the right: a byte of it is an element of its own."""
 
 
 @dataclass(frozen=True)

@@ -159,13 +159,10 @@ class Barriers:
         together = np.concatenate(values)
         results = {"popc": np.count_nonzero(together), "and": together.all(), "or": together.any()}
         for arrival in barrier.arrivals:
-            operation = arrival.terminator.details["operation"]
-            if operation is None:
-                continue
-            target = arrival.terminator.details["target"]
-            register = block.registers[target].copy()
-            register[arrival.threads] = results[operation]
-            block.registers[target] = register
+            for target in arrival.terminator.writes:
+                register = block.registers[target].copy()
+                register[arrival.threads] = results[arrival.terminator.details["operation"]]
+                block.registers[target] = register
 
 
 def _told(expected: int | None) -> str:

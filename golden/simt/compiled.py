@@ -9,12 +9,12 @@ from golden.limits import LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
 from golden.locks import LOCK
 from golden.ptx.blocks import build_blocks
 from golden.ptx.contraction.passes import contract_blocks
+from golden.ptx.declarations import place_parameters, place_shared
 from golden.ptx.decoding import Context, Decoder, Step
 from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL
-from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable
-from golden.ptx.variables import named, place_parameters, place_shared
+from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable, named
 from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
 from golden.simt.code import LOCAL_PARAMETERS, BlockCode, compile_block
 from golden.simt.errors import LaunchError

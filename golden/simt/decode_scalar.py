@@ -42,7 +42,8 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _write_move(context: Context, writer: Writer, move: MoveStatement) -> None:
-    bits, part, (target, *others), (source, *parts) = move.bits, move.part, move.targets, move.sources
+    bits, (target, *others), (source, *parts) = move.bits, move.targets, move.sources
+    part = bits // max(len(move.targets), len(move.sources))
     if others:
         value = writer.name()
         writer.line(f"{value} = {writer.array(source, bits)}")

@@ -32,20 +32,20 @@ def factors(
     scale: Operand | None = None
     if not flush or kind == "full":
         scale = immediate(_ONE, "f32", divisor)
-        size = edits.before(place, "abs.f32", "f32", divisor)
+        size = edits.before(place, "abs.f32", divisor)
         for test, bound, factor in _ranges(kind, flush=flush):
-            inside = edits.before(place, f"setp.{test}.f32", "pred", size, immediate(bound, "f32", divisor))
-            scale = edits.before(place, "selp.f32", "f32", immediate(factor, "f32", divisor), scale, inside)
+            inside = edits.before(place, f"setp.{test}.f32", size, immediate(bound, "f32", divisor))
+            scale = edits.before(place, "selp.f32", immediate(factor, "f32", divisor), scale, inside)
     multiply = f"mul.rn{'.ftz' if flush else ''}.f32"
     if scale is not None:
-        divisor = edits.before(place, multiply, "f32", divisor, scale)
-    reciprocal = edits.before(place, "rcp.approx.ftz.f32", "f32", divisor)
+        divisor = edits.before(place, multiply, divisor, scale)
+    reciprocal = edits.before(place, "rcp.approx.ftz.f32", divisor)
     if kind == "rcp":
         assert scale is not None
         return scale, reciprocal
     numerator = operands[0]
     if scale is not None:
-        numerator = edits.before(place, multiply, "f32", numerator, scale)
+        numerator = edits.before(place, multiply, numerator, scale)
     return numerator, reciprocal
 
 

@@ -1,95 +1,66 @@
 """Which instruction reads the result of which, what is dead, and which code is straight."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Sequence
 
-from golden.ptx.contraction.forms import ends_when_guarded, is_expanded, is_move, literal, scaled_mma
-from golden.ptx.liveness import fixed_point, members
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, parts
+from golden.ptx.blocks import Block
+from golden.ptx.contraction.forms import GUARDED_ENDS, is_expanded, is_move, literal, scaled_mma
+from golden.ptx.decoding import Context, Statement, Step
+from golden.ptx.liveness import fixed_point, members, successors
+from golden.ptx.syntax import Address, Immediate, Operand, Register, parts
+from golden.tables.matrix_instructions import MmaInstruction
 
 Value = tuple[int, ...]
 """The definitions that reach a use, as numbers of statements in ascending order."""
 
 
-@dataclass(slots=True)
-class Statement:
-    """An instruction, and what it does with registers."""
-
-    instruction: Instruction
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
-    """Numbers of registers, the guard among those read."""
-    guarded: bool = False
-    """Whether it may leave what it writes unchanged."""
-    pure: bool = True
-    """Whether it is dead where nobody needs what it writes."""
-    fixed: bool = False
-    """Whether it loads a kernel parameter or a constant from an address that is known."""
-    segment: int = 0
-    """Differs from the statement before where a call begins or ends between them."""
-    needs: Mapping[int, tuple[int, ...]] | None = None
-    """The registers that each register written depends on, where these are not all of `reads`."""
-
-
-@dataclass
-class Code:
-    """A body, cut wherever control may come in or leave."""
-
-    blocks: Sequence[Sequence[Statement]]
-    """In the order written."""
-    successors: Sequence[tuple[int, ...]]
-    goes_on: Sequence[bool]
-    """Whether a block leads to its successor in any case."""
-    slots: Mapping[str, int]
-    """Numbers of registers, by their keys."""
-
-
-@dataclass
 class Flow:
     """Uses and definitions of the registers of a body.
 
-    Statements are numbered in the order written, those that are never reached included.
+    Statements are numbered in the order written, those that are never reached included; each terminator is
+    the last statement of its block. Before each of the instructions `calls`, in ascending order, a call
+    begins or ends.
     """
 
-    code: Code
-    statements: list[Statement] = field(init=False)
-    values: dict[tuple[int, int], Value] = field(init=False, default_factory=dict)
-    """What reaches each use, by statement and register."""
-    users: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
-    """The live statements that read a definition, by statement and register."""
-    live: set[int] = field(init=False, default_factory=set)
-    """The statements that are not dead."""
-    needed: set[tuple[int, int]] = field(init=False, default_factory=set)
-    """The definitions, as statement and register, that are not dead."""
-    places: dict[int, tuple[int, int]] = field(init=False, default_factory=dict)
-    """The straight block of each statement, and where it is in it."""
-    _written: dict[tuple[int, int], list[int]] = field(init=False, default_factory=dict)
-    _numbers: dict[tuple[int, int], int] = field(init=False, default_factory=dict)
-    """Of the definitions, by statement and register, in the order written."""
-    _of_register: dict[int, int] = field(init=False, default_factory=dict)
-    """The definitions of each register, as a mask."""
-
-    def __post_init__(self) -> None:
-        self.statements = [statement for block in self.code.blocks for statement in block]
-        starts = [0]
-        for block in self.code.blocks:
-            starts.append(starts[-1] + len(block))
-        self._starts = starts
+    def __init__(self, context: Context, blocks: Sequence[Block], calls: Sequence[int] = ()) -> None:
+        self.context = context
+        self.blocks = blocks
+        self.statements: list[Statement] = []
+        self.values: dict[tuple[int, int], Value] = {}
+        """What reaches each use, by statement and register."""
+        self.users: dict[tuple[int, int], list[int]] = {}
+        """The live statements that read a definition, by statement and register."""
+        self.live: set[int] = set()
+        """The statements that are not dead."""
+        self.needed: set[tuple[int, int]] = set()
+        """The definitions, as statement and register, that are not dead."""
+        self.places: dict[int, tuple[int, int]] = {}
+        """The straight block of each statement, and where it is in it."""
+        self._written: dict[tuple[int, int], list[int]] = {}
+        self._calls = calls
+        self._successors = [successors(blocks, number) for number in range(len(blocks))]
         reached = self._reached()
-        self._resolve(reached)
-        self._mark(reached)
-        self._place(reached)
+        self._inside: dict[int, range] = {}
+        """The statements of each block that is reached."""
+        for number, block in enumerate(blocks):
+            first = len(self.statements)
+            self.statements += block.steps if block.terminator is None else [*block.steps, block.terminator]
+            if number in reached:
+                self._inside[number] = range(first, len(self.statements))
+        self._resolve()
+        self._mark()
+        self._place()
 
     def slot(self, register: Register) -> int:
         """The number of a register."""
-        return self.code.slots[register.key]
+        return self.context.slots[register.key]
 
     def definition(self, user: int, operand: Operand) -> int | None:
         """The one statement whose result a statement reads in an operand, if it is executed in any case."""
         if not isinstance(operand, Register):
             return None
         found = self.values.get((user, self.slot(operand)), ())
-        if len(found) != 1 or self.statements[found[0]].guarded:
+        if len(found) != 1 or self.statements[found[0]].guard is not None:
             return None
         return found[0]
 
@@ -102,6 +73,10 @@ class Flow:
                 return user, operand
             seen.add(found)
             user, operand = found, self.statements[found].instruction.operands[1]
+
+    def origin(self, user: int, operand: Operand) -> int | None:
+        """The one statement whose result an operand is, copies left out."""
+        return self.definition(*self.source(user, operand))
 
     def constant(self, user: int, operand: Operand, type_: str) -> int | None:
         """The bits of an operand that is a literal, or a register with one."""
@@ -117,8 +92,11 @@ class Flow:
         """Whether an operand is a literal, a parameter of the kernel or a constant in memory."""
         if self.constant(user, operand, type_) is not None:
             return True
-        found = self.definition(*self.source(user, operand))
-        return found is not None and self.statements[found].fixed
+        found = self.origin(user, operand)
+        if found is None or self.statements[found].instruction.opcode[0] != "ld":
+            return False
+        address = self.statements[found].instruction.operands[1]
+        return isinstance(address, Address) and self.context.space_of(address) in ("entry", "const")
 
     def same(self, first: tuple[int, Operand], second: tuple[int, Operand]) -> bool:
         """Whether two operands, each of a statement, are one value."""
@@ -143,76 +121,76 @@ class Flow:
         places = self._written.get((block, self.slot(register)), ())
         return block == other and not any(start <= place < end + behind for place in places)
 
-    def _reached(self) -> list[int]:
-        """The blocks that control may reach, in order."""
+    def _reached(self) -> set[int]:
+        """The blocks that control may reach."""
         found, waiting = {0}, [0]
         while waiting:
-            for target in self.code.successors[waiting.pop()]:
+            for target in self._successors[waiting.pop()]:
                 if target not in found:
                     found.add(target)
                     waiting.append(target)
-        return sorted(found)
+        return found
 
-    def _resolve(self, reached: list[int]) -> None:
+    def _resolve(self) -> None:
         """Find the definitions that reach each use; sets of definitions are integers with a bit for each."""
-        numbers, of_register = self._numbers, self._of_register
-        for block in reached:
-            for place in range(self._starts[block], self._starts[block + 1]):
+        order: list[int] = []
+        of_register: dict[int, int] = {}
+        ends: dict[int, tuple[int, int]] = {}
+        for places in self._inside.values():
+            for place in places:
                 for register in self.statements[place].writes:
-                    numbers[place, register] = len(numbers)
-                    of_register[register] = of_register.get(register, 0) | 1 << numbers[place, register]
-        order = [place for place, _ in numbers]
-        ends = {block: self._ends(block) for block in reached}
-        preceding: list[list[int]] = [[] for _ in self.code.blocks]
-        for block in reached:
-            for target in self.code.successors[block]:
+                    of_register[register] = of_register.get(register, 0) | 1 << len(order)
+                    order.append(place)
+        numbers = iter(range(len(order)))
+        for block, places in self._inside.items():
+            made, lost = 0, 0
+            for place in places:
+                for register in self.statements[place].writes:
+                    if self.statements[place].guard is None:
+                        made &= ~of_register[register]
+                        lost |= of_register[register]
+                    made |= 1 << next(numbers)
+            ends[block] = made, ~lost
+        preceding: list[list[int]] = [[] for _ in self.blocks]
+        for block in self._inside:
+            for target in self._successors[block]:
                 preceding[target].append(block)
 
         def after(block: int, incoming: int) -> int:
             made, kept = ends[block]
             return made | incoming & kept
 
-        before, _ = fixed_point(preceding, reversed(reached), after)
-        for block in reached:
-            self._read(block, before[block], order)
+        before, _ = fixed_point(preceding, reversed(self._inside), after)
+        for block, places in self._inside.items():
+            current: dict[int, Value] = {}
 
-    def _ends(self, block: int) -> tuple[int, int]:
-        """The definitions of a block that leave it, and a mask of those from before that do."""
-        made, lost = 0, 0
-        for place in range(self._starts[block], self._starts[block + 1]):
-            statement = self.statements[place]
-            for register in statement.writes:
-                if not statement.guarded:
-                    made &= ~self._of_register[register]
-                    lost |= self._of_register[register]
-                made |= 1 << self._numbers[place, register]
-        return made, ~lost
+            def value(
+                register: int, incoming: int = before[block], current: dict[int, Value] = current
+            ) -> Value:
+                if register not in current:
+                    found = members(incoming & of_register.get(register, 0))
+                    current[register] = tuple(order[number] for number in found)
+                return current[register]
 
-    def _read(self, block: int, incoming: int, order: Sequence[int]) -> None:
-        """Note the definitions that reach the uses of a block, given those that enter it."""
-        current: dict[int, Value] = {}
+            for place in places:
+                statement = self.statements[place]
+                for register in statement.reads:
+                    self.values[place, register] = value(register)
+                for register in statement.writes:
+                    current[register] = (place,) if statement.guard is None else (*value(register), place)
 
-        def value(register: int) -> Value:
-            if register not in current:
-                found = members(incoming & self._of_register.get(register, 0))
-                current[register] = tuple(order[number] for number in found)
-            return current[register]
-
-        for place in range(self._starts[block], self._starts[block + 1]):
-            statement = self.statements[place]
-            for register in statement.reads:
-                self.values[place, register] = value(register)
-            for register in statement.writes:
-                current[register] = (*value(register), place) if statement.guarded else (place,)
-
-    def _mark(self, reached: list[int]) -> None:
+    def _mark(self) -> None:
         """Find what is not dead, from stores, branches and the like back to what they depend on."""
         waiting: list[tuple[int, tuple[int, ...]]] = []
-        for block in reached:
-            for place in range(self._starts[block], self._starts[block + 1]):
-                if not self.statements[place].pure:
+        for places in self._inside.values():
+            for place in places:
+                statement = self.statements[place]
+                pure = isinstance(statement, Step) and (
+                    statement.pure or isinstance(statement.matrix, MmaInstruction)
+                )
+                if not pure:
                     self.live.add(place)
-                    waiting.append((place, self.statements[place].reads))
+                    waiting.append((place, statement.reads))
         seen: set[tuple[int, int]] = set()
         while waiting:
             user, registers = waiting.pop()
@@ -222,38 +200,51 @@ class Flow:
                 seen.add((user, register))
                 for place in self.values[user, register]:
                     self.users.setdefault((place, register), []).append(user)
-                    if (place, register) in self.needed:
-                        continue
-                    self.needed.add((place, register))
-                    self.live.add(place)
-                    statement = self.statements[place]
-                    needs = statement.reads if statement.needs is None else statement.needs[register]
-                    waiting.append((place, needs))
+                    if (place, register) not in self.needed:
+                        self.needed.add((place, register))
+                        self.live.add(place)
+                        waiting.append((place, self._needs(place, register)))
 
-    def _place(self, reached: list[int]) -> None:
+    def _needs(self, place: int, register: int) -> tuple[int, ...]:
+        """What a register that a statement writes depends on.
+
+        This is all that the statement reads, except for a multiplication of fp8: each of its results depends
+        on one element of C.
+        """
+        statement = self.statements[place]
+        if scaled_mma(statement.instruction) is None:
+            return statement.reads
+        target, a, b, added, *_ = statement.instruction.operands
+        addends = [
+            addend
+            for result, addend in zip(parts(target), parts(added), strict=True)
+            if isinstance(result, Register) and self.slot(result) == register
+        ]
+        return self.context.registers((a, b, addends[-1]))
+
+    def _place(self) -> None:
         """Number the straight blocks."""
-        ways_in: dict[int, int] = {0: 1}
-        for block in reached:
-            for target in self.code.successors[block]:
+        ways_in = {0: 1}
+        for block in self._inside:
+            for target in self._successors[block]:
                 ways_in[target] = ways_in.get(target, 0) + 1
-        following = {
-            block: self.code.successors[block][0]
-            for block in reached
-            if self.code.goes_on[block]
-            and len(self.code.successors[block]) == 1
-            and ways_in[self.code.successors[block][0]] == 1
-        }
+        following = {}
+        for block in self._inside:
+            end, targets = self.blocks[block].terminator, self._successors[block]
+            goes_on = end is None or (end.kind != "indexed" and end.guard is None)
+            if goes_on and len(targets) == 1 and ways_in[targets[0]] == 1:
+                following[block] = targets[0]
         straight = 0
-        for head in sorted(set(reached) - set(following.values())):
+        for head in sorted(set(self._inside) - set(following.values())):
             straight += 1
             segment, count = None, 0
             chain: int | None = head
             while chain is not None:
-                for place in range(self._starts[chain], self._starts[chain + 1]):
+                for place in self._inside[chain]:
                     statement = self.statements[place]
-                    ends = self._ends_block(place)
-                    straight += ends or statement.segment != segment
-                    segment = statement.segment
+                    ends, calls = self._ends_block(place), bisect_right(self._calls, statement.index)
+                    straight += ends or calls != segment
+                    segment = calls
                     self.places[place] = straight, count
                     for register in statement.writes:
                         self._written.setdefault((straight, register), []).append(count)
@@ -265,21 +256,5 @@ class Flow:
         statement = self.statements[place]
         if is_expanded(statement.instruction):
             return True
-        return statement.guarded and place in self.live and ends_when_guarded(statement.instruction)
-
-
-def addends(
-    instruction: Instruction, registers: Callable[[Iterable[Operand]], tuple[int, ...]]
-) -> Mapping[int, tuple[int, ...]] | None:
-    """`Statement.needs` of a multiplication of fp8, whose results depend on one element of C each.
-
-    `registers` gives the numbers of the registers in some operands. None for other instructions.
-    """
-    if scaled_mma(instruction) is None:
-        return None
-    target, a, b, added, *_ = instruction.operands
-    return {
-        number: registers((a, b, addend))
-        for result, addend in zip(parts(target), parts(added), strict=True)
-        for number in registers((result,))
-    }
+        guarded = statement.guard is not None and place in self.live
+        return guarded and statement.instruction.opcode[0] in GUARDED_ENDS

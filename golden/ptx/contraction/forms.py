@@ -19,12 +19,16 @@ WIDTHS: Final = {name: element.bits * ones.bit_count() for name, (element, ones)
 SIGNS: Final = {name: ones * element.sign_mask for name, (element, ones) in _ELEMENTS.items()}
 """The sign bits of each type."""
 
-_ONES: Final = {
+ONES: Final = {
     name: ones * (element.bias << element.fraction_bits) for name, (element, ones) in _ELEMENTS.items()
 }
+"""The bits of 1 in each element."""
+
 _ROUNDINGS: Final = frozenset({"rn", "rz", "rm", "rp"})
 _FP8: Final = frozenset({"e4m3", "e5m2"})
-_GUARDED_ENDS: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "bar", "barrier", "cp"})
+
+GUARDED_ENDS: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "bar", "barrier", "cp"})
+"""The instructions that become a branch around them under a guard."""
 
 
 @dataclass(frozen=True)
@@ -89,21 +93,11 @@ def immediate(bits: int, type_: str, like: Operand) -> Immediate:
     return Immediate(bits, kind, like.location)  # type: ignore[arg-type]
 
 
-def register_type(type_: str) -> str:
-    """The type of a register for values of a type."""
-    return type_ if type_ in ("f32", "f64") else f"b{WIDTHS[type_]}"
-
-
-def one(type_: str) -> int:
-    """The bits of 1, in each element."""
-    return _ONES[type_]
-
-
 def straightens(bits: int | None, type_: str) -> int:
     """What a factor makes of a multiplication: 1 a copy, -1 a negation, 0 a product."""
     if bits is None:
         return 0
-    return {_ONES[type_]: 1, _ONES[type_] | SIGNS[type_]: -1}.get(bits, 0)
+    return {ONES[type_]: 1, ONES[type_] | SIGNS[type_]: -1}.get(bits, 0)
 
 
 def is_move(instruction: Instruction) -> bool:
@@ -132,8 +126,3 @@ def is_expanded(instruction: Instruction) -> bool:
     if name == "mma":
         return "s4" in words or "u4" in words or ("m8n8k4" in words and "f16" in words)
     return name == "membar"
-
-
-def ends_when_guarded(instruction: Instruction) -> bool:
-    """Whether an instruction under a guard becomes a branch around it."""
-    return instruction.opcode[0] in _GUARDED_ENDS

@@ -13,30 +13,28 @@ from golden.ptx.contraction.forms import (
     form,
     immediate,
     literal,
-    register_type,
     scaled_mma,
 )
 from golden.ptx.contraction.rule import Join, Product
-from golden.ptx.syntax import Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Instruction, Operand, Vector
 
 
-def fuse(flow: Flow, joins: Sequence[Join]) -> Edits:
-    """The changes that turn each sum of `joins` into ``fma.rn``.
+def fuse(flow: Flow, joins: Sequence[Join]) -> None:
+    """Turn each sum of `joins` into ``fma.rn``.
 
     A factor whose register is written again before the sum is copied where the product stands. An addition of
     a matrix multiplication leaves it: its accumulator becomes 0, and a fused multiply-add follows.
     """
-    return _Fusion(flow).run(joins)
+    _Fusion(flow).run(joins)
 
 
 class _Fusion:
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._edits = Edits([statement.instruction for statement in flow.statements], "%fused")
+        self._edits = Edits(flow, "%fused")
         self._divided: dict[int, tuple[Operand, Operand]] = {}
-        self._copies: dict[tuple[int, str], Register] = {}
 
-    def run(self, joins: Sequence[Join]) -> Edits:
+    def run(self, joins: Sequence[Join]) -> None:
         for item in joins:
             instruction = self._flow.statements[item.place].instruction
             found = form(instruction, "add", "sub")
@@ -50,12 +48,11 @@ class _Fusion:
             if item.negated != (found.name == "sub" and item.operand == 1):
                 first = self._negated(item.place, first, found.type)
             self._edits.replace(item.place, _fma(found), first, second, addend)
-        return self._edits
+        self._edits.apply()
 
     def _accumulate(self, item: Join, first: Operand, second: Operand) -> None:
         """Take an accumulator out of a matrix multiplication."""
-        edit = self._edits.at(item.place)
-        old = edit.instead or self._flow.statements[item.place].instruction
+        old = self._edits.instead.get(item.place, self._flow.statements[item.place].instruction)
         *others, addends = old.operands
         target = others[0]
         product = item.product.form
@@ -66,10 +63,12 @@ class _Fusion:
             changed: Operand = replace(addends, elements=elements)
         else:
             changed = zero
-        edit.instead = replace(old, operands=(*others, changed))
+        self._edits.instead[item.place] = replace(old, operands=(*others, changed))
         if item.negated:
             first = self._negated(item.place, first, product.type)
-        edit.after.append(Instruction.of(_fma(product), old.location, result, first, second, result))
+        self._edits.after[item.place].append(
+            Instruction.of(_fma(product), old.location, result, first, second, result)
+        )
 
     def _factors(self, product: Product, place: int) -> tuple[Operand, Operand]:
         """The factors of a product, as a later statement must read them."""
@@ -83,26 +82,17 @@ class _Fusion:
                     self._edits, product.place, kind, operands, flush=flush
                 )
             operands = self._divided[product.place]
-        first, second = (self._kept(product, operand, place) for operand in operands)
-        return first, second
-
-    def _kept(self, product: Product, operand: Operand, place: int) -> Operand:
-        if not isinstance(operand, Register) or operand.key not in self._flow.code.slots:
-            return operand
         behind = scaled_mma(self._flow.statements[place].instruction) is not None
-        if self._flow.is_kept(operand, product.place, place, behind=behind):
-            return operand
-        key = (product.place, operand.key)
-        if key not in self._copies:
-            move = f"mov.b{operand.type.bits}"
-            self._copies[key] = self._edits.before(product.place, move, operand.type.name, operand)
-        return self._copies[key]
+        first, second = (
+            self._edits.kept(product.place, operand, place, behind=behind) for operand in operands
+        )
+        return first, second
 
     def _negated(self, place: int, operand: Operand, type_: str) -> Operand:
         bits = literal(operand, type_)
         if bits is not None:
             return immediate(bits ^ SIGNS[type_], type_, operand)
-        return self._edits.before(place, f"neg.{type_}", register_type(type_), operand)
+        return self._edits.before(place, f"neg.{type_}", operand)
 
 
 def _fma(found: Form) -> str:

@@ -86,7 +86,7 @@ def _product(flow: Flow, place: int) -> Product | None:
     """The product that a statement computes."""
     statement = flow.statements[place]
     instruction = statement.instruction
-    if statement.guarded:
+    if statement.guard is not None:
         return None
     found = form(instruction, "mul")
     if found is not None and not found.saturate:
@@ -130,7 +130,15 @@ def _follow(flow: Flow, product: Product, sums: dict[tuple[int, int], dict[int, 
             elif sign:
                 waiting.append((user, negated != (sign < 0), flushes))
             else:
-                _use(flow, product, user, target, negated, sums)
+                additions = _additions(flow, user, target, product.form)
+                (block, start), (other, later) = flow.places[product.place], flow.places[user]
+                near = product.anywhere or (block == other and start < later)
+                product.joinable &= additions is not None and near
+                for number, operand in additions or ():
+                    key = (user, number)
+                    product.joinable &= key not in product.uses
+                    product.uses.add(key)
+                    sums.setdefault(key, {})[operand] = Join(user, number, product, operand, negated)
 
 
 def _adds(flow: Flow, user: int, register: Register, product: Product) -> bool:
@@ -140,27 +148,6 @@ def _adds(flow: Flow, user: int, register: Register, product: Product) -> bool:
     added = operands if flow.statements[user].instruction.opcode[0] == "add" else operands[:1]
     near = product.anywhere or flow.places[user][0] == flow.places[product.place][0]
     return found is not None and len(found) == 1 and near and any(_is(item, register) for item in added)
-
-
-def _use(
-    flow: Flow,
-    product: Product,
-    user: int,
-    register: Register,
-    negated: bool,
-    sums: dict[tuple[int, int], dict[int, Join]],
-) -> None:
-    additions = _additions(flow, user, register, product.form)
-    product.joinable &= additions is not None
-    if not product.anywhere:
-        block, place = flow.places[product.place]
-        other, later = flow.places[user]
-        product.joinable &= block == other and place < later
-    for number, operand in additions or ():
-        key = (user, number)
-        product.joinable &= key not in product.uses
-        product.uses.add(key)
-        sums.setdefault(key, {})[operand] = Join(user, number, product, operand, negated)
 
 
 def _additions(flow: Flow, user: int, register: Register, product: Form) -> list[tuple[int, int]] | None:
@@ -195,7 +182,7 @@ def _additions(flow: Flow, user: int, register: Register, product: Form) -> list
 def _passes(flow: Flow, user: int, register: Register, product: Form) -> int:
     """1 where a statement only copies a register, -1 where it only changes its sign, otherwise 0."""
     statement = flow.statements[user]
-    if statement.guarded:
+    if statement.guard is not None:
         return 0
     instruction = statement.instruction
     if is_move(instruction):

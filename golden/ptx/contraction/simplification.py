@@ -17,8 +17,8 @@ def may_simplify(instruction: Instruction) -> bool:
     )  # fmt: skip
 
 
-def simplify(flow: Flow) -> Edits:
-    """The changes of a body.
+def simplify(flow: Flow) -> None:
+    """Change what an assembler changes.
 
     - ``div.approx``, ``div.full`` and ``rcp.approx`` by a constant take its correctly rounded reciprocal.
     - ``mul x, 1``, ``max x, x``, ``min x, x`` and ``cvt.f32.f32`` without ``.ftz`` are copies: a NaN keeps
@@ -27,13 +27,13 @@ def simplify(flow: Flow) -> Edits:
     - ``min`` with 1 and ``max`` with 0 on f32, in either order, saturate: NaN gives +0. The flushing is that
       of the second one.
     """
-    edits = Edits([statement.instruction for statement in flow.statements], "%simple")
+    edits = Edits(flow, "%simple")
     for place in sorted(flow.live):
         instruction = flow.statements[place].instruction
         if may_simplify(instruction) and not _divide(flow, edits, place):
             _copy(flow, edits, place)
             _saturate(flow, edits, place)
-    return edits
+    edits.apply()
 
 
 def _divide(flow: Flow, edits: Edits, place: int) -> bool:
@@ -59,7 +59,7 @@ def _divide(flow: Flow, edits: Edits, place: int) -> bool:
     suffix = ".ftz.f32" if flush else ".f32"
     (value,) = numerator
     if scale is not None:
-        value = edits.before(place, f"mul.rn{suffix}", "f32", value, immediate(scale, "f32", divisor))
+        value = edits.before(place, f"mul.rn{suffix}", value, immediate(scale, "f32", divisor))
     if straightens(reciprocal, "f32") == 1 and not flush:
         edits.replace(place, "mov.f32", value)
     else:
@@ -68,11 +68,12 @@ def _divide(flow: Flow, edits: Edits, place: int) -> bool:
 
 
 def _undo_reciprocal(flow: Flow, edits: Edits, place: int) -> None:
-    inner = _operation(flow, place, flow.statements[place].instruction.operands[1])
+    inner = flow.origin(place, flow.statements[place].instruction.operands[1])
     if inner is None or division(flow.statements[inner].instruction) != ("rcp", True):
         return
-    if flow.constant(inner, flow.statements[inner].instruction.operands[1], "f32") is None:
-        edits.replace(place, "mov.f32", _kept(flow, edits, inner, 1, place))
+    operand = flow.statements[inner].instruction.operands[1]
+    if flow.constant(inner, operand, "f32") is None:
+        edits.replace(place, "mov.f32", edits.kept(inner, operand, place))
 
 
 def _copy(flow: Flow, edits: Edits, place: int) -> None:
@@ -102,15 +103,15 @@ def _saturate(flow: Flow, edits: Edits, place: int) -> None:
     if outer is None or outer.type != "f32":
         return
     for operand, bound in _bounds(flow, place, outer.name):
-        inner = _operation(flow, place, operand) if bound else None
+        inner = flow.origin(place, operand) if bound else None
         name = "min" if outer.name == "max" else "max"
         if inner is None or form(flow.statements[inner].instruction, name) is None:
             continue
-        for i, (value, inner_bound) in enumerate(_bounds(flow, inner, name)):
+        for value, inner_bound in _bounds(flow, inner, name):
             if inner_bound and isinstance(value, Register):
-                kept = _kept(flow, edits, inner, i + 1, place)
+                kept = edits.kept(inner, value, place)
                 suffix = ".ftz.f32" if outer.flush else ".f32"
-                raised = edits.before(place, f"max{suffix}", "f32", kept, immediate(_ZERO, "f32", value))
+                raised = edits.before(place, f"max{suffix}", kept, immediate(_ZERO, "f32", value))
                 edits.replace(place, f"min{suffix}", raised, immediate(_ONE, "f32", value))
                 return
 
@@ -123,16 +124,3 @@ def _bounds(flow: Flow, place: int, name: str) -> list[tuple[Operand, bool]]:
         bits = flow.constant(place, other, "f32")
         found.append((value, bits == _ONE if name == "min" else bits in (_ZERO, _ZERO | 1 << 31)))
     return found
-
-
-def _operation(flow: Flow, user: int, operand: Operand) -> int | None:
-    """The statement whose result an operand is, copies left out."""
-    return flow.definition(*flow.source(user, operand))
-
-
-def _kept(flow: Flow, edits: Edits, place: int, operand: int, later: int) -> Operand:
-    """A source of a statement as `later` must read it: as it is, or copied where its register is lost."""
-    value = flow.statements[place].instruction.operands[operand]
-    if not isinstance(value, Register) or flow.is_kept(value, place, later):
-        return value
-    return edits.before(place, f"mov.b{value.type.bits}", value.type.name, value)

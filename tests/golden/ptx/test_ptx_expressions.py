@@ -3,7 +3,7 @@
 import pytest
 
 from golden.ptx import PtxError
-from golden.ptx.cursor import Cursor
+from golden.ptx.expressions import ConstantParser
 from golden.ptx.scalar_types import float_bits
 from golden.ptx.source import Source
 
@@ -133,7 +133,7 @@ FLOATS = {"1.5+2.25": 3.75, "-1.5*2.0": -3.0, "1.0/4.0": 0.25, "-(1.5-.25)": -1.
 
 
 def evaluated(text):
-    return Cursor(Source(f"{text} ;", "k.ptx")).immediate()
+    return ConstantParser(Source(f"{text} ;", "k.ptx")).immediate()
 
 
 @pytest.mark.parametrize("text", ASSEMBLED)

@@ -7,7 +7,7 @@ from hypothesis import given, strategies
 
 from golden.limits import WORD_CHARACTERS
 from golden.ptx import parse_instruction
-from golden.ptx.qualifiers import MalformedInstruction
+from golden.ptx.mnemonic import MalformedInstruction
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import SHAPES, Shape
 from golden.tables.matrix_instructions import (

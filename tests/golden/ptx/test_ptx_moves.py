@@ -5,9 +5,8 @@ import pytest
 from modules import commands, entry, marked, module, vector
 
 from golden.memory import Memory
-from golden.ptx.mnemonic import parse_move
+from golden.ptx.mnemonic import MalformedInstruction, parse_move
 from golden.ptx.program import parse_module
-from golden.ptx.qualifiers import MalformedInstruction
 from golden.ptx.source import PtxError
 from golden.tables.commands import Fill, LoadMatrix, Move, MoveMatrix, SetLanes, StoreMatrix
 from golden.tables.matrix_moves import MoveInstruction

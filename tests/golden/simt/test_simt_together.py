@@ -72,6 +72,13 @@ def test_barriers_with_results():
     assert run(body, 64).tolist() == [2050] * 64
 
 
+def test_result_of_a_barrier_may_be_dropped():
+    body = """
+    setp.lt.u32 %p0, %r0, 50; bar.red.popc.u32 _, 0, %p0; bar.red.and.pred _, 0, %p0;
+    st.global.u32 [%rd1], 1;"""
+    assert run(body, 64).tolist() == [1] * 64
+
+
 def test_lanes_of_one_warp_contend_for_a_lock():
     body = """
     mov.u32 %r1, 0;
