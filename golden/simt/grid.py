@@ -16,7 +16,7 @@ from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock, LaunchError
-from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.golden_engine import GoldenEngine
 
 _TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
@@ -56,7 +56,7 @@ class LaunchState:
     """What the blocks of a launch share."""
 
     device: DeviceMemory
-    engine: MatrixEngine
+    engine: GoldenEngine
     parameters: bytes
     limit: int
     """Most warp instructions."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.machine import Difference
 from golden.simt.arrays import Access, Threads, Values, Words
-from golden.simt.matrix_engine import FragmentMemory, MatrixEngine
+from golden.simt.golden_engine import FragmentMemory, GoldenEngine
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
@@ -23,7 +23,7 @@ _ROW_ALIGNMENT: Final = 16
 class MatrixOperations(MemoryAccess):
     """What the code of a block calls for matrix instructions; `threads` are whole warps."""
 
-    engine: MatrixEngine
+    engine: GoldenEngine
 
     def load_fragment(
         self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None

@@ -25,7 +25,6 @@ from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import Extent, LaunchResult, LaunchState, extent
 from golden.simt.inlining import flatten
-from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
@@ -255,7 +254,7 @@ class Kernel:
         arguments: Sequence[Any] | Mapping[str, Any] = (),
         shared: int = 0,
         *,
-        engine: MatrixEngine | None = None,
+        engine: GoldenEngine | None = None,
         check: bool = False,
         races: bool = False,
         limit: int = LIMIT,
@@ -276,7 +275,7 @@ class Kernel:
             See `golden.simt.arguments.bind`. Arrays are updated in place.
         shared : int
             Bytes of dynamic shared memory.
-        engine : MatrixEngine or None
+        engine : GoldenEngine or None
             What executes matrix instructions; None for the golden model.
         check : bool
             Whether to look for reads of bytes that were never written, or are still being copied.
