@@ -17,12 +17,14 @@ from golden.ptx.decoding import Context, Step, constant_bits
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Address, Immediate, Negated, Register, Sink, SpecialRegister, Symbol
 from golden.simt.arrays import Access
+from golden.simt.mbarrier_access import pending_count
+from golden.simt.warp_operations import active_mask, elect, match, reduce, shuffle, vote
 
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
 
-LOCAL_PARAMETERS: Final = 1 << 20
-"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
+Widths = Sequence[tuple[object, int]]
+"""Operands, each with the bits of its value."""
 
 BlockCode = Callable[[Any, NDArray[np.int64]], Any]
 """From the running block and its threads to what the terminator needs: a predicate, an index, operands."""
@@ -167,7 +169,7 @@ class Writer:
         slot = self.slots[operand.key]
         self.assign(slot, self.resize(value, bits, self.widths[slot], signed=signed))
 
-    def results(self, call: str, targets: Sequence[tuple[object, int]], *, signed: bool = False) -> None:
+    def results(self, call: str, targets: Widths, *, signed: bool = False) -> None:
         """Call something, and assign what it returns to destinations: one value, or one for each."""
         if len(targets) == 1 and not isinstance(targets[0][0], Sink):
             self.write(targets[0][0], call, targets[0][1], signed=signed)
@@ -176,6 +178,20 @@ class Writer:
         self.line(f"{', '.join(names)} = {call}" if names else call)
         for (operand, bits), name in zip(targets, names, strict=True):
             self.write(operand, name, bits, signed=signed)
+
+    def call(
+        self,
+        call: str,
+        sources: Sequence[tuple[object, int]],
+        targets: Sequence[tuple[object, int]],
+        **more: str,
+    ) -> None:
+        """As `results`, of a call in which ``{}`` stand for sources, each of some bits.
+
+        ``{threads}`` stands for the threads, and other words for texts in `more`.
+        """
+        values = [self.array(operand, bits) for operand, bits in sources]
+        self.results(call.format(*values, threads=self.threads, **more), targets)
 
     def assign(self, slot: int, value: str) -> None:
         """Assign a value of its width to a register, by its number."""
@@ -218,7 +234,10 @@ def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> ND
     return result
 
 
-_GLOBALS: Final = {"Access": Access, "where": np.where, "full": np.full, "merge": _merge}
+_GLOBALS: Final = {
+    **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge, "pending_count": pending_count},
+    **{function.__name__: function for function in (active_mask, elect, match, reduce, shuffle, vote)},
+}
 
 
 def compile_block(

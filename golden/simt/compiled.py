@@ -16,7 +16,8 @@ from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable
 from golden.ptx.variables import named, place_parameters, place_shared
 from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
-from golden.simt.code import LOCAL_PARAMETERS, BlockCode, compile_block
+from golden.simt.address_map import LOCAL_PARAMETERS
+from golden.simt.code import BlockCode, compile_block
 from golden.simt.errors import LaunchError
 from golden.simt.names import readable
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
@@ -128,7 +129,7 @@ class CompiledKernel:
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
         """Refuse the kernel where something cannot execute its matrix instructions.
 
-        `missing` says why, as `golden.simt.matrix_engine.MatrixEngine.missing`. LaunchError for the first
+        `missing` says why, as `golden.simt.golden_engine.GoldenEngine.missing`. LaunchError for the first
         such instruction, with its line.
         """
         for index, instruction in self.matrix:

@@ -181,15 +181,10 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
         if not isinstance(operand, Immediate) or operand.kind != "integer" or operand.value < 0:
             raise context.error(operand, "cp.async.wait_group takes a constant number of groups")
         remaining = operand.value
-
-    def emit(writer: Writer) -> None:
-        if kind == "commit_group":
-            writer.line(f"B.commit_copies({writer.threads})")
-        else:
-            everything = kind == "wait_all"
-            writer.line(f"B.await_copies({writer.threads}, {remaining}, {everything})")
-
-    return context.step(instruction, index, (), (), emit, select=False)
+    call = f"B.await_copies({{threads}}, {remaining}, {kind == 'wait_all'})"
+    if kind == "commit_group":
+        call = "B.commit_copies({threads})"
+    return context.step(instruction, index, (), (), lambda writer: writer.call(call, (), ()), select=False)
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:

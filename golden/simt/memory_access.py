@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
-from golden.simt.address_map import GLOBAL, SHARED, WINDOW_BYTES, WINDOWS
+from golden.simt.address_map import GLOBAL, LOCAL_PARAMETERS, SHARED, WINDOW_BYTES, WINDOWS
 from golden.simt.arrays import Access, Addresses, Threads, Values
-from golden.simt.code import LOCAL_PARAMETERS
 from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 
