@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.ptx.blocks import EXIT, Block, Terminator
-from golden.ptx.special_registers import SPECIAL, Geometry
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
 from golden.simt.barriers import Barriers
 from golden.simt.code import DTYPES
-from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
@@ -40,14 +39,10 @@ _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
 class BlockRun(MbarrierAccess, MatrixOperations):
-    """A block of a grid, of a `golden.simt.compiled.CompiledKernel` and a `golden.simt.grid.LaunchState`."""
+    """A block of a grid; parameters as for `golden.simt.memory_access.MemoryAccess`."""
 
-    def __init__(self, kernel: Any, launch: Any, geometry: Geometry) -> None:
-        x, y, z = geometry.block
-        self.kernel = kernel
-        self.launch = launch
-        self.geometry = geometry
-        self.total = x * y * z
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        super().__init__(kernel, launch, number)
         self.warps = -(-self.total // 32)
         self.everyone = np.arange(self.total, dtype=np.int64)
         zeros = {bits: np.zeros(self.total, dtype=dtype) for bits, dtype in DTYPES.items()}
@@ -61,16 +56,6 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         self._spins = SpinDetector(self)
         self.steps = 0
         self.looks_at_clock = 0
-        self.device = launch.device
-        self.engine = launch.engine
-        self.shared = Allocation(0, geometry.total_shared, "shared memory")
-        self.local_bytes = kernel.local_bytes
-        self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
-        self.parameters = Allocation(0, len(launch.parameters), "the parameters")
-        self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
-        self._recent = None
-        self.mbarriers = {}
-        self.awaited = set()
 
     # What runs next
 

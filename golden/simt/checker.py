@@ -45,8 +45,8 @@ class Report:
 class CheckedBlock(BlockRun):
     """A block whose accesses are checked; parameters as for `BlockRun`."""
 
-    def __init__(self, kernel: Any, launch: Any, geometry: Any) -> None:
-        super().__init__(kernel, launch, geometry)
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        super().__init__(kernel, launch, number)
         size = self.shared.data.size
         for memory in (self.shared, self.local):
             memory.written = np.zeros(memory.data.size, dtype=np.bool_)

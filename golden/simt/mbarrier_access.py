@@ -63,10 +63,12 @@ def pending_count(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
 class MbarrierAccess(MemoryAccess):
     """The barriers in the shared memory of a block."""
 
-    mbarriers: dict[int, _State]
-    """By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``."""
-    awaited: set[int]
-    """The barriers of which the last wait found the phase incomplete."""
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        super().__init__(kernel, launch, number)
+        self.mbarriers: dict[int, _State] = {}
+        """By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``."""
+        self.awaited: set[int] = set()
+        """The barriers of which the last wait found the phase incomplete."""
 
     def init_mbarrier(self, access: Access, counts: NDArray[np.uint32]) -> None:
         """``mbarrier.init``."""

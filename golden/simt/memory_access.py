@@ -3,6 +3,7 @@
 An access of several elements must be aligned to its whole size, as the hardware demands.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -15,8 +16,6 @@ from golden.simt.address_map import GLOBAL, LOCAL_PARAMETERS, SHARED, WINDOW_BYT
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
-
-SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 class Piece(NamedTuple):
@@ -31,22 +30,31 @@ class Piece(NamedTuple):
     offsets: NDArray[np.int64]
     """From the beginning of the memory."""
 
+    def elements(self, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The memory as elements of `size` bytes, and the numbers of those at the offsets."""
+        return self.memory.views[size], self.offsets >> (size.bit_length() - 1)
+
 
 class MemoryAccess:
-    """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses."""
+    """The memory of one block, by its number in the grid; the other parts of a `BlockRun` are subclasses.
 
-    kernel: Any
-    """A `golden.simt.compiled.CompiledKernel`."""
-    geometry: Geometry
-    device: DeviceMemory
-    shared: Allocation
-    local: Allocation
-    local_bytes: int
-    parameters: Allocation
-    launch: Any
-    """A `golden.simt.grid.LaunchState`; it counts the stores, and the atomics that changed something."""
-    total: int
-    _recent: Allocation | None
+    `kernel` is a `golden.simt.compiled.CompiledKernel`, `launch` a `golden.simt.grid.LaunchState`.
+    """
+
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        index = coordinates(number, launch.grid)
+        total_shared = kernel.shared_base + launch.dynamic_shared
+        self.kernel = kernel
+        self.launch = launch
+        """It counts the stores, and the atomics that changed something."""
+        self.geometry = Geometry(launch.grid, launch.block, index, launch.dynamic_shared, total_shared)
+        self.total = math.prod(launch.block)
+        self.device: DeviceMemory = launch.device
+        self.shared = Allocation(0, total_shared, "shared memory")
+        self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
+        self.parameters = Allocation(0, len(launch.parameters), "the parameters")
+        self.parameters.bytes[:] = np.frombuffer(launch.parameters, dtype=np.uint8)
+        self._recent: Allocation | None = None
 
     def load(self, space: str, access: Access, size: int, count: int) -> Any:
         """Load `count` elements of `size` bytes for each thread; an array, or a list of `count` arrays.
@@ -57,7 +65,7 @@ class MemoryAccess:
         """
         results = [np.zeros(access.threads.size, dtype=TYPES[size]) for _ in range(count)]
         for piece in self._pieces(space, access, size * count):
-            view, places = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            view, places = piece.elements(size)
             values = [view[places + i] if i else view[places] for i in range(count)]
             if piece.where is None:
                 results = values
@@ -79,7 +87,7 @@ class MemoryAccess:
         width = size * len(values)
         for piece in self._pieces(space, access, width, writes=True):
             self.launch.changed += piece.space != "local"
-            view, places = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            view, places = piece.elements(size)
             for i, value in enumerate(values):
                 view[places + i if i else places] = value if piece.where is None else value[piece.where]
             self.note_access(piece, width, writes=True)
@@ -102,7 +110,7 @@ class MemoryAccess:
         for piece in self._pieces(space, access, size, writes=True):
             positions = slice(None) if piece.where is None else piece.where
             some = [source[positions] for source in sources]
-            view, cells = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            view, cells = piece.elements(size)
             with LOCK:  # other launches wait meanwhile
                 if operation is np.add and cells.size:
                     result[positions] = self._add(view, cells, some[0])
@@ -196,7 +204,7 @@ class MemoryAccess:
 
     def own_memory(self) -> NDArray[np.uint8]:
         """Local memory and the parameters of calls: a row of bytes for each thread."""
-        return self.local.bytes.reshape(self.total, self.local_bytes)
+        return self.local.bytes.reshape(self.total, self.kernel.local_bytes)
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
         """Whether generic addresses lie in a state space."""
@@ -296,7 +304,7 @@ class MemoryAccess:
             addresses = np.where(addresses < LOCAL_PARAMETERS, addresses, addresses - LOCAL_PARAMETERS)
             access = access._replace(addresses=addresses)
         memory = self._memory_of(space)
-        have = self.local_bytes if space == "local" else memory.nbytes
+        have = self.kernel.local_bytes if space == "local" else memory.nbytes
         if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
