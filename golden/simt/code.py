@@ -234,9 +234,10 @@ def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> ND
     return result
 
 
+_FUNCTIONS: Final = (active_mask, elect, match, pending_count, reduce, shuffle, vote)
 _GLOBALS: Final = {
-    **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge, "pending_count": pending_count},
-    **{function.__name__: function for function in (active_mask, elect, match, reduce, shuffle, vote)},
+    **{function.__name__: function for function in _FUNCTIONS},
+    **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge},
 }
 
 
@@ -267,6 +268,14 @@ def compile_block(
     return code
 
 
+_OUTCOMES: Final[Mapping[str, Sequence[tuple[str, int]]]] = {
+    "indexed": [("choice", 32)],
+    "warp barrier": [("mask", 32)],
+    "barrier": [("barrier", 32), ("count", 32), ("value", 1)],
+}
+"""The details of terminators that blocks return, with their bits, by kind."""
+
+
 def _ending(writer: Writer, terminator: Terminator | None) -> str:
     """The code of what a block returns."""
     if terminator is None:
@@ -276,13 +285,8 @@ def _ending(writer: Writer, terminator: Terminator | None) -> str:
             return str(terminator.targets[0])
         slot, negated = terminator.guard
         return ("~" if negated else "") + writer.slot(slot)
-    details = terminator.details
-    if terminator.kind == "indexed":
-        return writer.array(details["choice"], 32)
-    if terminator.kind == "warp barrier":
-        return writer.array(details["mask"], 32)
-    if terminator.kind == "barrier":
-        count = "None" if details["count"] is None else writer.array(details["count"], 32)
-        value = "None" if details["value"] is None else writer.array(details["value"], 1)
-        return f"({writer.array(details['barrier'], 32)}, {count}, {value})"
-    return "None"
+    texts = [
+        "None" if terminator.details[name] is None else writer.array(terminator.details[name], bits)
+        for name, bits in _OUTCOMES.get(terminator.kind, ())
+    ]
+    return f"({', '.join(texts)})"

@@ -1,6 +1,6 @@
 """Code of the matrix instructions: wmma, mma.sync, ldmatrix, stmatrix, movmatrix."""
 
-from typing import Any, Final
+from typing import Final
 
 from golden.ptx.decoding import Context, Step
 from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
@@ -25,9 +25,8 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         writer.results(f"{call}[0]" if len(targets) == 1 else call, [(target, bits) for target in targets])
 
     places = tuple(operand for operand in (found.address, found.stride) if operand is not None)
-    kind: dict[str, Any] = {"select": False, "pure": loads, "loads": loads, "mask": "all"}
-    if not isinstance(found.instruction, MoveInstruction):
-        kind["matrix"] = found.instruction
+    matrix = None if isinstance(found.instruction, MoveInstruction) else found.instruction
+    kind = {"select": False, "pure": loads, "loads": loads, "mask": "all", "matrix": matrix}
     return context.step(instruction, index, (*places, *sources), targets, emit, **kind)
 
 

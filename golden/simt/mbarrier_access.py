@@ -9,6 +9,7 @@ Each barrier is one word of 64 bits, laid out as Hopper writes it back at ``mbar
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -109,14 +110,13 @@ class MbarrierAccess(MemoryAccess):
         words = np.empty(threads.size, dtype=np.uint64)
         for position, offset in enumerate(self._barrier_offsets(access)):
             state = self._barrier(offset, access, position)
+            refuse = partial(self._refuse, offset, access, position)
             words[position] = state.word & _RESULT
             amount, total = amounts[position], state.transactions + sign * expected[position]
             if amount > state.pending:
-                problem = f"{amount} arrivals, but {state.pending} are pending"
-                self._refuse(offset, access, position, problem)
+                refuse(f"{amount} arrivals, but {state.pending} are pending")
             if abs(total) > _MOST:
-                problem = f"{total} transactions, beyond -{_MOST} to {_MOST}"
-                self._refuse(offset, access, position, problem)
+                refuse(f"{total} transactions, beyond -{_MOST} to {_MOST}")
             state = replace(
                 state,
                 pending=state.pending - amount,
@@ -125,8 +125,7 @@ class MbarrierAccess(MemoryAccess):
             )
             following = state.completed()
             if following is not state and not completes:
-                problem = "an arrival with .noComplete completes the phase"
-                self._refuse(offset, access, position, problem)
+                refuse("an arrival with .noComplete completes the phase")
             self._put(offset, following)
         return words
 
