@@ -1,7 +1,7 @@
 """A kernel ready to run: its blocks, its registers, and where its variables are."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from golden.integers import shortened
@@ -40,9 +40,9 @@ def _decode(context: Context, instruction: Instruction, index: int) -> Step:
 class CompiledKernel:
     """An entry, decoded; PtxError for what is malformed or not supported.
 
-    `flat` is its body without calls. `variables` are the variables of the module, those in global memory and
-    constants with their addresses. With `contract`, multiplications and additions are joined as the assembler
-    does.
+    `flat` is its body without calls. `placed` are the module's functions and its variables in global memory
+    and constants with their addresses, `declared` all its variables. With `contract`, multiplications and
+    additions are joined as the assembler does.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class CompiledKernel:
         version: tuple[int, int],
         entry: Function,
         flat: Body,
-        variables: Mapping[str, tuple[Variable, int | None]],
+        placed: Mapping[str, tuple[Variable, int]],
+        declared: Iterable[Variable],
         *,
         contract: bool = True,
     ) -> None:
@@ -69,16 +70,10 @@ class CompiledKernel:
         )
         self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
         symbols = {parameter.key: (parameter, offset) for parameter, offset in self.parameters}
-        symbols |= {
-            key: (variable, address) for key, (variable, address) in variables.items() if address is not None
-        }
+        symbols |= placed
         names = named(flat.instructions)
-        shared = [
-            variable
-            for variable, _ in variables.values()
-            if variable.space == "shared" and variable.key in names
-        ]
-        shared += [variable for variable in flat.variables.values() if variable.space == "shared"]
+        used = [variable for variable in declared if variable.key in names]
+        shared = [variable for variable in (*used, *flat.variables.values()) if variable.space == "shared"]
         addresses, self.shared_base = place_shared(shared)
         """Bytes of static shared memory, behind which dynamic shared memory begins."""
         symbols |= {variable.key: (variable, addresses[variable.key]) for variable in shared}
@@ -102,7 +97,11 @@ class CompiledKernel:
         self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots
         self.widths = context.widths
-        self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
+        self.reads_clock = any(
+            isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
+            for instruction in flat.instructions
+            for operand in instruction.operands
+        )
         """Whether it uses a predefined register that changes with time."""
         self.codes: tuple[list[BlockCode | None], list[BlockCode | None]] = (
             [None] * len(self.blocks),
@@ -180,7 +179,11 @@ class CompiledKernel:
     @property
     def signature(self) -> str:
         """Name and parameters, for messages."""
-        return f"{self.readable}({', '.join(_told(parameter) for parameter, _ in self.parameters)})"
+        parameters = [
+            f"{f'{parameter.size} bytes' if parameter.is_array else parameter.type} {parameter.name}"
+            for parameter, _ in self.parameters
+        ]
+        return f"{self.readable}({', '.join(parameters)})"
 
     def _limit(self, entry: Function, what: str, given: int, most: int) -> None:
         if given > most:
@@ -192,16 +195,3 @@ class CompiledKernel:
         address = self.local_bytes
         self.local_bytes += variable.size or 0
         return address + (LOCAL_PARAMETERS if variable.space == "param" else 0)
-
-
-def _reads_clock(instruction: Instruction) -> bool:
-    return any(
-        isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
-        for operand in instruction.operands
-    )
-
-
-def _told(parameter: Variable) -> str:
-    if parameter.is_array:
-        return f"{parameter.size} bytes {parameter.name}"
-    return f"{parameter.type} {parameter.name}"

@@ -77,10 +77,7 @@ class MemoryAccess:
 
     def parameter(self, offset: int, size: int, count: int) -> NDArray[Any]:
         """A parameter of the entry, the same in all threads."""
-        data = self.parameters.data[offset : offset + size]
-        return (
-            np.full(count, data.view(TYPES[size])[0]) if data.size == size else np.zeros(count, TYPES[size])
-        )
+        return np.full(count, self.parameters.data[offset : offset + size].view(TYPES[size])[0])
 
     def store(self, space: str, access: Access, values: Values, size: int) -> None:
         """Store elements of `size` bytes; where threads store to one place, the last thread's value stays."""
@@ -102,7 +99,7 @@ class MemoryAccess:
 
         `space` is ``"global"``, ``"shared"`` or ``"generic"``.
         """
-        if space == "generic" and access.threads.size and int(access.addresses.min()) < GLOBAL:
+        if space == "generic" and int(access.addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):
                 if name not in ("global", "shared"):
                     self.refuse(access.some(where), 0, f"an atomic on .{name} memory")
@@ -112,7 +109,7 @@ class MemoryAccess:
             some = [source[positions] for source in sources]
             view, cells = piece.elements(size)
             with LOCK:  # other launches wait meanwhile
-                if operation is np.add and cells.size:
+                if operation is np.add:
                     result[positions] = self._add(view, cells, some[0])
                 else:
                     result[positions] = self._exchange(view, cells, operation, some)
@@ -173,7 +170,7 @@ class MemoryAccess:
             values = self.load("global", source, min(size, 8), -(-size // 8))
             self.store("shared", target, values if size == 16 else [values], min(size, 8))
             return
-        if int(valid.max(initial=0)) > size:
+        if int(valid.max()) > size:
             position = int(np.argmax(valid))
             message = f"a copy of {size} bytes with {int(valid[position])} from its source"
             self.fault(target.number, target.threads, message, position)
@@ -215,16 +212,14 @@ class MemoryAccess:
 
     def _buffer(self, addresses: Addresses, width: int) -> Allocation | None:
         """The buffer that holds all these accesses; None if there is not one such."""
-        if not addresses.size:
-            return self._recent or self.device.find(GLOBAL)
         least, last = int(np.minimum.reduce(addresses)), int(np.maximum.reduce(addresses)) + width
-        found = self._recent
-        if found is None or not (found.address <= least and last <= found.end):
+        recent = self._recent
+        if recent is None or not (recent.address <= least and last <= recent.end):
             found = self.device.find(least)
             if found is None or last > found.end:
                 return None
             self._recent = found
-        return found
+        return self._recent
 
     def _pieces(self, space: str, access: Access, width: int, *, writes: bool = False) -> Iterator[Piece]:
         """The parts of an access by the memories that they lie in.
@@ -232,7 +227,7 @@ class MemoryAccess:
         They keep bounds and alignment, and what they write may be written.
         """
         addresses = access.addresses
-        if space == "generic" and addresses.size and int(addresses.min()) < GLOBAL:
+        if space == "generic" and int(addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):
                 own = Access(access.threads[where], addresses[where] - BASES[name], access.number)
                 for piece in self._pieces(name, own, width, writes=writes):
@@ -241,14 +236,14 @@ class MemoryAccess:
             for memory, positions, offsets in self._by_buffer(access, width):
                 some = access if positions is None else access.some(positions)
                 self._require_aligned(some, offsets, width)
-                if writes and memory.constant and some.threads.size:
+                if writes and memory.constant:
                     place = f"{self.device.describe(int(some.addresses[0]))} at {some.addresses[0]:#x}"
                     self.refuse(some, 0, f"constants cannot be written: {place}")
                 yield Piece("global", memory, positions, some, offsets)
         else:
-            if space == "param" and writes and addresses.size and int(addresses.min()) < LOCAL_PARAMETERS:
+            if space == "param" and writes and int(addresses.min()) < LOCAL_PARAMETERS:
                 self.fault(access.number, access.threads, "parameters of an entry cannot be stored to")
-            if space == "param" and (writes or int(addresses.max(initial=0)) >= LOCAL_PARAMETERS):
+            if space == "param" and (writes or int(addresses.max()) >= LOCAL_PARAMETERS):
                 space = "local"
             yield Piece(space, self._memory_of(space), None, access, self._offsets(space, access, width))
 
@@ -305,7 +300,7 @@ class MemoryAccess:
             access = access._replace(addresses=addresses)
         memory = self._memory_of(space)
         have = self.kernel.local_bytes if space == "local" else memory.nbytes
-        if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
+        if int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
             near = f": {self.describe_shared(address)}" if space == "shared" else ""
@@ -321,7 +316,7 @@ class MemoryAccess:
         return offsets + access.threads * have if space == "local" else offsets
 
     def _require_aligned(self, access: Access, offsets: NDArray[np.int64], width: int) -> None:
-        if width > 1 and offsets.size and int(np.bitwise_or.reduce(offsets)) & (width - 1):
+        if width > 1 and int(np.bitwise_or.reduce(offsets)) & (width - 1):
             position = int(np.flatnonzero(offsets & (width - 1))[0])
             place = f"address {access.addresses[position]:#x}"
             self.refuse(access, position, f"{place} is not a multiple of the {width} bytes accessed")
@@ -345,7 +340,7 @@ class MemoryAccess:
             kernel=self.kernel.readable,
             place=str(self.kernel.source_line(index)),
             block=self.geometry.index,
-            thread=self.coordinates(int(threads[position])) if threads.size else None,
+            thread=self.coordinates(int(threads[position])),
             address=address,
         )
 
