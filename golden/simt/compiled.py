@@ -15,7 +15,7 @@ from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable
 from golden.ptx.variables import named, place_parameters, place_shared
-from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
+from golden.simt import decode_mbarrier, decode_memory, decode_scalar, decode_warp
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.errors import LaunchError
@@ -29,7 +29,6 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_memory.DECODERS,
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
-    **decode_matrix.DECODERS,
 }
 
 
@@ -83,7 +82,10 @@ class CompiledKernel:
         self.local_bytes = 0
         for variable in flat.variables.values():
             if variable.space in ("local", "param"):
-                symbols[variable.key] = (variable, self._place_local(variable))
+                address = -(-self.local_bytes // variable.alignment) * variable.alignment
+                self.local_bytes = address + (variable.size or 0)
+                window = LOCAL_PARAMETERS if variable.space == "param" else 0
+                symbols[variable.key] = (variable, window + address)
         context = Context(source, version, symbols, _decode)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
@@ -189,9 +191,3 @@ class CompiledKernel:
         if given > most:
             message = f"{self.readable} needs {given} bytes {what}, but has at most {most}"
             raise self._source.error(entry.location, message)
-
-    def _place_local(self, variable: Variable) -> int:
-        self.local_bytes = -(-self.local_bytes // variable.alignment) * variable.alignment
-        address = self.local_bytes
-        self.local_bytes += variable.size or 0
-        return address + (LOCAL_PARAMETERS if variable.space == "param" else 0)

@@ -20,15 +20,11 @@ def _mbarrier(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _init(context: Context, instruction: Instruction, index: int) -> Step:
+    """``init`` and ``inval``."""
     _qualifiers(context, instruction)
-    place, count = context.operands(instruction, 2)
-    return _step(context, instruction, index, place, [(count, 32)], "init_mbarrier({access}, {})")
-
-
-def _invalidate(context: Context, instruction: Instruction, index: int) -> Step:
-    _qualifiers(context, instruction)
-    (place,) = context.operands(instruction, 1)
-    return _step(context, instruction, index, place, [], "invalidate_mbarrier({access})")
+    place, *count = context.operands(instruction, 2 if instruction.opcode[1] == "init" else 1)
+    call = "init_mbarrier({access}, {})" if count else "invalidate_mbarrier({access})"
+    return _step(context, instruction, index, place, [(operand, 32) for operand in count], call)
 
 
 def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
@@ -46,7 +42,6 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
         form = "expect_tx"
         place, *amount = context.operands(instruction, 2)
         target = Sink(place.location)
-
     value = "{}" if amount else "None"
     amounts = f"None, {value}" if form == "expect_tx" else f"{value}, None"
     call = f"arrive_mbarrier({{access}}, {amounts}, {mode!r}, {form != 'noComplete'})"
@@ -132,7 +127,7 @@ def _qualifiers(
 
 
 _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {
-    **{"init": _init, "inval": _invalidate, "pending_count": _pending},
+    **{"init": _init, "inval": _init, "pending_count": _pending},
     **dict.fromkeys(("arrive", "arrive_drop", "expect_tx", "complete_tx"), _arrive),
     **dict.fromkeys(("test_wait", "try_wait"), _wait),
 }
