@@ -99,8 +99,9 @@ def _saturated_multiply24(part: str, _saturate: str, type_: str, a: Array, b: Ar
     return _clamped(_product24(part, type_, a, b) + c.view(np.int32))
 
 
-def _extreme(ufunc: Evaluate, relu: str, type_: str) -> Any:
+def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
     """Minimum and maximum; ``.relu`` raises negative results to 0."""
+    type_, relu = qualifiers[-1], "relu" in qualifiers
     number = dtype(type_.removesuffix("x2"))
 
     def evaluate(a: Array, b: Array) -> Array:
@@ -173,8 +174,8 @@ FORMS: Final = (
     Form("mul24 .lo|.hi .u32|.s32", typed("32", "32 32", _multiply24)),
     Form("mad24 .lo|.hi .u32|.s32", typed("32", "32 32 32", _multiply24)),
     Form("mad24 .hi .sat .s32", typed("32", "32 32 32", _saturated_multiply24)),
-    Form(f"min {_ALL}|.u16x2", lambda type_: _extreme(np.minimum, "", type_)),
-    Form(f"max {_ALL}|.u16x2", lambda type_: _extreme(np.maximum, "", type_)),
+    Form(f"min {_ALL}|.u16x2", partial(_extreme, np.minimum)),
+    Form(f"max {_ALL}|.u16x2", partial(_extreme, np.maximum)),
     Form("min .relu? .s16x2|.s32", partial(_extreme, np.minimum)),
     Form("max .relu? .s16x2|.s32", partial(_extreme, np.maximum)),
     Form(f"sad {_ALL}", typed("type", "type type type", _difference_sum)),

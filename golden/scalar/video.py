@@ -68,7 +68,9 @@ def _signed_word(value: Array) -> Array:
 def _operation(
     function: Evaluate,
     parts: tuple[str, ...],
-    types: tuple[str, str, str],
+    target: str,
+    a_type: str,
+    b_type: str,
     second: str,
     saturate: Evaluate | None = None,
 ) -> Any:
@@ -79,7 +81,6 @@ def _operation(
     into, first_part, second_part = (*parts, "", "", "")[:3]
     if not {*parts} <= {*_FIELDS} or any(parts[3:]) or (into and second):
         return None
-    target, a_type, b_type = types
     bits, position = _FIELDS[into]
     mask = np.uint32(((1 << bits) - 1) << position)
 
@@ -119,7 +120,7 @@ def _arithmetic(
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 
-    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
+    return _operation(function, parts, target, a, b, second, clamped_field if saturate else None)
 
 
 def _shift(
@@ -135,11 +136,11 @@ def _shift(
         """Saturation of the low 34 bits."""
         return _clamped(value << 30 >> 30, 32, type_)
 
-    return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
+    return _operation(function, parts, target, a, b, second, to_word if saturate else None)
 
 
 def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _operation(_comparison(name), parts, (a, a, b), second)
+    return _operation(_comparison(name), parts, a, a, b, second)
 
 
 def _multiply_add(
