@@ -20,8 +20,8 @@ from rich.table import Table
 
 from bench.measurement import fastest, write_results
 from golden.simt import LaunchResult, Module
+from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_engine import MachineEngine
-from golden.simt.matrix_engine import MatrixEngine
 from hdl.config import PRESETS
 from sim.machines import Backend, open_machine
 
@@ -68,7 +68,7 @@ def shared_gemm() -> Run:
     return best("gemm_shared", "golden", lambda: kernel.launch((2, 2), 128, [a, b, d, SIZE, SIZE, SIZE]))
 
 
-def block_gemm(machine: str, engine: MatrixEngine | None, repetitions: int = REPETITIONS) -> Run:
+def block_gemm(machine: str, engine: GoldenEngine | None, repetitions: int = REPETITIONS) -> Run:
     """One block of eight warps: 128 x 128 x 128."""
     path = ROOT / "data" / "gemm_block.ptx"
     kernel = Module(path.read_text(), path.name).kernel()

@@ -12,7 +12,6 @@ from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
 from golden.simt.machine_engine import MachineEngine, missing_on_core
-from golden.simt.matrix_engine import MatrixEngine
 from golden.tables.matrix_instructions import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
@@ -56,7 +55,7 @@ class Stage:
 
     Parameters
     ----------
-    engine : MatrixEngine
+    engine : GoldenEngine
     config : CoreConfig or None
         None for the golden model without limits of a core.
     name : str
@@ -67,7 +66,7 @@ class Stage:
         The GPU that runs whole launches.
     """
 
-    engine: MatrixEngine
+    engine: GoldenEngine
     config: CoreConfig | None
     name: str
     on_matrix: Callable[[SourceLine], None] | None = None

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.floats import FLOATS, flushed, is_nan
-from golden.scalar.form import Array, Evaluate, Form, dtype, raw_dtype, typed, width
+from golden.scalar.form import Array, Evaluate, Form, by_halves, dtype, elements, raw_dtype, typed, width
 from golden.scalar.logic import BOOLEAN
 
 _EQUALITY = ".eq|.ne"
@@ -55,33 +55,28 @@ _FLOAT_COMPARISONS: Final = MappingProxyType[str, Evaluate](
 """Comparisons of floats: false for a NaN without the suffix ``u``, true with it."""
 
 
-def _float_comparison(name: str, type_: str, flush: bool) -> Evaluate:
-    element, compare = FLOATS[type_], _FLOAT_COMPARISONS[name]
+def _comparison(name: str, type_: str, flush: bool) -> Evaluate:
+    if type_ not in FLOATS:
+        number, compare = dtype(type_), INTEGER_COMPARISONS[name]
+        return compare if number.kind == "u" else lambda a, b: compare(a.view(number), b.view(number))
+    element, compare_floats = FLOATS[type_], _FLOAT_COMPARISONS[name]
 
     def evaluate(a: Array, b: Array) -> Any:
-        return compare(element.comparable(a), element.comparable(b))
+        if flush:
+            a, b = flushed(a, element), flushed(b, element)
+        return compare_floats(element.comparable(a), element.comparable(b))
 
-    def flushing(a: Array, b: Array) -> Any:
-        return evaluate(flushed(a, element), flushed(b, element))
-
-    return flushing if flush else evaluate
+    return evaluate
 
 
-def _comparison(name: str, type_: str, flush: bool) -> Evaluate:
-    if type_ in FLOATS:
-        return _float_comparison(name, type_, flush)
-    number = dtype(type_)
-    compare = INTEGER_COMPARISONS[name]
-    if number.kind == "u":
-        return compare
-    return lambda a, b: compare(a.view(number), b.view(number))
+def _operands(type_: str, combine: str) -> tuple[int, ...]:
+    """Widths of what is compared, and of the predicate that the result is combined with."""
+    return (width(type_), width(type_), *((1,) if combine else ()))
 
 
 def _set_predicate(pair: bool, name: str, combine: str, *qualifiers: str) -> Any:
     """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison."""
-    type_ = qualifiers[-1]
-    compare = _comparison(name, type_, "ftz" in qualifiers)
-    bits = width(type_)
+    compare = _comparison(name, qualifiers[-1], "ftz" in qualifiers)
 
     def one(a: Array, b: Array, *p: Array) -> Any:
         return BOOLEAN[combine](compare(a, b), *p)
@@ -90,22 +85,19 @@ def _set_predicate(pair: bool, name: str, combine: str, *qualifiers: str) -> Any
         holds = compare(a, b)
         return BOOLEAN[combine](holds, *p), BOOLEAN[combine](~holds, *p)
 
-    return (1, 1) if pair else (1,), (bits, bits, *((1,) if combine else ())), two if pair else one
-
-
-def _halves(a: Array) -> tuple[Array, Array]:
-    return a.astype(np.uint16), (a >> np.uint32(16)).astype(np.uint16)
+    return (1, 1) if pair else (1,), _operands(qualifiers[-1], combine), two if pair else one
 
 
 def _set_packed_predicates(name: str, combine: str, *qualifiers: str) -> Any:
     """``setp`` of packed halves: the predicates of the lower one and of the upper one."""
     compare = _comparison(name, qualifiers[-1].removesuffix("x2"), "ftz" in qualifiers)
 
-    def evaluate(a: Array, b: Array, *p: Array) -> tuple[Array, ...]:
-        results = (compare(x, y) for x, y in zip(_halves(a), _halves(b), strict=True))
-        return tuple(BOOLEAN[combine](result, *p) for result in results)
+    def evaluate(*operands: Array) -> tuple[Array, ...]:
+        a, b, *p = (elements(operand, 16) for operand in operands)
+        both = BOOLEAN[combine](compare(a, b), *p)
+        return both[..., 0], both[..., 1]
 
-    return (1, 1), (32, 32, *((1,) if combine else ())), evaluate
+    return (1, 1), _operands(qualifiers[-1], combine), evaluate
 
 
 def _set(name: str, combine: str, *qualifiers: str) -> Any:
@@ -116,17 +108,11 @@ def _set(name: str, combine: str, *qualifiers: str) -> Any:
     part = target if not packs else "u16" if target in ("u32", "s32") else target.removesuffix("x2")
     raw = raw_dtype(part).type
     true = raw(FLOATS[part].one if part in FLOATS else (1 << width(part)) - 1)
-    bits = width(type_)
 
     def evaluate(a: Array, b: Array, *p: Array) -> Array:
         return np.where(BOOLEAN[combine](compare(a, b), *p), true, raw(0))
 
-    def packed(a: Array, b: Array, *p: Array) -> Array:
-        low, high = (evaluate(x, y, *p) for x, y in zip(_halves(a), _halves(b), strict=True))
-        return low | (high.astype(np.uint32) << np.uint32(16))
-
-    operands = (bits, bits, *((1,) if combine else ()))
-    return (width(target),), operands, packed if packs else evaluate
+    return (width(target),), _operands(type_, combine), by_halves(evaluate) if packs else evaluate
 
 
 def _select_by_sign(flush: str, _type: str, sign: str, a: Array, b: Array, c: Array) -> Array:

@@ -8,7 +8,7 @@ from golden.arithmetic.arrays import convert, elementwise
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.whole import from_integer, to_integer, to_integral
 from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, quieted
-from golden.scalar.form import Array, Form, dtype, raw_dtype, typed, width
+from golden.scalar.form import Array, Form, dtype, elements, raw_dtype, typed, width
 from golden.tables.formats import float_format
 
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
@@ -28,12 +28,10 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
     low, high = number.type(least), number.type(greatest)
 
     def evaluate(a: Array) -> Array:
-        return a.view(number).astype(raw)
+        values = a.view(number)
+        return (np.clip(values, low, high) if clamps else values).astype(raw)
 
-    def saturated(a: Array) -> Array:
-        return np.clip(a.view(number), low, high).astype(raw)
-
-    return (width(target),), (width(source),), saturated if clamps else evaluate, target[0] == "s"
+    return (width(target),), (width(source),), evaluate, target[0] == "s"
 
 
 def _pack(packed: str, a: Array, b: Array) -> Array:
@@ -96,24 +94,21 @@ def _same(rounding: str, *qualifiers: str) -> Any:
         return None
     element, flush, saturate = FLOATS[target], "ftz" in words, "sat" in words
     bits = (width(target),)
-    constants = (element.layout,)
-
-    def copy(a: Array) -> Array:
-        return a
+    if not (rounding or flush or saturate) and target in ("f32", "f64"):
+        return bits, bits, lambda a: a
 
     def evaluate(a: Array) -> Array:
         if flush:
             a = flushed(a, element)
         if rounding:
             arguments = (ROUNDINGS.index(rounding[:2]),)
-            a = elementwise(to_integral, (a,), constants, element.raw, arguments=arguments)
+            a = elementwise(to_integral, (a,), (element.layout,), element.raw, arguments=arguments)
         else:
             nan = quieted(a, element) if target == "f64" else element.raw.type(element.nan)
             a = np.where(is_nan(a, element), nan, a)
         return clamped(a, element, "sat" if saturate else "")
 
-    plain = not (rounding or flush or saturate) and target in ("f32", "f64")
-    return bits, bits, copy if plain else evaluate
+    return bits, bits, evaluate
 
 
 def _narrowed(target: str, rounding: str, relu: str, a: Array) -> Array:
@@ -145,18 +140,13 @@ def _eight_of_singles(
     return (upper << np.uint16(8)) | lower
 
 
-def _parts(a: Array, bits: int) -> Array:
-    """The elements of registers on a last axis, the lowest first."""
-    return np.ascontiguousarray(a)[..., None].view(f"u{bits // 8}")
-
-
 def _eight_of_halves(_: str, _sat: str, relu: str, target: str, _source: str, a: Array) -> Array:
-    return _to_eight(target, relu, _F16, _parts(a, 16)).view(np.uint16)[..., 0]
+    return _to_eight(target, relu, _F16, elements(a, 16)).view(np.uint16)[..., 0]
 
 
 def _halves_of_eight(_: str, relu: str, _target: str, source: str, a: Array) -> Array:
     format_ = float_format(source.removesuffix("x2"))
-    return clamped(convert(_parts(a, 8), format_, _F16.format), _F16, relu).view(np.uint32)[..., 0]
+    return clamped(convert(elements(a, 8), format_, _F16.format), _F16, relu).view(np.uint32)[..., 0]
 
 
 def _to_tf32(rounding: str, relu: str, _target: str, _source: str, a: Array) -> Array:

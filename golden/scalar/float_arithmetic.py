@@ -99,8 +99,9 @@ def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
     return of_one_type(evaluate, 2, type_)
 
 
-def _changed_sign(negate: bool, flush: str, type_: str) -> Any:
+def _changed_sign(negate: bool, *qualifiers: str) -> Any:
     """``neg`` and ``abs``."""
+    type_, flush = qualifiers[-1], "ftz" in qualifiers
     element = FLOATS[type_.removesuffix("x2")]
     sign = element.raw.type(element.sign)
 
@@ -128,23 +129,20 @@ FORMS: Final = (
     *_forms("fma", ".rn .ftz? .sat|.relu? .f16|.f16x2", ".rn .relu? .bf16|.bf16x2"),
     *_forms("div rcp sqrt", f"{MODES} .ftz? .f32", f"{MODES} .f64"),
     *(
-        form
+        Form(f"{name} {qualifiers}", partial(_extreme, ufunc))
         for name, ufunc in (("min", np.minimum), ("max", np.maximum))
-        for form in (
-            Form(f"{name} .ftz? .NaN? {_FLUSHED}", partial(_extreme, ufunc)),
-            Form(f"{name} .ftz? .NaN? .xorsign .abs {_FLUSHED}", partial(_extreme, ufunc)),
-            Form(f"{name} .NaN? {_UNFLUSHED}", partial(_extreme, ufunc)),
-            Form(f"{name} .NaN? .xorsign .abs {_UNFLUSHED}", partial(_extreme, ufunc)),
-            Form(f"{name} .f64", partial(_extreme, ufunc)),
+        for qualifiers in (
+            f".ftz? .NaN? {_FLUSHED}",
+            f".ftz? .NaN? .xorsign .abs {_FLUSHED}",
+            f".NaN? {_UNFLUSHED}",
+            f".NaN? .xorsign .abs {_UNFLUSHED}",
+            ".f64",
         )
     ),
     *(
-        form
-        for name, negate in (("abs", False), ("neg", True))
-        for form in (
-            Form(f"{name} .ftz? {_FLUSHED}", partial(_changed_sign, negate)),
-            Form(f"{name} {_UNFLUSHED}|.f64", partial(_changed_sign, negate, "")),
-        )
+        Form(f"{name} {qualifiers}", partial(_changed_sign, name == "neg"))
+        for name in ("abs", "neg")
+        for qualifiers in (f".ftz? {_FLUSHED}", f"{_UNFLUSHED}|.f64")
     ),
     Form("copysign .f32|.f64", typed("type", "type type", _copied_sign)),
 )

@@ -1,40 +1,41 @@
 """The floating-point types of scalar instructions: bit fields, and the numbers that patterns stand for."""
 
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from golden.arithmetic.decode import Layout, layout
+from golden.arithmetic.decode import layout
 from golden.scalar.form import Array
-from golden.tables.formats import FloatFormat, float_format
+from golden.tables.formats import float_format
 
 MODES: Final = ".rn|.rz|.rm|.rp"
 """The rounding modes, as `golden.scalar.form.Form` writes alternatives."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Element:
-    """A floating-point type as masks and constants of its bit patterns."""
+    """A floating-point type as masks and constants of its bit patterns.
 
-    format: FloatFormat
-    layout: Layout
-    """The same for compiled code."""
-    raw: np.dtype[Any]
-    """Unsigned integers of the type's width."""
-    native: np.dtype[Any]
-    """numpy's floating-point type with the same exponents: of bf16 float32."""
-    spare_bits: int
-    """How many bits `native` has more."""
-    sign: int
-    infinity: int
-    least_normal: int
-    one: int
-    quiet: int
-    nan: int
-    """Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
-    that an operation returns (f64 operations return an operand's where there is one)."""
+    `native` is numpy's floating-point type with the same exponents: of bf16 float32.
+    """
+
+    def __init__(self, name: str, native: str) -> None:
+        self.format = float_format(name)
+        self.layout = layout(self.format)
+        """The same for compiled code."""
+        self.raw = np.dtype(f"u{self.format.bits // 8}")
+        """Unsigned integers of the type's width."""
+        self.native = np.dtype(native)
+        self.spare_bits = 8 * self.native.itemsize - self.format.bits
+        """How many bits `native` has more."""
+        self.sign = self.format.sign_mask
+        self.infinity = self.format.infinity
+        self.least_normal = 1 << self.format.fraction_bits
+        self.one = self.format.bias << self.format.fraction_bits
+        self.quiet = 1 << (self.format.fraction_bits - 1)
+        self.nan = self.format.canonical_nan
+        """Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
+        that an operation returns (f64 operations return an operand's where there is one)."""
 
     def comparable(self, a: Array) -> Array:
         """The numbers in `native`: without loss, infinities and NaN included."""
@@ -43,27 +44,9 @@ class Element:
         return a.view(self.native)
 
 
-def _element(name: str, native: str) -> Element:
-    format_ = float_format(name)
-    native_dtype = np.dtype(native)
-    return Element(
-        format=format_,
-        layout=layout(format_),
-        raw=np.dtype(f"u{format_.bits // 8}"),
-        native=native_dtype,
-        spare_bits=8 * native_dtype.itemsize - format_.bits,
-        sign=format_.sign_mask,
-        infinity=format_.infinity,
-        least_normal=1 << format_.fraction_bits,
-        one=format_.bias << format_.fraction_bits,
-        quiet=1 << (format_.fraction_bits - 1),
-        nan=format_.canonical_nan,
-    )
-
-
 FLOATS: Final = MappingProxyType(
     {
-        name: _element(name, native)
+        name: Element(name, native)
         for name, native in (("f16", "f2"), ("bf16", "f4"), ("f32", "f4"), ("f64", "f8"))
     }
 )

@@ -148,11 +148,17 @@ def typed(results: str, sources: str, function: Evaluate) -> Callable[..., Any]:
     return build
 
 
-def _by_halves(evaluate: Evaluate) -> Evaluate:
+def elements(operand: Array, bits: int) -> Array:
+    """The elements of registers on a last axis, the lowest first; predicates are for all of them."""
+    column = np.ascontiguousarray(operand)[..., None]
+    return column if column.dtype == np.bool_ else column.view(f"u{bits // 8}")
+
+
+def by_halves(evaluate: Evaluate) -> Evaluate:
     """A function of 32-bit operands that applies one of 16-bit operands to the halves."""
 
     def both(*operands: Array) -> Array:
-        halves = (np.ascontiguousarray(operand)[..., None].view(np.uint16) for operand in operands)
+        halves = (elements(operand, 16) for operand in operands)
         result: Array = np.ascontiguousarray(evaluate(*halves)).view(np.uint32)[..., 0]
         return result
 
@@ -165,4 +171,4 @@ def of_one_type(evaluate: Evaluate, sources: int, type_: str) -> Any:
     Of packed halves, two in a register, `evaluate` works on the elements.
     """
     bits = width(type_)
-    return (bits,), (bits,) * sources, _by_halves(evaluate) if type_.endswith("x2") else evaluate
+    return (bits,), (bits,) * sources, by_halves(evaluate) if type_.endswith("x2") else evaluate

@@ -40,45 +40,28 @@ def _high_product64(x: Array, y: Array) -> Array:
     return x_high * y_high + (middle >> _HALF) + (cross >> _HALF)
 
 
-def _high_product(type_: str) -> Evaluate:
-    """A function to the upper half of the products of two integers of a type, on raw bits."""
-    number, bits = dtype(type_), width(type_)
-    if bits < 64:
-        wide = np.dtype(f"{number.kind}{bits // 4}")
-
-        def narrow(a: Array, b: Array) -> Array:
-            product = a.view(number).astype(wide) * b.view(number)
-            return (product >> wide.type(bits)).astype(a.dtype)
-
-        return narrow
-    if number.kind == "u":
-        return _high_product64
-
-    def signed(a: Array, b: Array) -> Array:
-        # A negative factor was taken for one larger by 2**64.
-        excess = np.where(a.view(np.int64) < 0, b, np.uint64(0))
-        excess = excess + np.where(b.view(np.int64) < 0, a, np.uint64(0))
-        return _high_product64(a, b) - excess
-
-    return signed
-
-
-def _wide_product(type_: str) -> Evaluate:
-    number = dtype(type_)
-    wide = np.dtype(f"{number.kind}{number.itemsize * 2}")
-    raw = np.dtype(f"u{number.itemsize * 2}")
-
-    def evaluate(a: Array, b: Array) -> Array:
-        return (a.view(number).astype(wide) * b.view(number)).view(raw)
-
-    return evaluate
+def _signed_high_product64(a: Array, b: Array) -> Array:
+    # A negative factor was taken for one larger by 2**64.
+    excess = np.where(a.view(np.int64) < 0, b, np.uint64(0))
+    excess = excess + np.where(b.view(np.int64) < 0, a, np.uint64(0))
+    return _high_product64(a, b) - excess
 
 
 def _product(part: str, type_: str) -> tuple[Evaluate, int]:
-    """The function for ``.lo``, ``.hi`` or ``.wide``, and the width of its result."""
-    if part == "wide":
-        return _wide_product(type_), 2 * width(type_)
-    return (np.multiply if part == "lo" else _high_product(type_)), width(type_)
+    """The function for ``.lo``, ``.hi`` or ``.wide``, on raw bits, and the width of its result."""
+    number, bits = dtype(type_), width(type_)
+    if part == "lo":
+        return np.multiply, bits
+    if bits == 64:
+        return _high_product64 if number.kind == "u" else _signed_high_product64, bits
+    wide = np.dtype(f"{number.kind}{bits // 4}")
+    raw = np.dtype(f"u{bits // 4}")
+
+    def evaluate(a: Array, b: Array) -> Array:
+        product = a.view(number).astype(wide) * b.view(number)
+        return product.view(raw) if part == "wide" else (product >> wide.type(bits)).astype(a.dtype)
+
+    return evaluate, 2 * bits if part == "wide" else bits
 
 
 def _multiply(add: bool, part: str, type_: str) -> Any:
@@ -92,8 +75,9 @@ def _multiply(add: bool, part: str, type_: str) -> Any:
     return (bits,), (*factors, bits) if add else factors, multiply_add if add else product
 
 
-def _saturated_multiply_add(_part: str, _saturate: str, type_: str, a: Array, b: Array, c: Array) -> Array:
-    return _clamped(_high_product(type_)(a, b).view(np.int32).astype(np.int64) + c.view(np.int32))
+def _saturated_multiply_add(part: str, _saturate: str, type_: str, a: Array, b: Array, c: Array) -> Array:
+    product, _ = _product(part, type_)
+    return _clamped(product(a, b).view(np.int32).astype(np.int64) + c.view(np.int32))
 
 
 def _product24(part: str, type_: str, a: Array, b: Array) -> Array:
@@ -115,8 +99,9 @@ def _saturated_multiply24(part: str, _saturate: str, type_: str, a: Array, b: Ar
     return _clamped(_product24(part, type_, a, b) + c.view(np.int32))
 
 
-def _extreme(ufunc: Evaluate, relu: str, type_: str) -> Any:
+def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
     """Minimum and maximum; ``.relu`` raises negative results to 0."""
+    type_, relu = qualifiers[-1], "relu" in qualifiers
     number = dtype(type_.removesuffix("x2"))
 
     def evaluate(a: Array, b: Array) -> Array:
@@ -157,32 +142,23 @@ def _difference(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
     return partial_difference - borrow, (a < b) | (partial_difference < borrow)
 
 
-def _chained(
-    function: Evaluate, sources: int, reads: bool, writes: bool, type_: str
-) -> tuple[tuple[int, ...], tuple[int, ...], Evaluate]:
-    """An operation of `function`, which takes and gives a flag, for the flags that the instruction has."""
+def _chained(function: Evaluate, reads: bool, *qualifiers: str) -> Any:
+    """An operation of `function`, which takes and gives a flag, for the flags that the instruction has.
+
+    A qualifier before the flag is the part of a product, to which the third source is added.
+    """
+    *parts, writes, type_ = qualifiers
     bits = width(type_)
-    results = (bits, 1) if writes else (bits,)
-    operands = (bits,) * sources + ((1,) if reads else ())
+    products = [_product(part, type_)[0] for part in parts]
 
     def evaluate(*values: Array) -> Any:
-        outcome = function(*values) if reads else function(*values, np.False_)
+        *sources, carry = values if reads else (*values, np.False_)
+        for product in products:
+            sources[:2] = [product(*sources[:2])]
+        outcome = function(*sources, carry)
         return outcome if writes else outcome[0]
 
-    return results, operands, evaluate
-
-
-def _add_or_subtract(function: Evaluate, reads: bool, flag: str, type_: str) -> Any:
-    return _chained(function, 2, reads, flag == "cc", type_)
-
-
-def _multiply_add(reads: bool, part: str, flag: str, type_: str) -> Any:
-    product = np.multiply if part == "lo" else _high_product(type_)
-
-    def function(a: Array, b: Array, c: Array, carry: Array) -> tuple[Array, Array]:
-        return _sum(product(a, b), c, carry)
-
-    return _chained(function, 3, reads, flag == "cc", type_)
+    return (bits, 1) if writes else (bits,), (bits,) * (2 + len(parts)) + (1,) * reads, evaluate
 
 
 FORMS: Final = (
@@ -198,8 +174,8 @@ FORMS: Final = (
     Form("mul24 .lo|.hi .u32|.s32", typed("32", "32 32", _multiply24)),
     Form("mad24 .lo|.hi .u32|.s32", typed("32", "32 32 32", _multiply24)),
     Form("mad24 .hi .sat .s32", typed("32", "32 32 32", _saturated_multiply24)),
-    Form(f"min {_ALL}|.u16x2", lambda type_: _extreme(np.minimum, "", type_)),
-    Form(f"max {_ALL}|.u16x2", lambda type_: _extreme(np.maximum, "", type_)),
+    Form(f"min {_ALL}|.u16x2", partial(_extreme, np.minimum)),
+    Form(f"max {_ALL}|.u16x2", partial(_extreme, np.maximum)),
     Form("min .relu? .s16x2|.s32", partial(_extreme, np.minimum)),
     Form("max .relu? .s16x2|.s32", partial(_extreme, np.maximum)),
     Form(f"sad {_ALL}", typed("type", "type type type", _difference_sum)),
@@ -207,11 +183,11 @@ FORMS: Final = (
     Form(f"rem {_ALL}", typed("type", "type type", partial(_divide, True))),
     Form(f"abs {_SIGNED}", typed("type", "type", _absolute)),
     Form(f"neg {_SIGNED}", partial(of_one_type, np.negative, 1)),
-    Form(f"add .cc {_CARRYING}", partial(_add_or_subtract, _sum, False)),
-    Form(f"addc .cc? {_CARRYING}", partial(_add_or_subtract, _sum, True)),
-    Form(f"sub .cc {_CARRYING}", partial(_add_or_subtract, _difference, False)),
-    Form(f"subc .cc? {_CARRYING}", partial(_add_or_subtract, _difference, True)),
-    Form(f"mad .lo|.hi .cc {_CARRYING}", partial(_multiply_add, False)),
-    Form(f"madc .lo|.hi .cc? {_CARRYING}", partial(_multiply_add, True)),
+    Form(f"add .cc {_CARRYING}", partial(_chained, _sum, False)),
+    Form(f"addc .cc? {_CARRYING}", partial(_chained, _sum, True)),
+    Form(f"sub .cc {_CARRYING}", partial(_chained, _difference, False)),
+    Form(f"subc .cc? {_CARRYING}", partial(_chained, _difference, True)),
+    Form(f"mad .lo|.hi .cc {_CARRYING}", partial(_chained, _sum, False)),
+    Form(f"madc .lo|.hi .cc? {_CARRYING}", partial(_chained, _sum, True)),
 )
 """The forms of this family."""

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -68,7 +68,9 @@ def _signed_word(value: Array) -> Array:
 def _operation(
     function: Evaluate,
     parts: tuple[str, ...],
-    types: tuple[str, str, str],
+    target: str,
+    a_type: str,
+    b_type: str,
     second: str,
     saturate: Evaluate | None = None,
 ) -> Any:
@@ -79,7 +81,6 @@ def _operation(
     into, first_part, second_part = (*parts, "", "", "")[:3]
     if not {*parts} <= {*_FIELDS} or any(parts[3:]) or (into and second):
         return None
-    target, a_type, b_type = types
     bits, position = _FIELDS[into]
     mask = np.uint32(((1 << bits) - 1) << position)
 
@@ -119,7 +120,7 @@ def _arithmetic(
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 
-    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
+    return _operation(function, parts, target, a, b, second, clamped_field if saturate else None)
 
 
 def _shift(
@@ -135,11 +136,11 @@ def _shift(
         """Saturation of the low 34 bits."""
         return _clamped(value << 30 >> 30, 32, type_)
 
-    return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
+    return _operation(function, parts, target, a, b, second, to_word if saturate else None)
 
 
 def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _operation(_comparison(name), parts, (a, a, b), second)
+    return _operation(_comparison(name), parts, a, a, b, second)
 
 
 def _multiply_add(
@@ -176,55 +177,26 @@ def _average(a: Array, b: Array) -> Array:
     return (total + (total >= 0)) >> 1
 
 
-_PACKED_ARITHMETIC: Final = MappingProxyType[str, Evaluate]({**_ARITHMETIC, "vavrg": _average})
-
-
-class _Packing(NamedTuple):
-    """How a word is divided."""
-
-    lanes: int
-    letter: str
-
-    @property
-    def bits(self) -> int:
-        return 32 // self.lanes
-
-    def chosen(self, part: str, first: int) -> list[int] | None:
-        """The fields of a selector, lowest first; without one, those from `first` on in order."""
-        if not part:
-            return list(range(first, first + self.lanes))
-        if not re.fullmatch(rf"{self.letter}[0-{2 * self.lanes - 1}]{{{self.lanes}}}", part):
-            return None
-        return [int(digit) for digit in reversed(part[1:])]
-
-    def masked(self, part: str) -> list[int] | None:
-        """The fields of the destination that a mask names."""
-        if not part:
-            return list(range(self.lanes))
-        fields = [int(digit) for digit in reversed(part[1:]) if digit.isdecimal()]
-        legal = (
-            part[0] == self.letter and fields and fields == sorted(set(fields)) and fields[-1] < self.lanes
-        )
-        return fields if legal and len(fields) == len(part) - 1 else None
+def _fields(part: str, pattern: str, default: range) -> list[int] | None:
+    """The fields that a selector or a mask names, lowest first; None where it does not match a pattern."""
+    if not part:
+        return list(default)
+    return [int(digit) for digit in reversed(part[1:])] if re.fullmatch(pattern, part) else None
 
 
 def _packed_operation(
-    function: Evaluate,
-    packing: _Packing,
-    parts: tuple[str, ...],
-    types: tuple[str, str, str],
-    second: str,
+    function: Evaluate, lanes: int, parts: tuple[str, ...], target: str, a_type: str, b_type: str, second: str
 ) -> Any:
+    """An operation on two halves or four bytes of any of both operands, whose results are merged or added."""
+    letter, bits = {2: "h", 4: "b"}[lanes], 32 // lanes
+    mask_pattern = f"{letter}(?=.)" + "".join(f"{field}?" for field in reversed(range(lanes)))
+    selector = f"{letter}[0-{2 * lanes - 1}]{{{lanes}}}"
     into, a_part, b_part = (*parts, "", "", "")[:3]
-    target, a_type, b_type = types
-    fields, a_chosen, b_chosen = (
-        packing.masked(into),
-        packing.chosen(a_part, 0),
-        packing.chosen(b_part, packing.lanes),
-    )
+    fields = _fields(into, mask_pattern, range(lanes))
+    a_chosen = _fields(a_part, selector, range(lanes))
+    b_chosen = _fields(b_part, selector, range(lanes, 2 * lanes))
     if fields is None or a_chosen is None or b_chosen is None or any(parts[3:]):
         return None
-    bits = packing.bits
     mask = np.uint32(sum(((1 << bits) - 1) << bits * field for field in fields))
 
     def taken(both: Array, chosen: list[int], type_: str) -> Array:
@@ -244,17 +216,10 @@ def _packed_operation(
     return (32,), (32, 32, 32), evaluate
 
 
-def _packed_arithmetic(
-    name: str, packing: _Packing, parts: tuple[str, ...], target: str, a: str, b: str, second: str
-) -> Any:
-    return _packed_operation(_PACKED_ARITHMETIC[name], packing, parts, (target, a, b), second)
+def _packed_compare(lanes: int, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
+    return _packed_operation(_comparison(name), lanes, parts, "u32", a, b, second)
 
 
-def _packed_compare(packing: _Packing, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _packed_operation(_comparison(name), packing, parts, ("u32", a, b), second)
-
-
-_PACKINGS = (_Packing(2, "h"), _Packing(4, "b"))
 _COMPARISONS = ".eq|.ne|.lt|.le|.gt|.ge"
 _TYPE = ".u32|.s32"
 _THEN = ".add|.min|.max?"
@@ -277,15 +242,14 @@ FORMS: Final = (
     _form(f"vset {_TYPE} {_TYPE} {_COMPARISONS} {_THEN}", _compare),
     *(
         _form(
-            f"{name}{packing.lanes} {_TYPE} {_TYPE} {_TYPE} .sat|.add?",
-            partial(_packed_arithmetic, name, packing),
+            f"{name}{lanes} {_TYPE} {_TYPE} {_TYPE} .sat|.add?", partial(_packed_operation, function, lanes)
         )
-        for packing in _PACKINGS
-        for name in _PACKED_ARITHMETIC
+        for lanes in (2, 4)
+        for name, function in {**_ARITHMETIC, "vavrg": _average}.items()
     ),
     *(
-        _form(f"vset{packing.lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_packed_compare, packing))
-        for packing in _PACKINGS
+        _form(f"vset{lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_packed_compare, lanes))
+        for lanes in (2, 4)
     ),
 )
 """The forms of this family."""

@@ -12,6 +12,9 @@ FUNCTIONS: Final = 0x0004_0000_0000
 GLOBAL: Final = 0x0010_0000_0000
 """Everything from here on is global memory; constants lie there too."""
 
+LOCAL_PARAMETERS: Final = 1 << 20
+"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
+
 WINDOW_BYTES: Final = 0x0001_0000_0000
 """Bytes of each of the other windows."""
 

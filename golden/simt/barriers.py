@@ -1,7 +1,7 @@
 """The barriers of a block: who has arrived, and who goes on when."""
 
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,13 +22,9 @@ class _Arrival:
     threads: Threads
     resume: int | None
     terminator: Terminator
+    expected: int | None
+    """Threads for which the barrier waits; None for all of the block."""
     values: NDArray[np.bool_] | None
-
-
-@dataclass
-class _Barrier:
-    arrivals: list[_Arrival] = field(default_factory=list)
-    expected: int | None = None
 
 
 class Barriers:
@@ -36,22 +32,15 @@ class Barriers:
 
     def __init__(self, block: Any) -> None:
         self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
-        self._open: dict[int, _Barrier] = {}
+        self._open: dict[int, list[_Arrival]] = {}
         self._warps: list[tuple[Threads, int, NDArray[np.uint32]]] = []
-
-    @property
-    def waiting(self) -> bool:
-        """Whether any thread waits at a barrier."""
-        return bool(self._warps) or any(
-            arrival.resume is not None for barrier in self._open.values() for arrival in barrier.arrivals
-        )
 
     def places(self) -> list[tuple[int, Threads]]:
         """The instructions at which threads wait."""
         at_barriers = [
             (arrival.terminator.index, arrival.threads)
-            for barrier in self._open.values()
-            for arrival in barrier.arrivals
+            for arrivals in self._open.values()
+            for arrival in arrivals
             if arrival.resume is not None
         ]
         blocks = self._block.kernel.blocks
@@ -68,18 +57,17 @@ class Barriers:
             refuse = partial(self._block.fault, terminator.index, some)
             if number >= _BARRIERS:
                 refuse(f"barrier {number}, but there are {_BARRIERS}")
-            barrier = self._open.setdefault(number, _Barrier())
+            arrivals = self._open.setdefault(number, [])
             expected = None if counts is None else int(counts[where[0]])
             if expected is not None and (expected == 0 or expected % 32):
                 refuse(f"barrier {number} for {expected} threads, which is no multiple of 32")
-            if barrier.arrivals and barrier.expected != expected:
+            if arrivals and arrivals[0].expected != expected:
                 refuse(
                     f"barrier {number} for {_told(expected)} threads, "
-                    f"but others wait at it for {_told(barrier.expected)}"
+                    f"but others wait at it for {_told(arrivals[0].expected)}"
                 )
-            barrier.expected = expected
             own = None if values is None else values[where]
-            barrier.arrivals.append(_Arrival(some, None if only_arrive else resume, terminator, own))
+            arrivals.append(_Arrival(some, None if only_arrive else resume, terminator, expected, own))
             if only_arrive:
                 self._block.resume(resume, some)
             self._complete(number)
@@ -120,49 +108,45 @@ class Barriers:
 
     def _complete(self, number: int) -> None:
         """Let the threads at a barrier go on if all that it waits for have arrived."""
-        barrier = self._open[number]
-        if not barrier.arrivals:
-            del self._open[number]
-            return
-        block = self._block
-        arrived = np.concatenate([arrival.threads for arrival in barrier.arrivals])
-        if barrier.expected is None:
+        arrivals, block = self._open[number], self._block
+        expected = arrivals[0].expected
+        arrived = np.concatenate([arrival.threads for arrival in arrivals])
+        if expected is None:
             if np.unique(arrived).size < block.alive:
                 return
-        elif self._arrived(barrier) < barrier.expected:
+        elif self._arrived(arrivals) < expected:
             return
         del self._open[number]
-        if barrier.expected is None and block.alive < block.total:
-            block.note_early_exit(barrier.arrivals[0].terminator.index)
+        if expected is None and block.alive < block.total:
+            block.note_early_exit(arrivals[0].terminator.index)
         block.note_barrier(arrived)
-        self._reduce(barrier)
-        for arrival in barrier.arrivals:
+        self._reduce(arrivals)
+        for arrival in arrivals:
             if arrival.resume is not None:
                 block.resume(arrival.resume, arrival.threads)
 
-    def _arrived(self, barrier: _Barrier) -> int:
+    def _arrived(self, arrivals: list[_Arrival]) -> int:
         """How many threads have arrived; a warp of which all lanes that are left have, counts as 32."""
         block = self._block
         total = 0
-        for arrival in barrier.arrivals:
+        for arrival in arrivals:
             present = lane_masks(arrival.threads, block.warps)
             whole = (present != 0) & ((block.live & ~present) == 0)
             total += 32 * int(whole.sum()) + int(np.bitwise_count(present[~whole]).sum())
         return total
 
-    def _reduce(self, barrier: _Barrier) -> None:
+    def _reduce(self, arrivals: list[_Arrival]) -> None:
         """Write the results of ``bar.red``."""
-        block = self._block
-        values = [arrival.values for arrival in barrier.arrivals if arrival.values is not None]
+        values = [arrival.values for arrival in arrivals if arrival.values is not None]
         if not values:
             return
         together = np.concatenate(values)
         results = {"popc": np.count_nonzero(together), "and": together.all(), "or": together.any()}
-        for arrival in barrier.arrivals:
+        registers = self._block.registers
+        for arrival in arrivals:
             for target in arrival.terminator.writes:
-                register = block.registers[target].copy()
-                register[arrival.threads] = results[arrival.terminator.details["operation"]]
-                block.registers[target] = register
+                registers[target] = registers[target].copy()
+                registers[target][arrival.threads] = results[arrival.terminator.details["operation"]]
 
 
 def _told(expected: int | None) -> str:

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.ptx.blocks import EXIT, Block, Terminator
-from golden.ptx.special_registers import SPECIAL, Geometry
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
 from golden.simt.barriers import Barriers
 from golden.simt.code import DTYPES
-from golden.simt.device_memory import Allocation
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
@@ -40,14 +39,10 @@ _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
 class BlockRun(MbarrierAccess, MatrixOperations):
-    """A block of a grid, of a `golden.simt.compiled.CompiledKernel` and a `golden.simt.grid.LaunchState`."""
+    """A block of a grid; parameters as for `golden.simt.memory_access.MemoryAccess`."""
 
-    def __init__(self, kernel: Any, launch: Any, geometry: Geometry) -> None:
-        x, y, z = geometry.block
-        self.kernel = kernel
-        self.launch = launch
-        self.geometry = geometry
-        self.total = x * y * z
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        super().__init__(kernel, launch, number)
         self.warps = -(-self.total // 32)
         self.everyone = np.arange(self.total, dtype=np.int64)
         zeros = {bits: np.zeros(self.total, dtype=dtype) for bits, dtype in DTYPES.items()}
@@ -61,16 +56,6 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         self._spins = SpinDetector(self)
         self.steps = 0
         self.looks_at_clock = 0
-        self.device = launch.device
-        self.engine = launch.engine
-        self.shared = Allocation(0, geometry.total_shared, "shared memory")
-        self.local_bytes = kernel.local_bytes
-        self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
-        self.parameters = Allocation(0, len(launch.parameters), "the parameters")
-        self.parameters.data[: len(launch.parameters)] = np.frombuffer(launch.parameters, dtype=np.uint8)
-        self._recent = None
-        self.mbarriers = {}
-        self.awaited = set()
 
     # What runs next
 
@@ -147,10 +132,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
 
     def _branch(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
         (target,) = terminator.targets
-        if terminator.guard is None:
-            self._jump(number, target, threads)
-            return
-        taken = np.count_nonzero(outcome)
+        taken = threads.size if terminator.guard is None else np.count_nonzero(outcome)
         if taken == threads.size:
             self._jump(number, target, threads)
         elif not taken:
@@ -169,7 +151,10 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         if terminator.kind == "barrier":
             self.barriers.arrive(threads, number + 1, terminator, outcome)
         elif terminator.kind == "warp barrier":
-            self._warp_barrier(number + 1, threads, outcome)
+            if threads.size == self.total and bool((outcome == _FULL_MASK).all()):
+                self.resume(number + 1, threads)
+            else:
+                self.barriers.arrive_warp(threads, number + 1, outcome)
         elif terminator.kind == "indexed":
             choices = np.minimum(outcome, len(terminator.targets) - 1)
             for choice in np.unique(choices).tolist():
@@ -212,18 +197,11 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         np.bitwise_or.at(needed, threads >> 5, values)
         return needed
 
-    def _warp_barrier(self, number: int, threads: Threads, masks: NDArray[np.uint32]) -> None:
-        """``bar.warp.sync``: the lanes of the mask wait for each other, wherever they meet it."""
-        if threads.size == self.total and bool((masks == _FULL_MASK).all()):
-            self.resume(number, threads)
-            return
-        self.barriers.arrive_warp(threads, number, masks)
-
     def _release(self) -> bool:
         """Find someone who can go on although nobody is ready; False if there is nobody."""
         if self.barriers.check_warps() or self._groups:
             return True
-        stuck = bool(self._incomplete or self.barriers.waiting)
+        stuck = bool(self._incomplete or self.barriers.places())
         if not stuck or self._spins.parked:
             return False
         for number, threads in self._incomplete.items():
@@ -264,17 +242,15 @@ class BlockRun(MbarrierAccess, MatrixOperations):
     def special(self, name: str, threads: Threads) -> NDArray[Any]:
         """The values of a predefined register."""
         spec = SPECIAL[name]
-        if not spec.varies:
-            values = self._specials.get(name)
-            if values is None:
-                values = np.broadcast_to(
-                    np.asarray(spec.value(self.geometry, self.everyone, self)), (self.total,)
-                ).astype(DTYPES[spec.bits])
-                self._specials[name] = values
-            return values if threads.size == self.total else values[threads]
-        return np.full(
-            threads.size, spec.value(self.geometry, threads, self) & ((1 << spec.bits) - 1), DTYPES[spec.bits]
-        )
+        dtype = DTYPES[spec.bits]
+        if spec.varies:
+            value = spec.value(self.geometry, threads, self) & ((1 << spec.bits) - 1)
+            return np.full(threads.size, value, dtype)
+        if name not in self._specials:
+            values = np.asarray(spec.value(self.geometry, self.everyone, self))
+            self._specials[name] = np.broadcast_to(values, (self.total,)).astype(dtype)
+        found = self._specials[name]
+        return found if threads.size == self.total else found[threads]
 
     @property
     def waits_for_time(self) -> bool:
@@ -288,12 +264,6 @@ class BlockRun(MbarrierAccess, MatrixOperations):
 
 
 def _ranges(numbers: list[int]) -> str:
-    """``0-3, 7``."""
-    parts: list[str] = []
-    start = previous = numbers[0]
-    for number in [*numbers[1:], -2]:
-        if number != previous + 1:
-            parts.append(str(start) if start == previous else f"{start}-{previous}")
-            start = number
-        previous = number
-    return ", ".join(parts)
+    """``0-3, 7``, of ascending numbers."""
+    runs = np.split(numbers, np.flatnonzero(np.diff(numbers) != 1) + 1)
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)

@@ -45,8 +45,8 @@ class Report:
 class CheckedBlock(BlockRun):
     """A block whose accesses are checked; parameters as for `BlockRun`."""
 
-    def __init__(self, kernel: Any, launch: Any, geometry: Any) -> None:
-        super().__init__(kernel, launch, geometry)
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        super().__init__(kernel, launch, number)
         size = self.shared.data.size
         for memory in (self.shared, self.local):
             memory.written = np.zeros(memory.data.size, dtype=np.bool_)
@@ -121,12 +121,8 @@ class CheckedBlock(BlockRun):
 
     def note_early_exit(self, index: int) -> None:
         """Report a barrier that opened although threads have ended that never reached it."""
-        missing = self.total - self.alive
-        self._report(
-            "barrier",
-            index,
-            f"{missing} of {self.total} threads of the block ended without reaching this barrier",
-        )
+        ended = f"{self.total - self.alive} of {self.total} threads of the block ended"
+        self._report("barrier", index, f"{ended} without reaching this barrier")
 
     def note_barrier(self, threads: Threads) -> None:
         """Note that threads have passed a barrier together."""
@@ -136,19 +132,18 @@ class CheckedBlock(BlockRun):
     # Reports
 
     def _check_shared(self, piece: Piece, places: NDArray[np.int64], *, reads: bool, writes: bool) -> None:
+        threads, _, index = piece.access
         flying = (self._copying[places] != 0).any(axis=1)
         if reads and flying.any():
             position = int(np.argmax(flying))
-            message = f"read of bytes that cp.async may still be copying: {self._place(piece, position)}"
-            self._report_access("flight", piece, position, message, int(flying.sum()))
+            message = "read of bytes that cp.async may still be copying"
+            self._report("flight", index, message, piece, position, int(flying.sum()))
         if self._races is not None:
-            threads, _, index = piece.access
             found = self._races.access(threads, places, index, writes=writes, atomic=reads and writes)
             if found is not None:
                 position, other, other_index = found
                 with_whom = f"thread {self.coordinates(other)} at line {self.kernel.line_of(other_index)}"
-                message = f"data race with {with_whom}: {self._place(piece, position)}"
-                self._report_access("race", piece, position, message)
+                self._report("race", index, f"data race with {with_whom}", piece, position)
 
     def _require_written(self, piece: Piece, places: NDArray[np.int64]) -> None:
         if piece.memory.written is None:
@@ -156,9 +151,8 @@ class CheckedBlock(BlockRun):
         missing = ~piece.memory.written[places].all(axis=1)
         if missing.any():
             position = int(np.argmax(missing))
-            where = self._place(piece, position)
-            message = f"read of {places.shape[1]} bytes that were never written: {where}"
-            self._report_access("unwritten", piece, position, message, int(missing.sum()))
+            message = f"read of {places.shape[1]} bytes that were never written"
+            self._report("unwritten", piece.access.number, message, piece, position, int(missing.sum()))
 
     def _place(self, piece: Piece, position: int) -> str:
         """Where an access lies, for a message."""
@@ -167,35 +161,28 @@ class CheckedBlock(BlockRun):
             return f"byte {address} of local memory"
         return self.describe_shared(address) if piece.space == "shared" else self.device.describe(address)
 
-    def _report_access(self, kind: str, piece: Piece, position: int, message: str, times: int = 1) -> None:
-        threads, addresses, index = piece.access
-        address = int(addresses[position]) + (SHARED if piece.space == "shared" else 0)
-        self._report(kind, index, message, int(threads[position]), address, times)
-
     def _report(
         self,
         kind: str,
         index: int,
         message: str,
-        thread: int | None = None,
-        address: int | None = None,
+        piece: Piece | None = None,
+        position: int = 0,
         times: int = 1,
     ) -> None:
+        """Note what an instruction did, and the access of it that did so first."""
         reports = self.launch.reports
         before = reports.get((kind, index))
         if before is not None:
             reports[kind, index] = replace(before, times=before.times + times)
             return
-        at = f" at {address:#x}" if address is not None else ""
-        reports[kind, index] = Report(
-            message + at,
-            self.kernel.readable,
-            str(self.kernel.source_line(index)),
-            self.geometry.index,
-            None if thread is None else self.coordinates(thread),
-            address,
-            times,
-        )
+        thread = address = None
+        if piece is not None:
+            thread = self.coordinates(int(piece.access.threads[position]))
+            address = int(piece.access.addresses[position]) + (SHARED if piece.space == "shared" else 0)
+            message = f"{message}: {self._place(piece, position)} at {address:#x}"
+        place, block = str(self.kernel.source_line(index)), self.geometry.index
+        reports[kind, index] = Report(message, self.kernel.readable, place, block, thread, address, times)
 
 
 class _Races:
@@ -204,28 +191,26 @@ class _Races:
     def __init__(self, threads: int, size: int) -> None:
         self._met = np.zeros((threads, threads), dtype=np.int32)
         self._now = 0
-        self._accesses = {
+        self._accesses: dict[str, tuple[NDArray[Any], ...]] = {
             kind: (
                 np.full(size, -1, dtype=np.int32),
-                np.zeros(size, dtype=np.int32),
-                np.zeros(size, dtype=np.int32),
-                np.zeros(size, dtype=np.bool_),
+                *(np.zeros(size, dtype=dtype) for dtype in (np.int32, np.int32, np.bool_)),
             )
             for kind in ("store", "load")
         }
-        self._arrived: dict[tuple[int, int], NDArray[np.int32]] = {}
+        self._arrived: dict[tuple[int, ...], NDArray[np.int32]] = {}
 
     def arrive(self, threads: Threads, barriers: Addresses, phases: NDArray[Any]) -> None:
         """Threads have arrived at phases of mbarriers, the phases given by their parities."""
         self._now += 1
-        for thread, *key in zip(threads.tolist(), barriers.tolist(), phases.tolist(), strict=True):
-            times = self._arrived.setdefault((key[0], key[1]), np.zeros(len(self._met), dtype=np.int32))
+        for thread, *phase in zip(threads.tolist(), barriers.tolist(), phases.tolist(), strict=True):
+            times = self._arrived.setdefault(tuple(phase), np.zeros(len(self._met), dtype=np.int32))
             times[thread] = self._now
 
     def wait(self, threads: Threads, barriers: Addresses, phases: NDArray[Any]) -> None:
         """Threads have found phases of mbarriers complete."""
-        for thread, *key in zip(threads.tolist(), barriers.tolist(), phases.tolist(), strict=True):
-            times = self._arrived.get((key[0], key[1]))
+        for thread, *phase in zip(threads.tolist(), barriers.tolist(), phases.tolist(), strict=True):
+            times = self._arrived.get(tuple(phase))
             if times is not None:
                 self._met[:, thread] = np.maximum(self._met[:, thread], times)
 

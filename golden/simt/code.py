@@ -17,12 +17,14 @@ from golden.ptx.decoding import Context, Step, constant_bits
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Address, Immediate, Negated, Register, Sink, SpecialRegister, Symbol
 from golden.simt.arrays import Access
+from golden.simt.mbarrier_access import pending_count
+from golden.simt.warp_operations import active_mask, elect, match, reduce, shuffle, vote
 
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
 
-LOCAL_PARAMETERS: Final = 1 << 20
-"""Where a thread's local memory begins in parameter space: the parameters of calls are in it."""
+Widths = Sequence[tuple[object, int]]
+"""Operands, each with the bits of its value."""
 
 BlockCode = Callable[[Any, NDArray[np.int64]], Any]
 """From the running block and its threads to what the terminator needs: a predicate, an index, operands."""
@@ -167,7 +169,7 @@ class Writer:
         slot = self.slots[operand.key]
         self.assign(slot, self.resize(value, bits, self.widths[slot], signed=signed))
 
-    def results(self, call: str, targets: Sequence[tuple[object, int]], *, signed: bool = False) -> None:
+    def results(self, call: str, targets: Widths, *, signed: bool = False) -> None:
         """Call something, and assign what it returns to destinations: one value, or one for each."""
         if len(targets) == 1 and not isinstance(targets[0][0], Sink):
             self.write(targets[0][0], call, targets[0][1], signed=signed)
@@ -176,6 +178,20 @@ class Writer:
         self.line(f"{', '.join(names)} = {call}" if names else call)
         for (operand, bits), name in zip(targets, names, strict=True):
             self.write(operand, name, bits, signed=signed)
+
+    def call(
+        self,
+        call: str,
+        sources: Sequence[tuple[object, int]],
+        targets: Sequence[tuple[object, int]],
+        **more: str,
+    ) -> None:
+        """As `results`, of a call in which ``{}`` stand for sources, each of some bits.
+
+        ``{threads}`` stands for the threads, and other words for texts in `more`.
+        """
+        values = [self.array(operand, bits) for operand, bits in sources]
+        self.results(call.format(*values, threads=self.threads, **more), targets)
 
     def assign(self, slot: int, value: str) -> None:
         """Assign a value of its width to a register, by its number."""
@@ -218,7 +234,11 @@ def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> ND
     return result
 
 
-_GLOBALS: Final = {"Access": Access, "where": np.where, "full": np.full, "merge": _merge}
+_FUNCTIONS: Final = (active_mask, elect, match, pending_count, reduce, shuffle, vote)
+_GLOBALS: Final = {
+    **{function.__name__: function for function in _FUNCTIONS},
+    **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge},
+}
 
 
 def compile_block(
@@ -248,6 +268,14 @@ def compile_block(
     return code
 
 
+_OUTCOMES: Final[Mapping[str, Sequence[tuple[str, int]]]] = {
+    "indexed": [("choice", 32)],
+    "warp barrier": [("mask", 32)],
+    "barrier": [("barrier", 32), ("count", 32), ("value", 1)],
+}
+"""The details of terminators that blocks return, with their bits, by kind."""
+
+
 def _ending(writer: Writer, terminator: Terminator | None) -> str:
     """The code of what a block returns."""
     if terminator is None:
@@ -257,13 +285,8 @@ def _ending(writer: Writer, terminator: Terminator | None) -> str:
             return str(terminator.targets[0])
         slot, negated = terminator.guard
         return ("~" if negated else "") + writer.slot(slot)
-    details = terminator.details
-    if terminator.kind == "indexed":
-        return writer.array(details["choice"], 32)
-    if terminator.kind == "warp barrier":
-        return writer.array(details["mask"], 32)
-    if terminator.kind == "barrier":
-        count = "None" if details["count"] is None else writer.array(details["count"], 32)
-        value = "None" if details["value"] is None else writer.array(details["value"], 1)
-        return f"({writer.array(details['barrier'], 32)}, {count}, {value})"
-    return "None"
+    texts = [
+        "None" if terminator.details[name] is None else writer.array(terminator.details[name], bits)
+        for name, bits in _OUTCOMES.get(terminator.kind, ())
+    ]
+    return f"({', '.join(texts)})"

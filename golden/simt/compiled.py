@@ -1,7 +1,7 @@
 """A kernel ready to run: its blocks, its registers, and where its variables are."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from golden.integers import shortened
@@ -15,8 +15,9 @@ from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable, named
-from golden.simt import decode_matrix, decode_mbarrier, decode_memory, decode_scalar, decode_warp
-from golden.simt.code import LOCAL_PARAMETERS, BlockCode, compile_block
+from golden.simt import decode_mbarrier, decode_memory, decode_scalar, decode_warp
+from golden.simt.address_map import LOCAL_PARAMETERS
+from golden.simt.code import BlockCode, compile_block
 from golden.simt.errors import LaunchError
 from golden.simt.names import readable
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
@@ -28,7 +29,6 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_memory.DECODERS,
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
-    **decode_matrix.DECODERS,
 }
 
 
@@ -39,9 +39,9 @@ def _decode(context: Context, instruction: Instruction, index: int) -> Step:
 class CompiledKernel:
     """An entry, decoded; PtxError for what is malformed or not supported.
 
-    `flat` is its body without calls. `variables` are the variables of the module, those in global memory and
-    constants with their addresses. With `contract`, multiplications and additions are joined as the assembler
-    does.
+    `flat` is its body without calls. `placed` are the module's functions and its variables in global memory
+    and constants with their addresses, `declared` all its variables. With `contract`, multiplications and
+    additions are joined as the assembler does.
     """
 
     def __init__(
@@ -50,7 +50,8 @@ class CompiledKernel:
         version: tuple[int, int],
         entry: Function,
         flat: Body,
-        variables: Mapping[str, tuple[Variable, int | None]],
+        placed: Mapping[str, tuple[Variable, int]],
+        declared: Iterable[Variable],
         *,
         contract: bool = True,
     ) -> None:
@@ -68,16 +69,10 @@ class CompiledKernel:
         )
         self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
         symbols = {parameter.key: (parameter, offset) for parameter, offset in self.parameters}
-        symbols |= {
-            key: (variable, address) for key, (variable, address) in variables.items() if address is not None
-        }
+        symbols |= placed
         names = named(flat.instructions)
-        shared = [
-            variable
-            for variable, _ in variables.values()
-            if variable.space == "shared" and variable.key in names
-        ]
-        shared += [variable for variable in flat.variables.values() if variable.space == "shared"]
+        used = [variable for variable in declared if variable.key in names]
+        shared = [variable for variable in (*used, *flat.variables.values()) if variable.space == "shared"]
         addresses, self.shared_base = place_shared(shared)
         """Bytes of static shared memory, behind which dynamic shared memory begins."""
         symbols |= {variable.key: (variable, addresses[variable.key]) for variable in shared}
@@ -87,7 +82,10 @@ class CompiledKernel:
         self.local_bytes = 0
         for variable in flat.variables.values():
             if variable.space in ("local", "param"):
-                symbols[variable.key] = (variable, self._place_local(variable))
+                address = -(-self.local_bytes // variable.alignment) * variable.alignment
+                self.local_bytes = address + (variable.size or 0)
+                window = LOCAL_PARAMETERS if variable.space == "param" else 0
+                symbols[variable.key] = (variable, window + address)
         context = Context(source, version, symbols, _decode)
         self.blocks = build_blocks(context, flat)
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
@@ -101,7 +99,11 @@ class CompiledKernel:
         self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots
         self.widths = context.widths
-        self.reads_clock = any(_reads_clock(instruction) for instruction in flat.instructions)
+        self.reads_clock = any(
+            isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
+            for instruction in flat.instructions
+            for operand in instruction.operands
+        )
         """Whether it uses a predefined register that changes with time."""
         self.codes: tuple[list[BlockCode | None], list[BlockCode | None]] = (
             [None] * len(self.blocks),
@@ -128,7 +130,7 @@ class CompiledKernel:
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
         """Refuse the kernel where something cannot execute its matrix instructions.
 
-        `missing` says why, as `golden.simt.matrix_engine.MatrixEngine.missing`. LaunchError for the first
+        `missing` says why, as `golden.simt.golden_engine.GoldenEngine.missing`. LaunchError for the first
         such instruction, with its line.
         """
         for index, instruction in self.matrix:
@@ -179,28 +181,13 @@ class CompiledKernel:
     @property
     def signature(self) -> str:
         """Name and parameters, for messages."""
-        return f"{self.readable}({', '.join(_told(parameter) for parameter, _ in self.parameters)})"
+        parameters = [
+            f"{f'{parameter.size} bytes' if parameter.is_array else parameter.type} {parameter.name}"
+            for parameter, _ in self.parameters
+        ]
+        return f"{self.readable}({', '.join(parameters)})"
 
     def _limit(self, entry: Function, what: str, given: int, most: int) -> None:
         if given > most:
             message = f"{self.readable} needs {given} bytes {what}, but has at most {most}"
             raise self._source.error(entry.location, message)
-
-    def _place_local(self, variable: Variable) -> int:
-        self.local_bytes = -(-self.local_bytes // variable.alignment) * variable.alignment
-        address = self.local_bytes
-        self.local_bytes += variable.size or 0
-        return address + (LOCAL_PARAMETERS if variable.space == "param" else 0)
-
-
-def _reads_clock(instruction: Instruction) -> bool:
-    return any(
-        isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
-        for operand in instruction.operands
-    )
-
-
-def _told(parameter: Variable) -> str:
-    if parameter.is_array:
-        return f"{parameter.size} bytes {parameter.name}"
-    return f"{parameter.type} {parameter.name}"

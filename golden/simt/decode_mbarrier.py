@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
-from golden.ptx.syntax import Address, Instruction, Operand, Sink
+from golden.ptx.syntax import Instruction, Operand, Sink
 from golden.simt.code import Writer
-from golden.simt.mbarrier_access import pending_count
 
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
@@ -21,15 +20,11 @@ def _mbarrier(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _init(context: Context, instruction: Instruction, index: int) -> Step:
+    """``init`` and ``inval``."""
     _qualifiers(context, instruction)
-    place, count = context.operands(instruction, 2)
-    return _step(context, instruction, index, place, [(count, 32)], "init_mbarrier({}, {})".format)
-
-
-def _invalidate(context: Context, instruction: Instruction, index: int) -> Step:
-    _qualifiers(context, instruction)
-    (place,) = context.operands(instruction, 1)
-    return _step(context, instruction, index, place, [], "invalidate_mbarrier({})".format)
+    place, *count = context.operands(instruction, 2 if instruction.opcode[1] == "init" else 1)
+    call = "init_mbarrier({access}, {})" if count else "invalidate_mbarrier({access})"
+    return _step(context, instruction, index, place, [(operand, 32) for operand in count], call)
 
 
 def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
@@ -47,11 +42,9 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
         form = "expect_tx"
         place, *amount = context.operands(instruction, 2)
         target = Sink(place.location)
-
-    def call(access: str, value: str = "None") -> str:
-        amounts = f"None, {value}" if form == "expect_tx" else f"{value}, None"
-        return f"arrive_mbarrier({access}, {amounts}, {mode!r}, {form != 'noComplete'})"
-
+    value = "{}" if amount else "None"
+    amounts = f"None, {value}" if form == "expect_tx" else f"{value}, None"
+    call = f"arrive_mbarrier({{access}}, {amounts}, {mode!r}, {form != 'noComplete'})"
     sources = [(operand, 32) for operand in amount]
     return _step(context, instruction, index, place, sources, call, target, 64)
 
@@ -62,15 +55,9 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
     found = _qualifiers(context, instruction, **groups)
     most = 4 if instruction.opcode[1] == "try_wait" else 3
     target, place, *sources = context.operands(instruction, 3, most)
-    widths = [
-        (source, bits) for source, bits in zip(sources, (32 if "form" in found else 64, 32), strict=False)
-    ]
-
-    def call(access: str, phase: str, hint: str = "") -> str:
-        del hint
-        return f"wait_mbarrier({access}, {phase} {'& 1' if 'form' in found else '>> 63'})"
-
-    return _step(context, instruction, index, place, widths, call, target, 1)
+    bits, phase = (32, "{} & 1") if "form" in found else (64, "{} >> 63")
+    widths = list(zip(sources, (bits, 32), strict=False))
+    return _step(context, instruction, index, place, widths, f"wait_mbarrier({{access}}, {phase})", target, 1)
 
 
 def _pending(context: Context, instruction: Instruction, index: int) -> Step:
@@ -80,7 +67,7 @@ def _pending(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_source(state, 64)
 
     def emit(writer: Writer) -> None:
-        writer.write(target, f"{writer.bind(pending_count)}({writer.array(state, 64)})", 32)
+        writer.call("pending_count({})", [(state, 64)], [(target, 32)])
 
     return context.step(instruction, index, (state,), (target,), emit, pure=True)
 
@@ -90,7 +77,7 @@ def copies_arrive(context: Context, instruction: Instruction, index: int) -> Ste
     words = {"async": ("async",), "object": ("mbarrier",), "operation": ("arrive",), "form": ("noinc",)}
     found = split_qualifiers(context, instruction, {**words, "space": _CTA, "type": ("b64",)})
     (place,) = context.operands(instruction, 1)
-    call = f"arrive_copies({{}}, {'form' not in found})".format
+    call = f"arrive_copies({{access}}, {'form' not in found})"
     return _step(context, instruction, index, place, [], call)
 
 
@@ -100,30 +87,30 @@ def _step(
     index: int,
     place: Operand,
     sources: Sequence[tuple[Operand, int]],
-    call: Callable[..., str],
+    call: str,
     target: Operand | None = None,
     bits: int = 0,
 ) -> Step:
-    """A call of a method of `golden.simt.mbarrier_access.MbarrierAccess`.
+    """A call as for `Writer.call`, of a method of `golden.simt.mbarrier_access.MbarrierAccess`.
 
-    `call` makes its code from the code of the access and of the sources, each of some bits. Its result of
-    `bits` bits goes to `target`, where there is one.
+    ``{access}`` stands for the access. Its result of `bits` bits goes to `target`, where there is one.
     """
     targets = () if target is None else (target,)
     for operand in targets:
         context.require_destination(operand, bits)
-    address = _barrier_address(context, place)
+    address = context.require_address(place)
+    named = context.space_of(address)
+    if named not in (None, "shared"):
+        space = "param" if named == "entry" else named
+        raise context.error(address, f"an mbarrier lies in .shared, not in .{space}")
     for operand, width in sources:
         context.require_source(operand, width)
-    is_generic = context.space_of(address) is None and not any(
-        part in _CLUSTER for part in instruction.opcode
-    )
+    is_generic = named is None and not any(part in _CLUSTER for part in instruction.opcode)
 
     def emit(writer: Writer) -> None:
         access = writer.access(context, address)
-        values = [writer.array(operand, width) for operand, width in sources]
         access = f"B.to_shared({access})" if is_generic else access
-        writer.results(f"B.{call(access, *values)}", [(target, bits) for target in targets])
+        writer.call(f"B.{call}", sources, [(target, bits) for target in targets], access=access)
 
     reads = (address, *(operand for operand, _ in sources))
     return context.step(instruction, index, reads, targets, emit, select=False)
@@ -139,17 +126,8 @@ def _qualifiers(
     return found
 
 
-def _barrier_address(context: Context, operand: Operand) -> Address:
-    address = context.require_address(operand)
-    named = context.space_of(address)
-    if named not in (None, "shared"):
-        space = "param" if named == "entry" else named
-        raise context.error(address, f"an mbarrier lies in .shared, not in .{space}")
-    return address
-
-
 _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {
-    **{"init": _init, "inval": _invalidate, "pending_count": _pending},
+    **{"init": _init, "inval": _init, "pending_count": _pending},
     **dict.fromkeys(("arrive", "arrive_drop", "expect_tx", "complete_tx"), _arrive),
     **dict.fromkeys(("test_wait", "try_wait"), _wait),
 }

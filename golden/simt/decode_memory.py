@@ -37,16 +37,10 @@ _ATOMICS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any] | None]]]
     "inc": (("u32",), lambda old, limit: np.where(old >= limit, np.uint32(0), old + np.uint32(1))),
     "dec": (("u32",), lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1))),
 }
-"""Types of each atomic, and its function, where that is not the function of a scalar instruction."""
+"""Types of each atomic, and its function from the old bits of a cell and the sources to the new bits.
 
-
-def _atomic_function(name: str, type_: str, *, flush: bool) -> Callable[..., Any]:
-    """From the old bits of a cell and the sources to the new bits; `flush` is ``.ftz``."""
-    evaluate = _ATOMICS[name][1]
-    if evaluate is not None:
-        return evaluate
-    rounding = ".rn" if name == "add" and type_[0] in "fb" else ""
-    return operation(f"{name}{rounding}{'.ftz' if flush else ''}.{type_}").evaluate
+Without one it is the function of the scalar instruction.
+"""
 
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
@@ -61,8 +55,10 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
             call = ", ".join(f"B.parameter({place}, {size}, {writer.count})" for place in places)
         writer.results(call, [(target, type_.bits) for target in targets], signed=type_.kind == "signed")
 
-    kind = {"select": False, "pure": not volatile, "loads": space != "param"}
-    return context.step(instruction, index, (address,), targets, emit, **kind)
+    loads = space != "param"
+    return context.step(
+        instruction, index, (address,), targets, emit, select=False, pure=not volatile, loads=loads
+    )
 
 
 def _store(context: Context, instruction: Instruction, index: int) -> Step:
@@ -117,8 +113,12 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     if space not in ("global", "shared", "generic") or named == "const":
         wrong = "const" if named == "const" else space
         raise context.error(address, f"atomics act on .global and .shared, not on .{wrong}")
-    # On global memory, additions of f32 flush subnormals.
-    evaluate = _atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
+    evaluate = _ATOMICS[name][1]
+    if evaluate is None:
+        rounding = ".rn" if name == "add" and type_name[0] in "fb" else ""
+        # On global memory, additions of f32 flush subnormals.
+        flush = ".ftz" if type_name == "f32" and space != "shared" else ""
+        evaluate = operation(f"{name}{rounding}{flush}.{type_name}").evaluate
 
     def emit(writer: Writer) -> None:
         function, calls = writer.bind(evaluate), []
@@ -156,21 +156,17 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     if not isinstance(size, Immediate) or size.value not in allowed:
         sizes = " or ".join(str(value) for value in allowed)
         raise context.error(size, f"{instruction.name} copies {sizes} bytes")
-    count = operands[3] if len(operands) == 4 else None
-    ignore = count is not None and getattr(getattr(count, "type", None), "kind", "") == "predicate"
-    if count is not None:
-        context.require_source(count, 1 if ignore else 32)
-    bytes_copied = size.value
+    valid, counts, copied = "None", [], size.value
+    for count in operands[3:]:
+        ignores = getattr(getattr(count, "type", None), "kind", "") == "predicate"
+        counts = [(count, 1 if ignores else 32)]
+        context.require_source(*counts[0])
+        valid = "where({}, {nothing}, {everything})" if ignores else "{}"
 
     def emit(writer: Writer) -> None:
-        accesses = f"{writer.access(context, to)}, {writer.access(context, source)}"
-        valid = "None"
-        if count is not None and ignore:
-            none, everything = writer.constant(0, 32), writer.constant(bytes_copied, 32)
-            valid = f"where({writer.array(count, 1)}, {none}, {everything})"
-        elif count is not None:
-            valid = writer.array(count, 32)
-        writer.line(f"B.copy_async({accesses}, {bytes_copied}, {valid})")
+        accesses = {"to": writer.access(context, to), "source": writer.access(context, source)}
+        limits = {"nothing": writer.constant(0, 32), "everything": writer.constant(copied, 32)}
+        writer.call(f"B.copy_async({{to}}, {{source}}, {copied}, {valid})", counts, (), **accesses, **limits)
 
     return context.step(instruction, index, (to, source, *operands[3:]), (), emit, select=False)
 
@@ -181,15 +177,10 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
         if not isinstance(operand, Immediate) or operand.kind != "integer" or operand.value < 0:
             raise context.error(operand, "cp.async.wait_group takes a constant number of groups")
         remaining = operand.value
-
-    def emit(writer: Writer) -> None:
-        if kind == "commit_group":
-            writer.line(f"B.commit_copies({writer.threads})")
-        else:
-            everything = kind == "wait_all"
-            writer.line(f"B.await_copies({writer.threads}, {remaining}, {everything})")
-
-    return context.step(instruction, index, (), (), emit, select=False)
+    call = f"B.await_copies({{threads}}, {remaining}, {kind == 'wait_all'})"
+    if kind == "commit_group":
+        call = "B.commit_copies({threads})"
+    return context.step(instruction, index, (), (), lambda writer: writer.call(call, (), ()), select=False)
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
@@ -200,10 +191,9 @@ def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     target = instruction.operands[0] if instruction.operands else Sink(instruction.location)
     context.require_destination(target, 64)
 
-    def emit(writer: Writer) -> None:
-        writer.write(target, writer.uniform(0, 64), 64)
-
-    return context.step(instruction, index, (), (target,), emit, pure=True)
+    return context.step(
+        instruction, index, (), (target,), lambda w: w.write(target, w.uniform(0, 64), 64), pure=True
+    )
 
 
 def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:

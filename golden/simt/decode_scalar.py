@@ -4,7 +4,6 @@ from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_statements import (
-    MoveStatement,
     check_address_conversion,
     check_computation,
     check_move,
@@ -34,33 +33,29 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
 
 def _move(context: Context, instruction: Instruction, index: int) -> Step:
     move = check_move(context, instruction)
-
-    def emit(writer: Writer) -> None:
-        _write_move(context, writer, move)
-
-    return context.step(instruction, index, move.sources, move.targets, emit, pure=True)
-
-
-def _write_move(context: Context, writer: Writer, move: MoveStatement) -> None:
     bits, (target, *others), (source, *parts) = move.bits, move.targets, move.sources
     part = bits // max(len(move.targets), len(move.sources))
-    if others:
-        value = writer.name()
-        writer.line(f"{value} = {writer.array(source, bits)}")
-        for i, element in enumerate(move.targets):
-            if not isinstance(element, Sink):
-                shifted = f"({value} >> {writer.constant(i * part, bits)})" if i else value
-                writer.write(element, f"{shifted}.astype('u{part // 8}')", part)
-    elif parts:
-        texts = []
-        for i, element in enumerate(move.sources):
-            text = f"{writer.array(element, part)}.astype('u{bits // 8}')"
-            texts.append(f"({text} << {writer.constant(i * part, bits)})" if i else text)
-        writer.write(target, " | ".join(texts), bits)
-    elif isinstance(source, Symbol):
-        writer.write(target, writer.uniform(context.symbol(source)[1] + source.offset, bits), bits)
-    else:
-        writer.write(target, writer.array(source, bits), bits)
+
+    def emit(writer: Writer) -> None:
+        if others:
+            value = writer.name()
+            writer.line(f"{value} = {writer.array(source, bits)}")
+            for i, element in enumerate(move.targets):
+                if not isinstance(element, Sink):
+                    shifted = f"({value} >> {writer.constant(i * part, bits)})" if i else value
+                    writer.write(element, f"{shifted}.astype('u{part // 8}')", part)
+        elif parts:
+            texts = []
+            for i, element in enumerate(move.sources):
+                text = f"{writer.array(element, part)}.astype('u{bits // 8}')"
+                texts.append(f"({text} << {writer.constant(i * part, bits)})" if i else text)
+            writer.write(target, " | ".join(texts), bits)
+        elif isinstance(source, Symbol):
+            writer.write(target, writer.uniform(context.symbol(source)[1] + source.offset, bits), bits)
+        else:
+            writer.write(target, writer.array(source, bits), bits)
+
+    return context.step(instruction, index, move.sources, move.targets, emit, pure=True)
 
 
 def _convert_address(context: Context, instruction: Instruction, index: int) -> Step:
@@ -93,7 +88,7 @@ def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     space = found["space"].partition("::")[0]
 
     def emit(writer: Writer) -> None:
-        writer.write(target, f"B.in_window({space!r}, {writer.array(source, 64)})", 1)
+        writer.call(f"B.in_window({space!r}, {{}})", [(source, 64)], [(target, 1)])
 
     return context.step(instruction, index, (source,), (target,), emit, pure=True)
 

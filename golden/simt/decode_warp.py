@@ -1,63 +1,59 @@
-"""Instructions that exchange values between the lanes of a warp."""
+"""Instructions that the lanes of a warp execute together: exchanges of values, matrix instructions."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
+from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
 from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
+from golden.simt.address_map import SHARED
 from golden.simt.code import Writer
-from golden.simt.warp_operations import REDUCTIONS, active_mask, elect, match, reduce, shuffle, vote
-
-_SHUFFLES: Final = ("up", "down", "bfly", "idx")
-_VOTES: Final = ("all", "any", "uni", "ballot")
+from golden.simt.warp_operations import REDUCTIONS
+from golden.tables.instruction_set import Use
+from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.matrix_moves import MoveInstruction
 
 
 def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
-    parts = instruction.opcode[1:]
-    synchronous = parts[:1] == ("sync",)
-    rest = parts[1:] if synchronous else parts
-    if len(rest) != 2 or rest[0] not in _SHUFFLES or rest[1] != "b32":
-        raise context.unsupported(instruction)
-    target, *sources = context.operands(instruction, 4 + synchronous)
-    mask = sources.pop() if synchronous else None
-    widths = [(source, 32) for source in sources]
-    call = _Call(shuffle, (repr(rest[0]),), ("B.total",))
-    return _step(context, instruction, index, call, widths, _with_predicate(target), mask)
+    synchronous = instruction.opcode[1:2] == ("sync",)
+    match instruction.opcode[1 + synchronous :]:
+        case ("up" | "down" | "bfly" | "idx" as mode, "b32"):
+            target, *operands = context.operands(instruction, 4 + synchronous)
+        case _:
+            raise context.unsupported(instruction)
+    sources = [(operand, 32) for operand in operands[:3]]
+    call = f"shuffle({mode!r}, {{threads}}, B.total, {{}}, {{}}, {{}})"
+    return _step(context, instruction, index, call, sources, _with_predicate(target), *operands[3:])
 
 
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
-    groups = {"sync": ("sync",), "mode": _VOTES, "type": ("b32", "pred")}
+    groups = {"sync": ("sync",), "mode": ("all", "any", "uni", "ballot"), "type": ("b32", "pred")}
     found = split_qualifiers(context, instruction, groups)
-    mode, synchronous = found.get("mode", ""), "sync" in found
-    if not mode or found.get("type") != ("b32" if mode == "ballot" else "pred"):
+    mode = found.get("mode", "")
+    type_, bits = ("b32", 32) if mode == "ballot" else ("pred", 1)
+    if not mode or found.get("type") != type_:
         raise context.unsupported(instruction)
-    target, source, *masks = context.operands(instruction, 2 + synchronous)
-    targets = [(target, 32 if mode == "ballot" else 1)]
-    call = _Call(vote, (repr(mode),), ("B.warps",))
-    return _step(context, instruction, index, call, [(source, 1)], targets, *masks)
+    target, source, *masks = context.operands(instruction, 2 + ("sync" in found))
+    call = f"vote({mode!r}, {{threads}}, B.warps, {{}})"
+    return _step(context, instruction, index, call, [(source, 1)], [(target, bits)], *masks)
 
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
-    parts = instruction.opcode[1:]
-    if (
-        len(parts) != 3
-        or parts[0] not in ("any", "all")
-        or parts[1] != "sync"
-        or parts[2] not in ("b32", "b64")
-    ):
-        raise context.unsupported(instruction)
-    target, source, mask = context.operands(instruction, 3)
-    sources = [(source, int(parts[2][1:]))]
-    call = _Call(match, (repr(parts[0]),))
+    match instruction.opcode[1:]:
+        case ("any" | "all" as mode, "sync", "b32" | "b64" as type_):
+            target, source, mask = context.operands(instruction, 3)
+        case _:
+            raise context.unsupported(instruction)
+    call, sources = f"match({mode!r}, {{threads}}, {{}})", [(source, int(type_[1:]))]
     return _step(context, instruction, index, call, sources, _with_predicate(target), mask)
 
 
 def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
-    parts = instruction.opcode[1:]
-    if len(parts) != 3 or parts[0] != "sync" or (parts[1], parts[2]) not in REDUCTIONS:
+    first, *reduction = instruction.opcode[1:] or ("",)
+    if first != "sync" or tuple(reduction) not in REDUCTIONS:
         raise context.unsupported(instruction)
     target, source, mask = context.operands(instruction, 3)
-    call = _Call(reduce, (repr(parts[1]), repr(parts[2])), ("B.warps",))
+    call = "reduce({!r}, {!r}, {{threads}}, B.warps, {{}})".format(*reduction)
     return _step(context, instruction, index, call, [(source, 32)], [(target, 32)], mask)
 
 
@@ -65,24 +61,15 @@ def _active_mask(context: Context, instruction: Instruction, index: int) -> Step
     (target,) = context.operands(instruction, 1)
     if instruction.opcode[1:] != ("b32",):
         raise context.unsupported(instruction)
-    call = _Call(active_mask, (), ("B.warps",))
-    return _step(context, instruction, index, call, [], [(target, 32)])
+    return _step(context, instruction, index, "active_mask({threads}, B.warps)", [], [(target, 32)])
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:
     target, mask = context.operands(instruction, 2)
     if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
         raise context.unsupported(instruction)
-    call = _Call(elect, (), ("B.warps",))
+    call = "elect({threads}, B.warps)"
     return _step(context, instruction, index, call, [], _with_predicate(target), mask)
-
-
-class _Call(NamedTuple):
-    """A function of `golden.simt.warp_operations`, and the code of its arguments around the threads."""
-
-    function: Callable[..., Any]
-    before: tuple[str, ...]
-    behind: tuple[str, ...] = ()
 
 
 def _with_predicate(target: Operand) -> list[tuple[Operand, int]]:
@@ -96,12 +83,12 @@ def _step(
     context: Context,
     instruction: Instruction,
     index: int,
-    call: _Call,
+    call: str,
     sources: Sequence[tuple[Operand, int]],
     targets: Sequence[tuple[Operand, int]],
     mask: Operand | None = None,
 ) -> Step:
-    """A call with sources behind the other arguments, each of some bits, and as many results as targets."""
+    """A call as for `Writer.call`, of a function of `golden.simt.warp_operations`."""
     for operand, bits in targets:
         context.require_destination(operand, bits)
     for operand, bits in sources:
@@ -116,12 +103,58 @@ def _step(
         reads.append(mask)
 
     def emit(writer: Writer) -> None:
-        values = [writer.array(operand, bits) for operand, bits in sources]
-        arguments = ", ".join((*call.before, writer.threads, *call.behind, *values))
-        writer.results(f"{writer.bind(call.function)}({arguments})", targets)
+        writer.call(call, sources, targets)
 
     writes = [target for target, _ in targets]
     return context.step(instruction, index, reads, writes, emit, select=False, mask=mask)
+
+
+def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
+    found = decode_matrix_statement(context, instruction)
+    to = found.destination
+    targets = found.fragments[to] if to is not None else ()
+    sources = [item for use, items in found.fragments.items() if use != to for item in items]
+    loads = found.address is not None and to is not None
+
+    def emit(writer: Writer) -> None:
+        call = _call(context, writer, found, index)
+        bits = 0 if to is None else found.bits(to)
+        writer.results(f"{call}[0]" if len(targets) == 1 else call, [(target, bits) for target in targets])
+
+    places = tuple(operand for operand in (found.address, found.stride) if operand is not None)
+    matrix = None if isinstance(found.instruction, MoveInstruction) else found.instruction
+    kind = {"select": False, "pure": loads, "loads": loads, "mask": "all", "matrix": matrix}
+    return context.step(instruction, index, (*places, *sources), targets, emit, **kind)
+
+
+def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) -> str:
+    """The call of the block that executes a statement."""
+    parsed, threads = found.instruction, writer.threads
+    if isinstance(parsed, MmaInstruction):
+        values = ", ".join(_tuple(writer, found, use) for use in ("a", "b", "c"))
+        return f"B.multiply({writer.bind(parsed)}, {threads}, {values}, {index})"
+    if found.address is None:
+        return f"B.transpose_matrix({threads}, {_tuple(writer, found, 'a')})"
+    access = writer.access(context, found.address, SHARED if parsed.space == "shared" else 0)
+    if isinstance(parsed, MoveInstruction):
+        what, head = "matrices", f"{access}, {parsed.count}, {parsed.transposed}"
+    else:
+        step = "None" if found.stride is None else writer.array(found.stride, 32)
+        what, head = "fragment", f"{writer.bind(parsed)}, {access}, {step}"
+    if found.destination is not None:
+        return f"B.load_{what}({head})"
+    (use,) = found.fragments
+    return f"B.store_{what}({head}, {_tuple(writer, found, use)})"
+
+
+def _tuple(writer: Writer, found: MatrixStatement, use: Use) -> str:
+    """The registers of a fragment; of a constant in it the assembler takes the low bits, even of a double."""
+    bits = found.bits(use)
+    values = [
+        writer.uniform(item.value, bits) if isinstance(item, Immediate) else writer.array(item, bits)
+        for item in found.fragments[use]
+    ]
+    return f"({', '.join(values)},)"
 
 
 DECODERS: Final = {
@@ -131,5 +164,6 @@ DECODERS: Final = {
     "redux": _reduce,
     "activemask": _active_mask,
     "elect": _elect,
+    **dict.fromkeys(MNEMONICS, _matrix),
 }
 """By first word of the opcode."""

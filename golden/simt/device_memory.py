@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,8 @@ _PADDING: Final = 16
 _LAST_ADDRESS: Final = 1 << 62
 _REMEMBERED: Final = 4096
 """Freed buffers whose names are known to messages."""
+
+_ADDRESS: Final = attrgetter("address")
 
 TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 """The dtype of raw bits, by bytes."""
@@ -56,9 +59,9 @@ class DeviceMemory:
     """All buffers of a device, by address. Addresses are not used again. Threads may share it."""
 
     def __init__(self) -> None:
-        # Both lists only grow at their ends; what leaves or comes between makes new ones. A reader that has
-        # both needs no lock: `starts` is the shorter one while a buffer is added.
-        self._index: tuple[list[int], list[Allocation]] = ([], [])
+        # In the order of addresses. The list only grows at its end; what leaves or comes between makes a new
+        # one. So a reader needs no lock.
+        self._allocations: list[Allocation] = []
         self._freed: dict[int, tuple[int, str]] = {}
         self._next = GLOBAL
         self._live_bytes = 0
@@ -90,16 +93,11 @@ class DeviceMemory:
                 raise LaunchError(f"the host has no memory for a buffer of {nbytes} bytes") from None
             self._next = max(self._next, address + -(-(nbytes + _GAP) // _ALIGNMENT) * _ALIGNMENT)
             self._live_bytes += nbytes
-            starts, allocations = self._index
-            if not starts or address > starts[-1]:
+            allocations, place = self._place(address)
+            if place == len(allocations):
                 allocations.append(allocation)
-                starts.append(address)
             else:
-                place = bisect_right(starts, address)
-                self._index = (
-                    [*starts[:place], address, *starts[place:]],
-                    [*allocations[:place], allocation, *allocations[place:]],
-                )
+                self._allocations = [*allocations[:place], allocation, *allocations[place:]]
         return allocation
 
     def free(self, allocation: Allocation) -> None:
@@ -112,16 +110,14 @@ class DeviceMemory:
 
     def find(self, address: int) -> Allocation | None:
         """The buffer that holds the byte at an address."""
-        starts, allocations = self._index
-        place = bisect_right(starts, address) - 1
-        if place < 0 or address >= allocations[place].end:
-            return None
-        return allocations[place]
+        allocations, place = self._place(address)
+        found = allocations[place - 1] if place else None
+        return found if found is not None and address < found.end else None
 
     @property
     def allocations(self) -> tuple[Allocation, ...]:
         """All buffers, in the order of their addresses."""
-        return tuple(self._index[1])
+        return tuple(self._allocations)
 
     def describe(self, address: int) -> str:
         """Where an address lies, for a message: buffer and offset, or the nearest buffer."""
@@ -131,31 +127,29 @@ class DeviceMemory:
         for start, (end, name) in self._freed.items():
             if start <= address < end:
                 return f"byte {address - start} of {name}, which has been freed"
-        nearest = self._nearest(address)
-        if nearest is None:
+        allocations, place = self._place(address)
+        near = allocations[max(0, place - 1) : place + 1]
+        if not near:
             return "there are no buffers"
+        nearest = min(near, key=lambda other: max(other.address - address, address - other.end))
         if address >= nearest.end:
             return f"{address - nearest.end} bytes past the end of {nearest.name} ({nearest.nbytes} bytes)"
         return f"{nearest.address - address} bytes before {nearest.name} ({nearest.nbytes} bytes)"
 
-    def _nearest(self, address: int) -> Allocation | None:
-        starts, allocations = self._index
-        place = bisect_right(starts, address)
-        near = allocations[max(0, place - 1) : place + 1]
-
-        def distance(allocation: Allocation) -> int:
-            return max(allocation.address - address, address - allocation.end)
-
-        return min(near, key=distance, default=None)
+    def _place(self, address: int) -> tuple[list[Allocation], int]:
+        """All buffers, and how many of them begin at an address or before it."""
+        allocations = self._allocations
+        return allocations, bisect_right(allocations, address, key=_ADDRESS)
 
     def _has_room(self, address: int, nbytes: int) -> bool:
         """Whether a buffer at an address keeps its distance from all others."""
         if not GLOBAL <= address <= _LAST_ADDRESS or address % _ALIGNMENT:
             return False
-        starts, allocations = self._index
-        place = bisect_right(starts, address)
-        after_last = place == 0 or allocations[place - 1].end + _GAP <= address
-        return after_last and (place == len(starts) or address + nbytes + _GAP <= starts[place])
+        allocations, place = self._place(address)
+        before, behind = allocations[max(0, place - 1) : place], allocations[place : place + 1]
+        return all(other.end + _GAP <= address for other in before) and all(
+            address + nbytes + _GAP <= other.address for other in behind
+        )
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -172,14 +166,10 @@ class DeviceMemory:
     def _forget(self) -> None:
         while self._dropped:
             allocation = self._dropped.popleft()
-            starts, allocations = self._index
-            place = bisect_right(starts, allocation.address) - 1
-            if place < 0 or allocations[place] is not allocation:
+            allocations, place = self._place(allocation.address)
+            if not place or allocations[place - 1] is not allocation:
                 continue
-            self._index = (
-                [*starts[:place], *starts[place + 1 :]],
-                [*allocations[:place], *allocations[place + 1 :]],
-            )
+            self._allocations = [*allocations[: place - 1], *allocations[place:]]
             self._live_bytes -= allocation.nbytes
             freed = {**self._freed, allocation.address: (allocation.end, allocation.name)}
             while len(freed) > _REMEMBERED:

@@ -55,9 +55,9 @@ class KernelFault(SimtError):
         self.address = address
         where = [f"kernel {kernel}"] if kernel else []
         if block is not None:
-            where.append(f"block {_triple(block)}")
+            where.append(f"block {block}")
         if thread is not None:
-            where.append(f"thread {_triple(thread)}")
+            where.append(f"thread {thread}")
         text = f"{message} ({', '.join(where)})" if where else message
         super().__init__(f"{text} at {place}" if place else text)
 
@@ -68,7 +68,3 @@ class Deadlock(KernelFault):
 
 class StepLimit(KernelFault):
     """A kernel executed more instructions than the limit of its launch."""
-
-
-def _triple(index: tuple[int, int, int]) -> str:
-    return "(" + ", ".join(str(part) for part in index) + ")"

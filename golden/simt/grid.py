@@ -1,7 +1,7 @@
 """Runs the blocks of a grid, one after the other; those that wait for others give way."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -10,13 +10,12 @@ import numpy as np
 from golden.integers import checked_integer, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.source import SourceLine
-from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock, LaunchError
-from golden.simt.matrix_engine import MatrixEngine
+from golden.simt.golden_engine import GoldenEngine
 
 _TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
@@ -28,9 +27,11 @@ _FIRST_SKIP: Final = 1 << 10
 _LAST_SKIP: Final = 1 << 62
 """Ticks that are skipped where nobody can go on before."""
 
-
 Extent = int | Sequence[int]
 """Of a grid or a block, along x, y and z."""
+
+_Waiting = tuple[BlockRun, int]
+"""A block that gave way, and the changes of memory until then if it waits for others."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +57,7 @@ class LaunchState:
     """What the blocks of a launch share."""
 
     device: DeviceMemory
-    engine: MatrixEngine
+    engine: GoldenEngine
     parameters: bytes
     limit: int
     """Most warp instructions."""
@@ -122,13 +123,6 @@ class LaunchState:
         )
 
 
-@dataclass
-class _Waiting:
-    run: BlockRun
-    changed: int
-    paused: bool
-
-
 def run_grid(
     kernel: CompiledKernel, launch: LaunchState, on_block: Callable[[int, int], None] | None = None
 ) -> LaunchResult:
@@ -144,7 +138,7 @@ def run_grid(
         nonlocal done
         outcome = run.run()
         if outcome != "done":
-            unfinished.append(_Waiting(run, launch.changed, outcome == "paused"))
+            unfinished.append((run, launch.changed if outcome == "waiting" else -1))
             return
         done += 1
         if on_block is not None:
@@ -152,24 +146,23 @@ def run_grid(
 
     one = kernel.block_bytes(int(np.prod(launch.block)), kernel.shared_base + launch.dynamic_shared)
     most = max(1, WAITING_BYTES // one)
-    starting = block_indices(launch.grid, 0, total)
     started = 0
     waiting: list[_Waiting] = []
     while started < total or waiting:
         while started < total and len(waiting) < most:
             started += 1
-            proceed(kind(kernel, launch, geometry_of(kernel, launch, next(starting))), waiting)
+            proceed(kind(kernel, launch, started - 1), waiting)
         progress = not waiting
         left: list[_Waiting] = []
-        for item in reversed(waiting):
-            if not item.paused and item.changed == launch.changed:
-                left.append(item)
+        for run, changed in reversed(waiting):
+            if changed == launch.changed:
+                left.append((run, changed))
                 continue
             progress = True
-            proceed(item.run, left)
+            proceed(run, left)
         waiting = left  # in the other direction next time: chains of blocks may run either way
-        if not progress and not (any(item.run.waits_for_time for item in waiting) and launch.skip_time()):
-            raise _deadlock(kernel, waiting, total - started)
+        if not progress and not (any(run.waits_for_time for run, _ in waiting) and launch.skip_time()):
+            raise _deadlock(kernel, [run for run, _ in waiting], total - started)
     return launch.result(kernel, total)
 
 
@@ -185,25 +178,9 @@ def extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, i
     return x, y, z
 
 
-def block_indices(grid: tuple[int, int, int], start: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The indices of some blocks of a grid, in the order in which they start."""
-    return (coordinates(number, grid) for number in range(start, end))
-
-
-def geometry_of(kernel: CompiledKernel, launch: LaunchState, index: tuple[int, int, int]) -> Geometry:
-    """Where a block stands."""
-    return Geometry(
-        grid=launch.grid,
-        block=launch.block,
-        index=index,
-        dynamic_shared=launch.dynamic_shared,
-        total_shared=kernel.shared_base + launch.dynamic_shared,
-    )
-
-
-def _deadlock(kernel: CompiledKernel, waiting: list[_Waiting], behind: int) -> Deadlock:
-    waiting = sorted(waiting, key=lambda item: item.run.geometry.index[::-1])
-    told = [f"block {item.run.geometry.index} at {item.run.whereabouts()}" for item in waiting[:_TOLD]]
+def _deadlock(kernel: CompiledKernel, waiting: list[BlockRun], behind: int) -> Deadlock:
+    waiting = sorted(waiting, key=lambda run: run.geometry.index[::-1])
+    told = [f"block {run.geometry.index} at {run.whereabouts()}" for run in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
     who = "a block waits" if len(waiting) == 1 else f"{len(waiting)} blocks wait"
     why = "that nothing is left to change"

@@ -4,7 +4,7 @@ Recursion is refused. Every copy has registers, labels and variables of its own.
 value; a parameter that the callee only reads is the variable of the caller itself.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -73,14 +73,11 @@ class _Inliner:
                 callee = self._functions.get(_callee(instruction) or "")
                 if callee is None or callee.kind != "function" or not callee.tokens:
                     continue
+                refuse = partial(self._source.error, instruction.location)
                 if callee.name in callers:
-                    raise self._source.error(
-                        instruction.location, f"{readable(callee.name)} calls itself, which is not supported"
-                    )
+                    raise refuse(f"{readable(callee.name)} calls itself, which is not supported")
                 if len(callers) > CALL_DEPTH:
-                    raise self._source.error(
-                        instruction.location, f"calls are nested more than {CALL_DEPTH} deep"
-                    )
+                    raise refuse(f"calls are nested more than {CALL_DEPTH} deep")
                 total += self._measure(callee, callers)
             self._sizes[function.name] = total
         return self._sizes[function.name]
@@ -113,18 +110,14 @@ class _Inliner:
             flat.labels[label] = len(flat.instructions)
 
     def _call(self, call: Instruction) -> None:
-        operands = list(call.operands)
-        results: tuple[Any, ...] = ()
-        if operands and isinstance(operands[0], Arguments):
-            results = operands.pop(0).elements  # type: ignore[union-attr]
+        operands: list[Any] = list(call.operands)
+        results = operands.pop(0).elements if operands and isinstance(operands[0], Arguments) else ()
         if not operands:
             raise self._source.error(call.location, "call needs the name of a function")
-        named = operands.pop(0)
+        named, *behind = operands
         if not isinstance(named, Symbol):
             raise self._source.error(call.location, "a call through a register is not supported")
-        arguments: tuple[Any, ...] = ()
-        if operands and isinstance(operands[0], Arguments):
-            arguments = operands[0].elements
+        arguments = behind[0].elements if behind and isinstance(behind[0], Arguments) else ()
         self._copies += 1
         prefix = f"{self._copies}:"
         after = f"{prefix}return"
@@ -133,26 +126,20 @@ class _Inliner:
             guard = Guard(call.guard.register, not call.guard.negated)
             target = Symbol(after, after, call.location)
             self._flat.instructions.append(Instruction.of("bra", call.location, target, guard=guard))
-        name = named.key
-        if name in _TRAPS:
+        if named.key in _TRAPS:
             self._flat.instructions.append(Instruction.of("trap", call.location))
-        elif name in _IGNORED_FUNCTIONS:
-            self._return_zero(results, call.location)
+        elif named.key in _IGNORED_FUNCTIONS:
+            self._flat.instructions += _zeros(results, call.location)
         else:
-            self._copy(call, name, prefix, results, arguments)
+            self._copy(call.location, named.key, prefix, results, arguments)
         self._flat.labels[after] = len(self._flat.instructions)
         self._flat.calls.append(len(self._flat.instructions))
 
     def _copy(
-        self,
-        call: Instruction,
-        name: str,
-        prefix: str,
-        results: tuple[Any, ...],
-        arguments: tuple[Any, ...],
+        self, call: Location, name: str, prefix: str, results: Sequence[Any], arguments: Sequence[Any]
     ) -> None:
         function = self._functions.get(name)
-        refuse = partial(self._source.error, call.location)
+        refuse = partial(self._source.error, call)
         if function is None or function.kind != "function":
             raise refuse(f"{readable(name)} is not a function of this module")
         if not function.tokens:
@@ -168,7 +155,7 @@ class _Inliner:
         outgoing: list[Instruction] = []
         written = {actual.key for actual in results if isinstance(actual, Symbol)}
         for parameter, actual in zip(function.parameters, arguments, strict=True):
-            self._require_size(name, parameter, actual, call.location)
+            self._require_size(name, parameter, actual, call)
             changes = parameter.name in self._exposed_by(function)
             if parameter.space == "param" and isinstance(actual, Symbol):
                 if changes or actual.key in written:
@@ -178,7 +165,7 @@ class _Inliner:
             else:
                 self._pass(parameter, actual, prefix, symbols, incoming, inward=True)
         for result, actual in zip(function.results, results, strict=True):
-            self._require_size(name, result, actual, call.location)
+            self._require_size(name, result, actual, call)
             if result.space == "param" and isinstance(actual, Symbol):
                 symbols[result.name] = actual.key
             else:
@@ -203,11 +190,11 @@ class _Inliner:
         location = getattr(actual, "location", formal.location)
         type_ = formal.type
         if formal.space == "reg":
-            inner = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
             if isinstance(actual, Symbol):
                 raise self._source.error(
                     location, f"{formal.name} is passed in a register, not in a variable"
                 )
+            inner = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
             pair = (inner, actual) if inward else (actual, inner)
             moves.append(Instruction.of(f"mov.{type_.name}", location, *pair))
             return
@@ -237,24 +224,20 @@ class _Inliner:
         """Refuse an argument or result of another size than its parameter."""
         if formal.space != "param":
             return
+        refuse = partial(self._source.error, location)
         if isinstance(actual, Symbol):
             variable = self._flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
             if variable is None or variable.space != "param":
                 raise self._source.error(actual.location, f"{actual.name} is not a variable in .param")
             told, size = actual.name, variable.size
         elif formal.is_array:
-            raise self._source.error(
-                location, f"{formal.name} of {readable(name)} is an array: its argument is a variable"
-            )
+            raise refuse(f"{formal.name} of {readable(name)} is an array: its argument is a variable")
         elif isinstance(actual, Register):
             told, size = actual.name, actual.type.size
         else:
             return
         if size != formal.size:
-            raise self._source.error(
-                location,
-                f"{told} has {size} bytes, but {formal.name} of {readable(name)} has {formal.size}",
-            )
+            raise refuse(f"{told} has {size} bytes, but {formal.name} of {readable(name)} has {formal.size}")
 
     def _own_copy(self, formal: Variable, actual: Symbol, prefix: str, moves: list[Instruction]) -> str:
         """Copy a parameter from the variable of the caller; the key of the copy."""
@@ -262,7 +245,8 @@ class _Inliner:
         self._flat.variables[key] = replace(formal, key=key)
         offset = 0
         while offset < (formal.size or 0):
-            unit = _unit(formal.alignment, (formal.size or 0) - offset)
+            left = (formal.size or 0) - offset
+            unit = min(formal.alignment, 8, 1 << (left.bit_length() - 1))
             type_ = TYPES[f"b{8 * unit}"]
             between = Register("a parameter", f"{key}@{type_.name}", type_, actual.location)
             source, target = (
@@ -273,15 +257,15 @@ class _Inliner:
             offset += unit
         return key
 
-    def _return_zero(self, results: tuple[Any, ...], location: Location) -> None:
-        for result in results:
-            zero = Immediate(0, "integer", location)
-            if isinstance(result, Symbol):
-                store = Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
-                self._flat.instructions.append(store)
-            elif isinstance(result, Register) and result.type is not TYPES["pred"]:
-                move = Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
-                self._flat.instructions.append(move)
+
+def _zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:
+    """What gives a call the results 0."""
+    zero = Immediate(0, "integer", location)
+    for result in results:
+        if isinstance(result, Symbol):
+            yield Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
+        elif isinstance(result, Register) and result.type is not TYPES["pred"]:
+            yield Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
 
 
 def _callee(instruction: Instruction) -> str | None:
@@ -289,14 +273,6 @@ def _callee(instruction: Instruction) -> str | None:
     if instruction.opcode[0] != "call":
         return None
     return next((operand.key for operand in instruction.operands if isinstance(operand, Symbol)), "")
-
-
-def _unit(alignment: int, left: int) -> int:
-    """Bytes to copy at once."""
-    unit = min(alignment, 8)
-    while unit > left:
-        unit //= 2
-    return unit
 
 
 def _renamed(instruction: Instruction, prefix: str, symbols: Mapping[str, str]) -> Instruction:

@@ -5,20 +5,17 @@ and what is stored is copied back. Fragments stay in the registers as long as th
 instruction needs is not written again if a register already holds its bits.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
 
 import numpy as np
 
-from golden.invalid_argument import InvalidArgument
 from golden.lines import piece_addresses
 from golden.machine import Counters, Machine, Storage
-from golden.resolve import resolve_profile
 from golden.simt.arrays import Addresses, Strides, Words
-from golden.simt.golden_engine import GoldenEngine
+from golden.simt.golden_engine import ROW_HALVES, FragmentMemory, GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
-from golden.simt.matrix_engine import ROW_HALVES, FragmentMemory
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
     Command,
@@ -39,11 +36,57 @@ _SCRATCH_BYTES: Final = 4096
 """Of memory for a fragment with its longest lines."""
 
 _Group = list[tuple[int, int]]
-"""Places of a kernel's warps, each with an address of memory for it."""
+"""Warps of a kernel, each with an address of memory for it."""
+
+_Make = Callable[[int, int, int], tuple[int, Command]]
+"""From a warp of the machine, a warp of the kernel and an address to a first register and a command."""
+
+_Access = TypeVar("_Access", LoadInstruction, StoreInstruction)
 
 
-class MachineEngine:
-    """Implements `golden.simt.matrix_engine.MatrixEngine` on any `golden.machine.Machine`.
+@dataclass(frozen=True)
+class _Scratch:
+    """The memory of a machine through which lines go from and to a kernel's memory."""
+
+    storage: Storage
+    base: int
+    """Of the part for the first warp; the others follow."""
+    space: Space
+    """The state space to name."""
+    memory: FragmentMemory
+    """Of the kernel."""
+    lines: Addresses
+    """Where the elements lie in it, shape (warps, lines, elements)."""
+    size: int
+    """Bytes of an element."""
+    step: int
+    """Bytes from one line to the next in `storage`."""
+
+    def access(self, instruction: _Access, start: int) -> tuple[_Access, int, int]:
+        """The access to an address of `storage`: instruction, address and stride in elements."""
+        origin = self.base if self.space == "shared" else 0
+        stride = self.step * 8 // FORMATS[instruction.type].bits
+        return replace(instruction, space=self.space), start - origin, stride
+
+    def fill(self, group: _Group) -> None:
+        """Copy the lines of some warps from the kernel's memory."""
+        for place, start in group:
+            own = slice(place, place + 1)
+            rows = self.memory.of(own).gather(self.lines[own], self.size)[0].view(np.uint8)
+            self.storage.write(start, np.pad(rows, ((0, 0), (0, self.step - rows.shape[1]))).reshape(-1))
+
+    def empty(self, group: _Group) -> None:
+        """Copy the lines of some warps to the kernel's memory."""
+        _, count, elements = self.lines.shape
+        for place, start in group:
+            own = slice(place, place + 1)
+            rows = self.storage.read(start, self.step * count).reshape(count, self.step)
+            data = np.ascontiguousarray(rows[:, : elements * self.size]).view(f"u{self.size}")
+            self.memory.of(own).scatter(self.lines[own], data, self.size)
+
+
+class MachineEngine(GoldenEngine):
+    """Executes matrix instructions on any `golden.machine.Machine`.
 
     The warps of a kernel that execute an instruction together are dealt out to the machine's.
 
@@ -57,23 +100,18 @@ class MachineEngine:
     def __init__(
         self, machine: Machine, *, name: str = "this machine", formats: Iterable[str] | None = None
     ) -> None:
+        super().__init__(machine.profile)
         self._machine = machine
         self._name = name
         self._formats = None if formats is None else frozenset(formats)
         self._registers = [
             MachineRegisters(machine, self._formats, warp) for warp in range(machine.warp_count)
         ]
-        self._host = GoldenEngine()
-        self._elsewhere = Counters()
 
     @property
     def counters(self) -> Counters:
         """What the machine has done, and its copies in other processes."""
-        return self._machine.counters + self._elsewhere
-
-    def add(self, counters: Counters) -> None:
-        """Count what a copy of the machine has done in another process."""
-        self._elsewhere += counters
+        return self._machine.counters + super().counters
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why the machine cannot execute an instruction; None if it can."""
@@ -82,21 +120,16 @@ class MachineEngine:
     def load(
         self, instruction: LoadInstruction, addresses: Addresses, strides: Strides, memory: FragmentMemory
     ) -> Words:
-        """The fragments that the warps load, shape (warps, registers, 32)."""
-        layout = fragment(instruction.use, instruction.type, instruction.shape)
-        storage, base, space = self._scratch(instruction.space)
-        local = replace(instruction, space=space)
+        """As `GoldenEngine.load`, by a load of the machine."""
+        count = fragment(instruction.use, instruction.type, instruction.shape).registers
+        scratch = self._lines(instruction, addresses, strides, memory)
 
-        def load(warp: int, place: int, start: int) -> tuple[int, Command]:
-            own = slice(place, place + 1)
-            lines = piece_addresses(instruction, addresses[own], strides[own], 1)
-            data = memory.of(own).gather(lines, 1)[0]
-            stride, step = _own_stride(instruction, data.shape[1], layout.size)
-            storage.write(start, np.pad(data, ((0, 0), (0, step - data.shape[1]))).reshape(-1))
-            first = self._registers[warp].take(layout.registers)
-            return first, Load(local, first, start - self._origin(space), stride, warp=warp)
+        def load(warp: int, _: int, start: int) -> tuple[int, Command]:
+            first = self._registers[warp].take(count)
+            local, address, stride = scratch.access(instruction, start)
+            return first, Load(local, first, address, stride, warp=warp)
 
-        return self._results(self._groups(len(addresses), storage, base), layout.registers, load)
+        return self._results(len(addresses), count, load, scratch)
 
     def store(
         self,
@@ -106,28 +139,18 @@ class MachineEngine:
         registers: Words,
         memory: FragmentMemory,
     ) -> None:
-        """Store the fragments of the warps."""
-        layout = fragment("d", instruction.type, instruction.shape)
-        storage, base, space = self._scratch(instruction.space)
-        local = replace(instruction, space=space)
-        for group in self._groups(len(addresses), storage, base):
-            commands: list[Command] = []
-            lines = []
-            for warp, (place, start) in enumerate(group):
-                own = slice(place, place + 1)
-                lines.append(piece_addresses(instruction, addresses[own], strides[own], 1))
-                stride, step = _own_stride(instruction, lines[-1].shape[2], layout.size)
-                (first,) = self._registers[warp].hold(registers[place])
-                commands.append(Store(local, first, start - self._origin(space), stride, warp=warp))
-            self._execute(commands)
-            for (place, start), places in zip(group, lines, strict=True):
-                _, count, length = places.shape
-                _, step = _own_stride(instruction, length, layout.size)
-                data = storage.read(start, step * count).reshape(1, count, step)[..., :length]
-                memory.of(slice(place, place + 1)).scatter(places, data, 1)
+        """As `GoldenEngine.store`, by a store of the machine."""
+        scratch = self._lines(instruction, addresses, strides, memory)
+
+        def store(warp: int, place: int, start: int) -> tuple[int, Command]:
+            (first,) = self._registers[warp].hold(registers[place])
+            local, address, stride = scratch.access(instruction, start)
+            return first, Store(local, first, address, stride, warp=warp)
+
+        self._store(store, scratch)
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
-        """The fragments D = A B + C of the warps, shape (warps, registers, 32)."""
+        """As `GoldenEngine.multiply`, by the machine."""
         count = fragment("d", instruction.d_type, instruction.shape).registers
 
         def multiply(warp: int, place: int, _: int) -> tuple[int, Command]:
@@ -140,14 +163,13 @@ class MachineEngine:
                 )
             return first, Mma(instruction, first, first_a, first_b, first_c, warp=warp)
 
-        return self._results(self._groups(len(a)), count, multiply)
+        return self._results(len(a), count, multiply)
 
     def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
-        """What ``ldmatrix`` loads: shape (warps, matrices, 32)."""
+        """As `GoldenEngine.load_matrices`, by the machine if it has the command."""
         if self._machine.shared is None:
-            return self._host.load_matrices(rows, transposed, memory)
+            return super().load_matrices(rows, transposed, memory)
         count = rows.shape[1]
-        storage, base, _ = self._scratch("global")
 
         def load(warp: int, _: int, start: int) -> tuple[int, Command]:
             registers = self._registers[warp]
@@ -155,87 +177,73 @@ class MachineEngine:
             first = registers.take(count, keep=((addresses, 1),))
             return first, LoadMatrix(first, addresses, count, transposed, "generic", warp=warp)
 
-        def write_rows(group: _Group) -> None:
-            for place, start in group:
-                own = slice(place, place + 1)
-                data = memory.of(own).gather(rows[own, ..., None] + ROW_HALVES, 2).astype("<u2")
-                storage.write(start, data.reshape(-1).view(np.uint8))
-
-        # What is held goes through the same memory, so the rows come behind it.
-        return self._results(self._groups(len(rows), storage, base), count, load, write_rows)
+        return self._results(len(rows), count, load, self._rows(rows, memory))
 
     def store_matrices(
         self, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
     ) -> None:
-        """Store matrices as ``stmatrix`` does."""
+        """As `GoldenEngine.store_matrices`, by the machine if it has the command."""
         if self._machine.shared is None:
-            self._host.store_matrices(rows, transposed, registers, memory)
+            super().store_matrices(rows, transposed, registers, memory)
             return
-        count = rows.shape[1]
-        storage, base, _ = self._scratch("global")
-        for group in self._groups(len(rows), storage, base):
-            commands: list[Command] = []
-            for warp, (place, start) in enumerate(group):
-                first, addresses = self._registers[warp].hold(registers[place], _row_addresses(start))
-                commands.append(StoreMatrix(first, addresses, count, transposed, "generic", warp=warp))
-            self._execute(commands)
-            for place, start in group:
-                data = storage.read(start, rows[place].size * MATRIX_ROW_BYTES)
-                own = slice(place, place + 1)
-                halves = rows[own, ..., None] + ROW_HALVES
-                memory.of(own).scatter(halves, data.view("<u2").reshape(halves.shape), 2)
+
+        def store(warp: int, place: int, start: int) -> tuple[int, Command]:
+            first, addresses = self._registers[warp].hold(registers[place], _row_addresses(start))
+            return first, StoreMatrix(first, addresses, rows.shape[1], transposed, "generic", warp=warp)
+
+        self._store(store, self._rows(rows, memory))
 
     def transpose(self, registers: Words) -> Words:
-        """What ``movmatrix`` gives."""
+        """As `GoldenEngine.transpose`, by the machine if it has the command."""
         if self._machine.shared is None:
-            return self._host.transpose(registers)
+            return super().transpose(registers)
 
         def transpose(warp: int, place: int, _: int) -> tuple[int, Command]:
             (source,) = self._registers[warp].hold(registers[place : place + 1])
             first = self._registers[warp].take(1, keep=((source, 1),))
             return first, MoveMatrix(first, source, warp=warp)
 
-        return self._results(self._groups(len(registers)), 1, transpose)[:, 0]
+        return self._results(len(registers), 1, transpose)[:, 0]
 
     def finish(self) -> None:
         """Have the machine end its work."""
         self._machine.finish()
 
-    def _results(
-        self,
-        groups: Iterable[_Group],
-        count: int,
-        command: Callable[[int, int, int], tuple[int, Command]],
-        prepare: Callable[[_Group], None] = lambda group: None,
-    ) -> Words:
-        """Execute a command for each place of some groups; the `count` registers that each has written.
+    def _results(self, warps: int, count: int, make: _Make, scratch: _Scratch | None = None) -> Words:
+        """Execute a command for each warp of a kernel; the `count` registers that each has written.
 
-        `command` makes it, from a warp of the machine, a place and an address, with the first of these
-        registers; `prepare` is called before the commands of a group are executed.
+        The lines of `scratch` are copied to the machine before.
         """
         results = []
-        for group in groups:
-            made = [command(warp, place, start) for warp, (place, start) in enumerate(group)]
-            prepare(group)
-            self._execute([item for _, item in made])
+        for group in self._groups(warps, scratch):
+            made = [make(warp, place, start) for warp, (place, start) in enumerate(group)]
+            if scratch is not None:
+                scratch.fill(group)  # behind what is held, which goes through the same memory
+            self._execute([command for _, command in made])
             results += [self._registers[warp].read(first, count) for warp, (first, _) in enumerate(made)]
         return np.stack(results)
 
-    def _groups(self, count: int, storage: Storage | None = None, base: int = 0) -> Iterator[_Group]:
-        """The places of a kernel's warps, as many together as the machine has warps.
+    def _store(self, make: _Make, scratch: _Scratch) -> None:
+        """Execute a command for each warp of a kernel, and copy the lines of `scratch` from the machine."""
+        for group in self._groups(len(scratch.lines), scratch):
+            self._execute([make(warp, place, start)[1] for warp, (place, start) in enumerate(group)])
+            scratch.empty(group)
 
-        The n-th of a group is executed by warp n, with its part of the memory `storage`, from `base` on, of
-        which the address is beside its place. As many are together as there are parts.
+    def _groups(self, count: int, scratch: _Scratch | None) -> Iterator[_Group]:
+        """The warps of a kernel, as many together as the machine has warps and `scratch` has parts.
+
+        The n-th of a group is executed by warp n, with the part of the memory whose address is beside it.
         """
-        together = self._machine.warp_count
-        if storage is not None:
-            room = storage.base + storage.size - base
+        together, base = self._machine.warp_count, 0
+        if scratch is not None:
+            base = scratch.base
+            room = scratch.storage.base + scratch.storage.size - base
             together = max(1, min(together, room // _SCRATCH_BYTES))
         for start in range(0, count, together):
             places = range(start, min(start + together, count))
             yield [(place, base + _SCRATCH_BYTES * warp) for warp, place in enumerate(places)]
 
-    def _execute(self, commands: Sequence[Command]) -> None:
+    def _execute(self, commands: list[Command]) -> None:
         """Have commands of different warps executed side by side."""
         if len(commands) == 1:
             self._machine.execute(commands[0])
@@ -243,18 +251,28 @@ class MachineEngine:
         self._machine.queue(commands)
         self._machine.finish()
 
-    def _origin(self, space: Space) -> int:
-        """The address from which a state space counts."""
+    def _lines(
+        self,
+        instruction: LoadInstruction | StoreInstruction,
+        addresses: Addresses,
+        strides: Strides,
+        memory: FragmentMemory,
+    ) -> _Scratch:
+        """The scratch memory for fragments, in the state space of the instruction if the machine has it."""
+        lines = piece_addresses(instruction, addresses, strides, 1)
+        unit = fragment(instruction.use, instruction.type, instruction.shape).size
+        step = -(-lines.shape[2] // unit) * unit  # the least that is legal
         shared = self._machine.shared
-        return shared.base if space == "shared" and shared is not None else 0
+        if instruction.space == "shared" and shared is not None:
+            return _Scratch(shared, shared.base, "shared", memory, lines, 1, step)
+        storage = self._machine.memory
+        return _Scratch(storage, scratch_address(storage), "global", memory, lines, 1, step)
 
-    def _scratch(self, space: Space) -> tuple[Storage, int, Space]:
-        """The memory through which fragments go, an address in it, and the state space to name."""
-        shared = self._machine.shared
-        if space == "shared" and shared is not None:
-            return shared, shared.base, "shared"
-        memory = self._machine.memory
-        return memory, scratch_address(memory), "global"
+    def _rows(self, rows: Addresses, memory: FragmentMemory) -> _Scratch:
+        """The scratch memory for the rows of matrices, shape (warps, matrices, 8)."""
+        storage = self._machine.memory
+        halves = rows.reshape(len(rows), -1, 1) + ROW_HALVES
+        return _Scratch(storage, scratch_address(storage), "global", memory, halves, 2, MATRIX_ROW_BYTES)
 
 
 def missing_on_core(
@@ -267,10 +285,9 @@ def missing_on_core(
     if isinstance(instruction, MmaInstruction):
         if instruction.family not in CORE_FAMILIES:
             return f"{name} does not execute {instruction}"
-        try:
-            resolve_profile(profile, instruction)
-        except InvalidArgument as error:
-            return str(error)
+        problem = GoldenEngine(profile).missing(instruction)
+        if problem is not None:
+            return problem
         type_, needed = instruction.a_type, instruction.family.formats
     else:
         type_ = instruction.type
@@ -284,9 +301,3 @@ def _row_addresses(start: int) -> Words:
     """Rows of matrices one after the other, the address of each in its lane."""
     rows = np.arange(start, start + MATRIX_ROW_BYTES * LANES, MATRIX_ROW_BYTES)
     return rows[None].astype(np.uint32)
-
-
-def _own_stride(instruction: LoadInstruction | StoreInstruction, line: int, unit: int) -> tuple[int, int]:
-    """The least legal stride for lines of so many bytes, in elements and in bytes."""
-    step = -(-line // unit) * unit
-    return step * 8 // FORMATS[instruction.type].bits, step

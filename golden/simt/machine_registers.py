@@ -1,7 +1,7 @@
 """The registers of a machine, and which fragments they hold."""
 
 from collections.abc import Iterator
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,8 @@ class _Carrier:
         layout = fragment("d", element, _SHAPE)
         each = layout.elements // layout.registers
         self.registers = layout.registers
+        self.bytes = _WORD_BYTES * layout.registers * LANES
+        """Of the matrix in memory."""
         self.load = LoadInstruction(use="c", layout="row", shape=_SHAPE, type=element, space="global")
         self.store = StoreInstruction(layout="row", shape=_SHAPE, type=element, space="global")
         rows, columns = np.array(layout.positions)[:, ::each].T  # each of shape (registers, lanes)
@@ -51,19 +53,6 @@ class _Carrier:
         words: NDArray[np.uint32] = data.view(np.uint32)[self._places].reshape(self.registers, LANES)
         return words
 
-    @property
-    def bytes(self) -> int:
-        """Of the matrix in memory."""
-        return _WORD_BYTES * self._places.size
-
-
-class _Part(NamedTuple):
-    """Registers that move together; without a carrier through the host port."""
-
-    first: int
-    registers: int
-    carrier: _Carrier | None
-
 
 class MachineRegisters:
     """Which fragments the registers of a warp of a machine hold, and how they get there and back.
@@ -79,15 +68,18 @@ class MachineRegisters:
         self._warp = warp
         self._size = machine.register_count
         self._next = 0
+        self._memory = machine.memory
+        self._address = scratch_address(machine.memory)
         self._held: dict[bytes, tuple[int, int]] = {}
-        wide: Accumulator | None = None
+        elements: list[Accumulator] = []
         if formats is None or formats & {"f16", "bf16"}:
-            wide = "f32"
+            elements.append("f32")
         elif "i8" in formats:
-            wide = "s32"
-        narrow: Accumulator | None = "f16" if formats is None or "f16" in formats else None
-        self._unit = 4 if narrow else 1
-        self._carriers = [_Carrier(element) for element in (wide, narrow) if element is not None]
+            elements.append("s32")
+        if formats is None or "f16" in formats:
+            elements.append("f16")
+        self._unit = 4 if "f16" in elements else 1
+        self._carriers = [_Carrier(element) for element in elements]
 
     def hold(self, *fragments: NDArray[np.uint32]) -> tuple[int, ...]:
         """Have fragments, each of shape (registers, 32), in registers; the first register of each."""
@@ -110,9 +102,7 @@ class MachineRegisters:
             if self._next + count > self._size:
                 self._next = 0
             overlapping = [
-                end
-                for first, end in ((f, f + n) for f, n in keep)
-                if first < self._next + count and end > self._next
+                first + kept for first, kept in keep if self._next - kept < first < self._next + count
             ]
             if not overlapping:
                 first = self._next
@@ -125,44 +115,39 @@ class MachineRegisters:
     def read(self, first: int, count: int) -> NDArray[np.uint32]:
         """The registers that an instruction has written."""
         whole = self._whole(count)
-        words = np.empty((whole, LANES), dtype=np.uint32)
-        memory = self._machine.memory
-        address = scratch_address(memory)
-        for part in self._parts(first, whole):
-            if part.carrier is None:
-                found = self._machine.read_registers(part.first, part.registers, warp=self._warp)
+        parts = []
+        for start, registers, carrier in self._parts(first, whole):
+            if carrier is None:
+                parts.append(self._machine.read_registers(start, registers, warp=self._warp))
             else:
-                self._machine.execute(Store(part.carrier.store, part.first, address, warp=self._warp))
-                found = part.carrier.in_registers(memory.read(address, part.carrier.bytes))
-            words[part.first - first :][: part.registers] = found
+                self._machine.execute(Store(carrier.store, start, self._address, warp=self._warp))
+                parts.append(carrier.in_registers(self._memory.read(self._address, carrier.bytes)))
         self._forget(first, whole)
-        found = words[:count]
+        found = np.concatenate(parts)[:count]
         self._held[found.tobytes()] = (first, whole)
         return found
 
     def _write(self, first: int, words: NDArray[np.uint32]) -> None:
-        memory = self._machine.memory
-        address = scratch_address(memory)
-        padded = np.zeros((self._whole(len(words)), LANES), dtype=np.uint32)
-        padded[: len(words)] = words
-        for part in self._parts(first, len(padded)):
-            values = padded[part.first - first :][: part.registers]
-            if part.carrier is None:
-                self._machine.write_registers(part.first, values, warp=self._warp)
+        padded = np.pad(words, ((0, self._whole(len(words)) - len(words)), (0, 0)))
+        for start, registers, carrier in self._parts(first, len(padded)):
+            values = padded[start - first :][:registers]
+            if carrier is None:
+                self._machine.write_registers(start, values, warp=self._warp)
             else:
-                memory.write(address, part.carrier.in_memory(values))
-                self._machine.execute(Load(part.carrier.load, part.first, address, warp=self._warp))
+                self._memory.write(self._address, carrier.in_memory(values))
+                self._machine.execute(Load(carrier.load, start, self._address, warp=self._warp))
 
     def _whole(self, count: int) -> int:
         return -(-count // self._unit) * self._unit
 
-    def _parts(self, first: int, count: int) -> Iterator[_Part]:
+    def _parts(self, first: int, count: int) -> Iterator[tuple[int, int, _Carrier | None]]:
+        """Registers that move together: first, number, and what carries them if not the host port."""
         for carrier in self._carriers:
             while count >= carrier.registers:
-                yield _Part(first, carrier.registers, carrier)
+                yield first, carrier.registers, carrier
                 first, count = first + carrier.registers, count - carrier.registers
         if count:
-            yield _Part(first, count, None)
+            yield first, count, None
 
     def _forget(self, first: int, count: int) -> None:
         self._held = {

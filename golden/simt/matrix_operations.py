@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.machine import Difference
 from golden.simt.arrays import Access, Threads, Values, Words
-from golden.simt.matrix_engine import FragmentMemory, MatrixEngine
+from golden.simt.golden_engine import FragmentMemory
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
@@ -23,15 +23,13 @@ _ROW_ALIGNMENT: Final = 16
 class MatrixOperations(MemoryAccess):
     """What the code of a block calls for matrix instructions; `threads` are whole warps."""
 
-    engine: MatrixEngine
-
     def load_fragment(
         self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None
     ) -> Values:
         """``wmma.load``: one array for each register."""
         places, steps = self._checked_access(instruction, access, strides)
         with self._faults(access.threads, access.number):
-            words = self.engine.load(instruction, places, steps, self._memory(access))
+            words = self.launch.engine.load(instruction, places, steps, self._memory(access))
         return _unpacked(words, FORMATS[instruction.type].bits)
 
     def store_fragment(
@@ -45,7 +43,7 @@ class MatrixOperations(MemoryAccess):
         places, steps = self._checked_access(instruction, access, strides)
         words = _packed(registers)
         with self._faults(access.threads, access.number):
-            self.engine.store(instruction, places, steps, words, self._memory(access))
+            self.launch.engine.store(instruction, places, steps, words, self._memory(access))
 
     def multiply(
         self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
@@ -53,22 +51,24 @@ class MatrixOperations(MemoryAccess):
         """``wmma.mma`` and ``mma.sync``."""
         self.launch.matrix_instructions += threads.size // LANES
         with self._faults(threads, index):
-            words = self.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
+            words = self.launch.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 
     def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
         """``ldmatrix``."""
         rows = self._rows(access, count)
-        return _unpacked(self.engine.load_matrices(rows, transposed, self._memory(access)), 32)
+        return _unpacked(self.launch.engine.load_matrices(rows, transposed, self._memory(access)), 32)
 
     def store_matrices(self, access: Access, count: int, transposed: bool, registers: Values) -> None:
         """``stmatrix``."""
         rows = self._rows(access, count)
-        self.engine.store_matrices(rows, transposed, _packed(registers), self._memory(access))
+        self.launch.engine.store_matrices(rows, transposed, _packed(registers), self._memory(access))
 
     def transpose_matrix(self, threads: Threads, registers: Values) -> Values:
         """``movmatrix``."""
-        return [self.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers]
+        return [
+            self.launch.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers
+        ]
 
     def _memory(self, access: Access) -> FragmentMemory:
         return FragmentMemory(self, access.threads[::LANES] >> 5, access.number)

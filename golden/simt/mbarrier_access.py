@@ -9,6 +9,7 @@ Each barrier is one word of 64 bits, laid out as Hopper writes it back at ``mbar
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -63,10 +64,12 @@ def pending_count(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
 class MbarrierAccess(MemoryAccess):
     """The barriers in the shared memory of a block."""
 
-    mbarriers: dict[int, _State]
-    """By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``."""
-    awaited: set[int]
-    """The barriers of which the last wait found the phase incomplete."""
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        super().__init__(kernel, launch, number)
+        self.mbarriers: dict[int, _State] = {}
+        """By offset in shared memory, from ``mbarrier.init`` to ``mbarrier.inval``."""
+        self.awaited: set[int] = set()
+        """The barriers of which the last wait found the phase incomplete."""
 
     def init_mbarrier(self, access: Access, counts: NDArray[np.uint32]) -> None:
         """``mbarrier.init``."""
@@ -107,14 +110,13 @@ class MbarrierAccess(MemoryAccess):
         words = np.empty(threads.size, dtype=np.uint64)
         for position, offset in enumerate(self._barrier_offsets(access)):
             state = self._barrier(offset, access, position)
+            refuse = partial(self._refuse, offset, access, position)
             words[position] = state.word & _RESULT
             amount, total = amounts[position], state.transactions + sign * expected[position]
             if amount > state.pending:
-                problem = f"{amount} arrivals, but {state.pending} are pending"
-                self._refuse(offset, access, position, problem)
+                refuse(f"{amount} arrivals, but {state.pending} are pending")
             if abs(total) > _MOST:
-                problem = f"{total} transactions, beyond -{_MOST} to {_MOST}"
-                self._refuse(offset, access, position, problem)
+                refuse(f"{total} transactions, beyond -{_MOST} to {_MOST}")
             state = replace(
                 state,
                 pending=state.pending - amount,
@@ -123,8 +125,7 @@ class MbarrierAccess(MemoryAccess):
             )
             following = state.completed()
             if following is not state and not completes:
-                problem = "an arrival with .noComplete completes the phase"
-                self._refuse(offset, access, position, problem)
+                refuse("an arrival with .noComplete completes the phase")
             self._put(offset, following)
         return words
 

@@ -3,6 +3,7 @@
 An access of several elements must be aligned to its whole size, as the hardware demands.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -11,13 +12,10 @@ from numpy.typing import NDArray
 
 from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
-from golden.simt.address_map import GLOBAL, SHARED, WINDOW_BYTES, WINDOWS
+from golden.simt.address_map import GLOBAL, LOCAL_PARAMETERS, SHARED, WINDOW_BYTES, WINDOWS
 from golden.simt.arrays import Access, Addresses, Threads, Values
-from golden.simt.code import LOCAL_PARAMETERS
 from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
-
-SHIFTS: Final = {1: 0, 2: 1, 4: 2, 8: 3}
 
 
 class Piece(NamedTuple):
@@ -32,22 +30,31 @@ class Piece(NamedTuple):
     offsets: NDArray[np.int64]
     """From the beginning of the memory."""
 
+    def elements(self, size: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """The memory as elements of `size` bytes, and the numbers of those at the offsets."""
+        return self.memory.views[size], self.offsets >> (size.bit_length() - 1)
+
 
 class MemoryAccess:
-    """The memory of one block; the other parts of `golden.simt.block.BlockRun` are subclasses."""
+    """The memory of one block, by its number in the grid; the other parts of a `BlockRun` are subclasses.
 
-    kernel: Any
-    """A `golden.simt.compiled.CompiledKernel`."""
-    geometry: Geometry
-    device: DeviceMemory
-    shared: Allocation
-    local: Allocation
-    local_bytes: int
-    parameters: Allocation
-    launch: Any
-    """A `golden.simt.grid.LaunchState`; it counts the stores, and the atomics that changed something."""
-    total: int
-    _recent: Allocation | None
+    `kernel` is a `golden.simt.compiled.CompiledKernel`, `launch` a `golden.simt.grid.LaunchState`.
+    """
+
+    def __init__(self, kernel: Any, launch: Any, number: int) -> None:
+        index = coordinates(number, launch.grid)
+        total_shared = kernel.shared_base + launch.dynamic_shared
+        self.kernel = kernel
+        self.launch = launch
+        """It counts the stores, and the atomics that changed something."""
+        self.geometry = Geometry(launch.grid, launch.block, index, launch.dynamic_shared, total_shared)
+        self.total = math.prod(launch.block)
+        self.device: DeviceMemory = launch.device
+        self.shared = Allocation(0, total_shared, "shared memory")
+        self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
+        self.parameters = Allocation(0, len(launch.parameters), "the parameters")
+        self.parameters.bytes[:] = np.frombuffer(launch.parameters, dtype=np.uint8)
+        self._recent: Allocation | None = None
 
     def load(self, space: str, access: Access, size: int, count: int) -> Any:
         """Load `count` elements of `size` bytes for each thread; an array, or a list of `count` arrays.
@@ -58,7 +65,7 @@ class MemoryAccess:
         """
         results = [np.zeros(access.threads.size, dtype=TYPES[size]) for _ in range(count)]
         for piece in self._pieces(space, access, size * count):
-            view, places = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            view, places = piece.elements(size)
             values = [view[places + i] if i else view[places] for i in range(count)]
             if piece.where is None:
                 results = values
@@ -70,17 +77,14 @@ class MemoryAccess:
 
     def parameter(self, offset: int, size: int, count: int) -> NDArray[Any]:
         """A parameter of the entry, the same in all threads."""
-        data = self.parameters.data[offset : offset + size]
-        return (
-            np.full(count, data.view(TYPES[size])[0]) if data.size == size else np.zeros(count, TYPES[size])
-        )
+        return np.full(count, self.parameters.data[offset : offset + size].view(TYPES[size])[0])
 
     def store(self, space: str, access: Access, values: Values, size: int) -> None:
         """Store elements of `size` bytes; where threads store to one place, the last thread's value stays."""
         width = size * len(values)
         for piece in self._pieces(space, access, width, writes=True):
             self.launch.changed += piece.space != "local"
-            view, places = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            view, places = piece.elements(size)
             for i, value in enumerate(values):
                 view[places + i if i else places] = value if piece.where is None else value[piece.where]
             self.note_access(piece, width, writes=True)
@@ -95,7 +99,7 @@ class MemoryAccess:
 
         `space` is ``"global"``, ``"shared"`` or ``"generic"``.
         """
-        if space == "generic" and access.threads.size and int(access.addresses.min()) < GLOBAL:
+        if space == "generic" and int(access.addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):
                 if name not in ("global", "shared"):
                     self.refuse(access.some(where), 0, f"an atomic on .{name} memory")
@@ -103,9 +107,9 @@ class MemoryAccess:
         for piece in self._pieces(space, access, size, writes=True):
             positions = slice(None) if piece.where is None else piece.where
             some = [source[positions] for source in sources]
-            view, cells = piece.memory.views[size], piece.offsets >> SHIFTS[size]
+            view, cells = piece.elements(size)
             with LOCK:  # other launches wait meanwhile
-                if operation is np.add and cells.size:
+                if operation is np.add:
                     result[positions] = self._add(view, cells, some[0])
                 else:
                     result[positions] = self._exchange(view, cells, operation, some)
@@ -166,7 +170,7 @@ class MemoryAccess:
             values = self.load("global", source, min(size, 8), -(-size // 8))
             self.store("shared", target, values if size == 16 else [values], min(size, 8))
             return
-        if int(valid.max(initial=0)) > size:
+        if int(valid.max()) > size:
             position = int(np.argmax(valid))
             message = f"a copy of {size} bytes with {int(valid[position])} from its source"
             self.fault(target.number, target.threads, message, position)
@@ -197,7 +201,7 @@ class MemoryAccess:
 
     def own_memory(self) -> NDArray[np.uint8]:
         """Local memory and the parameters of calls: a row of bytes for each thread."""
-        return self.local.bytes.reshape(self.total, self.local_bytes)
+        return self.local.bytes.reshape(self.total, self.kernel.local_bytes)
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
         """Whether generic addresses lie in a state space."""
@@ -208,16 +212,14 @@ class MemoryAccess:
 
     def _buffer(self, addresses: Addresses, width: int) -> Allocation | None:
         """The buffer that holds all these accesses; None if there is not one such."""
-        if not addresses.size:
-            return self._recent or self.device.find(GLOBAL)
         least, last = int(np.minimum.reduce(addresses)), int(np.maximum.reduce(addresses)) + width
-        found = self._recent
-        if found is None or not (found.address <= least and last <= found.end):
+        recent = self._recent
+        if recent is None or not (recent.address <= least and last <= recent.end):
             found = self.device.find(least)
             if found is None or last > found.end:
                 return None
             self._recent = found
-        return found
+        return self._recent
 
     def _pieces(self, space: str, access: Access, width: int, *, writes: bool = False) -> Iterator[Piece]:
         """The parts of an access by the memories that they lie in.
@@ -225,7 +227,7 @@ class MemoryAccess:
         They keep bounds and alignment, and what they write may be written.
         """
         addresses = access.addresses
-        if space == "generic" and addresses.size and int(addresses.min()) < GLOBAL:
+        if space == "generic" and int(addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):
                 own = Access(access.threads[where], addresses[where] - BASES[name], access.number)
                 for piece in self._pieces(name, own, width, writes=writes):
@@ -234,14 +236,14 @@ class MemoryAccess:
             for memory, positions, offsets in self._by_buffer(access, width):
                 some = access if positions is None else access.some(positions)
                 self._require_aligned(some, offsets, width)
-                if writes and memory.constant and some.threads.size:
+                if writes and memory.constant:
                     place = f"{self.device.describe(int(some.addresses[0]))} at {some.addresses[0]:#x}"
                     self.refuse(some, 0, f"constants cannot be written: {place}")
                 yield Piece("global", memory, positions, some, offsets)
         else:
-            if space == "param" and writes and addresses.size and int(addresses.min()) < LOCAL_PARAMETERS:
+            if space == "param" and writes and int(addresses.min()) < LOCAL_PARAMETERS:
                 self.fault(access.number, access.threads, "parameters of an entry cannot be stored to")
-            if space == "param" and (writes or int(addresses.max(initial=0)) >= LOCAL_PARAMETERS):
+            if space == "param" and (writes or int(addresses.max()) >= LOCAL_PARAMETERS):
                 space = "local"
             yield Piece(space, self._memory_of(space), None, access, self._offsets(space, access, width))
 
@@ -297,8 +299,8 @@ class MemoryAccess:
             addresses = np.where(addresses < LOCAL_PARAMETERS, addresses, addresses - LOCAL_PARAMETERS)
             access = access._replace(addresses=addresses)
         memory = self._memory_of(space)
-        have = self.local_bytes if space == "local" else memory.nbytes
-        if addresses.size and int(np.maximum.reduce(addresses)) + width > have:
+        have = self.kernel.local_bytes if space == "local" else memory.nbytes
+        if int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
             near = f": {self.describe_shared(address)}" if space == "shared" else ""
@@ -314,7 +316,7 @@ class MemoryAccess:
         return offsets + access.threads * have if space == "local" else offsets
 
     def _require_aligned(self, access: Access, offsets: NDArray[np.int64], width: int) -> None:
-        if width > 1 and offsets.size and int(np.bitwise_or.reduce(offsets)) & (width - 1):
+        if width > 1 and int(np.bitwise_or.reduce(offsets)) & (width - 1):
             position = int(np.flatnonzero(offsets & (width - 1))[0])
             place = f"address {access.addresses[position]:#x}"
             self.refuse(access, position, f"{place} is not a multiple of the {width} bytes accessed")
@@ -338,7 +340,7 @@ class MemoryAccess:
             kernel=self.kernel.readable,
             place=str(self.kernel.source_line(index)),
             block=self.geometry.index,
-            thread=self.coordinates(int(threads[position])) if threads.size else None,
+            thread=self.coordinates(int(threads[position])),
             address=address,
         )
 

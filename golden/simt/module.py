@@ -25,7 +25,6 @@ from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import Extent, LaunchResult, LaunchState, extent
 from golden.simt.inlining import flatten
-from golden.simt.matrix_engine import MatrixEngine
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
@@ -198,20 +197,19 @@ class Module:
         if not entry.tokens:
             raise self._source.error(entry.location, f"{readable(entry.name)} is declared, but has no body")
         flat = flatten(self._source, entry, self._syntax.functions, self._body)
-        variables: dict[str, tuple[Variable, int | None]] = {
-            key: (variable, self._allocations[key].address if key in self._allocations else None)
-            for key, variable in self._syntax.variables.items()
-        }
+        declared = self._syntax.variables
+        placed = {key: (declared[key], self._allocations[key].address) for key in self.variables}
         for name, address in self._function_addresses.items():
             location = self._syntax.functions[name].location
-            variables[name] = (Variable(name, name, "function", TYPES["b8"], 0, 1, location), address)
+            placed[name] = (Variable(name, name, "function", TYPES["b8"], 0, 1, location), address)
         for key, variable in flat.variables.items():
             own = f"{entry.name}:{key}"  # kernels may have variables of the same name
             self._allocate(own, variable)
             self._initialise(replace(variable, key=own))
             if own in self._allocations:
-                variables[key] = (variable, self._allocations[own].address)
-        return partial(CompiledKernel, self._source, self._syntax.version, entry, flat, variables)
+                placed[key] = (variable, self._allocations[own].address)
+        version = self._syntax.version
+        return partial(CompiledKernel, self._source, version, entry, flat, placed, declared.values())
 
 
 class Kernel:
@@ -255,7 +253,7 @@ class Kernel:
         arguments: Sequence[Any] | Mapping[str, Any] = (),
         shared: int = 0,
         *,
-        engine: MatrixEngine | None = None,
+        engine: GoldenEngine | None = None,
         check: bool = False,
         races: bool = False,
         limit: int = LIMIT,
@@ -276,7 +274,7 @@ class Kernel:
             See `golden.simt.arguments.bind`. Arrays are updated in place.
         shared : int
             Bytes of dynamic shared memory.
-        engine : MatrixEngine or None
+        engine : GoldenEngine or None
             What executes matrix instructions; None for the golden model.
         check : bool
             Whether to look for reads of bytes that were never written, or are still being copied.
@@ -357,7 +355,6 @@ class Kernel:
 
 
 def _dtype(variable: Variable) -> np.dtype[Any]:
-    kind = {"float": "f", "signed": "i"}.get(variable.type.kind, "u")
-    if variable.type.name == "bf16":
-        kind = "u"
+    kinds = {"float": "f", "signed": "i"}
+    kind = "u" if variable.type.name == "bf16" else kinds.get(variable.type.kind, "u")
     return np.dtype(f"{kind}{variable.type.bits // 8}")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from golden.machine import Counters
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
-from golden.simt.grid import LaunchResult, LaunchState, block_indices, geometry_of, run_grid
+from golden.simt.grid import LaunchResult, LaunchState, run_grid
 from golden.simt.memory_access import Piece
 
 Range = tuple[int, int]
@@ -30,6 +30,9 @@ Range = tuple[int, int]
 
 _LEAST_BLOCKS: Final = 2
 """Blocks that a process is worth."""
+
+_COUNTS: Final = ("warp_instructions", "thread_instructions", "matrix_instructions", "changed")
+"""What a launch counts, by the names of its attributes."""
 
 
 @dataclass
@@ -46,8 +49,8 @@ class _Outcome:
 
     read: dict[int, NDArray[np.int64]] = field(default_factory=dict)
     written: dict[int, tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=dict)
-    counts: tuple[int, int, int] = (0, 0, 0)
-    changed: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    """By the names of `_COUNTS`."""
     counters: Counters = field(default_factory=Counters)
 
 
@@ -83,14 +86,17 @@ def run_parallel(
     `golden.simt.grid.run_grid`, and begins again if the grid has to run again.
     """
     total = int(np.prod(launch.grid, dtype=np.int64))
-    ranges = _ranges(total, jobs)
+    count = min(jobs, total // _LEAST_BLOCKS)
     can_fork = "fork" in multiprocessing.get_all_start_methods()
-    if len(ranges) < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
+    if count < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
         return run_grid(kernel, launch, on_block)
-    outcomes = _run_processes(kernel, launch, ranges, total, on_block)
-    if outcomes is None or not _independent(outcomes):
-        return run_grid(kernel, launch, on_block)
-    if launch.warp_instructions + sum(outcome.counts[0] for outcome in outcomes) > launch.limit:
+    ranges = list(itertools.pairwise(total * place // count for place in range(count + 1)))
+    outcomes = _run_processes(kernel, launch, ranges, on_block)
+    if (
+        outcomes is None
+        or not _independent(outcomes)
+        or sum(outcome.counts["warp_instructions"] for outcome in outcomes) > launch.limit
+    ):
         return run_grid(kernel, launch, on_block)
     for outcome in outcomes:
         for address, (places, values) in outcome.written.items():
@@ -99,26 +105,16 @@ def run_parallel(
             allocation.bytes[places] = values
             if allocation.written is not None:
                 allocation.written[places] = True
-        launch.warp_instructions += outcome.counts[0]
-        launch.thread_instructions += outcome.counts[1]
-        launch.matrix_instructions += outcome.counts[2]
-        launch.changed += outcome.changed
+        for name, amount in outcome.counts.items():
+            setattr(launch, name, getattr(launch, name) + amount)
         launch.engine.add(outcome.counters)
     return launch.result(kernel, total)
-
-
-def _ranges(total: int, jobs: int) -> list[Range]:
-    count = min(jobs, total // _LEAST_BLOCKS)
-    if count < 2:
-        return []
-    return list(itertools.pairwise(total * place // count for place in range(count + 1)))
 
 
 def _run_processes(
     kernel: CompiledKernel,
     launch: LaunchState,
     ranges: list[Range],
-    total: int,
     on_block: Callable[[int, int], None] | None,
 ) -> list[_Outcome] | None:
     """What each process has done; None if one could not do its blocks alone."""
@@ -147,7 +143,7 @@ def _run_processes(
                 if message == "block":
                     done += 1
                     if on_block is not None:
-                        on_block(done, total)
+                        on_block(done, ranges[-1][1])
                 elif message is None:
                     return None
                 else:
@@ -165,11 +161,10 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
     """Run a range of blocks in a process of its own and send what it did; None if that is not possible."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that waits for this one
     traces: dict[int, _Trace] = {}
-    changed, before = launch.changed, launch.engine.counters
-    launch.warp_instructions = launch.thread_instructions = launch.matrix_instructions = 0
+    before = launch.engine.counters
     try:
-        for index in block_indices(launch.grid, *blocks):
-            block = _TracedBlock(kernel, launch, geometry_of(kernel, launch, index))
+        for number in range(*blocks):
+            block = _TracedBlock(kernel, launch, number)
             block.traces = traces
             outcome = block.run()
             while outcome == "paused":
@@ -183,8 +178,7 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
         sender.send(None)
         return
     result = _Outcome(
-        counts=(launch.warp_instructions, launch.thread_instructions, launch.matrix_instructions),
-        changed=launch.changed - changed,
+        counts={name: getattr(launch, name) for name in _COUNTS},
         counters=launch.engine.counters - before,
     )
     for address, trace in traces.items():
