@@ -65,17 +65,14 @@ class SumKind:
     def least_exponent(self) -> int:
         """Of a product, as the alignment sees it."""
         pairs = zip(self.types, self.multiplied, strict=True)
-        return sum(max(_least(type), multiplied.minimum_exponent) for type, multiplied in pairs)
-
-    @property
-    def least_product(self) -> int:
-        """The exponent of the value of the least product, of which all are multiples."""
-        return sum(map(_least, self.types))
+        return sum(max(least_exponent(type), multiplied.minimum_exponent) for type, multiplied in pairs)
 
     @property
     def bound(self) -> int:
         """All products together are less than two to this."""
-        return sum(_greatest(type) + 1 for type in self.types) + (self.block - 1).bit_length()
+        # Without infinities the highest exponent is of numbers.
+        greatest = sum(type.bias + (not type.has_infinity) + 1 for type in self.types)
+        return greatest + (self.block - 1).bit_length()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,14 +173,9 @@ def _sum(kind: SumKind, a: NDArray[Any], b: NDArray[Any], addend: NDArray[Any]) 
     )
 
 
-def _least(format: FloatFormat) -> int:
+def least_exponent(format: FloatFormat) -> int:
     """The exponent of the least number."""
     return format.minimum_exponent - format.fraction_bits
-
-
-def _greatest(format: FloatFormat) -> int:
-    """The exponent of the greatest number."""
-    return format.bias + (not format.has_infinity)
 
 
 SUMS: Final = {kind.name: kind for item in multiplies_of() if is_fused(item) for kind in kinds_of(item)}

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from random import Random
@@ -128,7 +128,11 @@ def targets() -> dict[str, Callable[..., Any]]:
             if inspect.isfunction(item) or (_is_made(item) and name not in NOT_CALLED):
                 found[f"{package.__name__}.{name}"] = item
             if name in _METHODS_OF:
-                found |= {f"{_OBJECTS[name]}.{key}": method for key, method in _methods(item)}
+                found |= {
+                    f"{_OBJECTS[name]}.{key}": method
+                    for key, method in vars(item).items()
+                    if inspect.isfunction(method) and not key.startswith("_") and key != "require"
+                }  # `require` gives a new address each time
     return found
 
 
@@ -141,14 +145,6 @@ def _is_made(item: object) -> bool:
         and not getattr(item, "_is_protocol", False)
         and not hasattr(item, "__members__")
     )
-
-
-def _methods(item: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    for key, method in vars(item).items():
-        if (
-            inspect.isfunction(method) and not key.startswith("_") and key != "require"
-        ):  # a new address each time
-            yield key, method
 
 
 def call(random: Random) -> str:
