@@ -55,32 +55,26 @@ _ASSIGN: Final = ("$op $x, $a, $b;", "$x = evaluate('$op', $a, $b)")
 _PLACE: Final = f"and.b32 %n, $a, {_LOCAL_WORDS - 1}; mul.wide.u32 %at, %n, 4; add.u64 %at, %at, %local;"
 _LOCAL: Final = f"local[$a & {_LOCAL_WORDS - 1}]"
 
-_SIMPLE: Final[tuple[tuple[Statement, ...], ...]] = (
-    (_ASSIGN,),
-    (_ASSIGN,),
-    ((f"{_PLACE} mov.u32 %n, $b; st.local.u32 [%at], %n;", f"{_LOCAL} = $b"),),
-    ((f"{_PLACE} ld.local.u32 $x, [%at];", f"$x = {_LOCAL}"),),
-    (
-        ("mov.u32 %n, $a; red.global.add.u32 [%sum], %n;", "added += $a"),
-        ("mov.u32 %n, $a; atom.global.add.u32 %n, [%sum], %n;", "added += $a"),
-    ),
+_SIMPLE: Final[tuple[Statement, ...]] = (
+    *(_ASSIGN, _ASSIGN, _ASSIGN),
+    (f"{_PLACE} mov.u32 %n, $b; st.local.u32 [%at], %n;", f"{_LOCAL} = $b"),
+    (f"{_PLACE} ld.local.u32 $x, [%at];", f"$x = {_LOCAL}"),
+    ("mov.u32 %n, $a; red.global.add.u32 [%sum], %n;", "added += $a"),
+    ("mov.u32 %n, $a; atom.global.add.u32 %n, [%sum], %n;", "added += $a"),
 )
-"""Kinds of statements, each with its forms."""
 
 _CONDITION: Final = ("setp.$compare %p, $a, $b;", "if holds['$compare']($a, $b):")
 _READ: Final = "ld.local.u32 %n, [counters+$word];"
 _WRITE: Final = "st.local.u32 [counters+$word], %n;"
 _CALL: Final = "{ .param .b64 at; st.param.b64 [at], %c$depth; call step, (at); }"
 
-_NESTED: Final[tuple[tuple[Statement, ...], ...]] = (
+_NESTED: Final[tuple[Statement, ...]] = (
     (
-        (
-            f"{_CONDITION[0]} @!%p bra N$n;\n$first\nbra E$n;\nN$n:\n$second\nE$n:",
-            f"{_CONDITION[1]}\n$first\nelse:\n$second",
-        ),
+        f"{_CONDITION[0]} @!%p bra N$n;\n$first\nbra E$n;\nN$n:\n$second\nE$n:",
+        f"{_CONDITION[1]}\n$first\nelse:\n$second",
     ),
     # The counter is in a register, in local memory, or in local memory that a function changes.
-    tuple(
+    *(
         (
             f"and.b32 %n, $a, 3; {counter}\nB$n: setp.eq.u32 %p, %n, 0; @%p bra E$n;\n"
             f"$first\n{step}\nbra B$n;\nE$n:",
@@ -93,15 +87,13 @@ _NESTED: Final[tuple[tuple[Statement, ...], ...]] = (
         )
     ),
     (
-        (
-            "rem.u32 %n, $a, 3; T$n: .branchtargets F$n, S$n, L$n; brx.idx %n, T$n;\n"
-            "F$n:\n$first\nbra E$n;\nS$n:\n$second\nbra E$n;\nL$n:\n$third\nbra E$n;\nE$n:",
-            "way = $a % 3\nif way == 0:\n$first\nelif way == 1:\n$second\nelse:\n$third",
-        ),
+        "rem.u32 %n, $a, 3; T$n: .branchtargets F$n, S$n, L$n; brx.idx %n, T$n;\n"
+        "F$n:\n$first\nbra E$n;\nS$n:\n$second\nbra E$n;\nL$n:\n$third\nbra E$n;\nE$n:",
+        "way = $a % 3\nif way == 0:\n$first\nelif way == 1:\n$second\nelse:\n$third",
     ),
-    ((f"{_CONDITION[0]} @%p $op $x, $c, $d;", f"{_CONDITION[1]} $x = evaluate('$op', $c, $d)"),),
+    (f"{_CONDITION[0]} @%p $op $x, $c, $d;", f"{_CONDITION[1]} $x = evaluate('$op', $c, $d)"),
 )
-"""Kinds of statements with conditions, most of which have other statements in them."""
+"""Statements with conditions, most of which have other statements in them."""
 
 _TOGETHER: Final = (
     ("shfl.sync.bfly.b32 $x, $y, $step, 31, -1;", "$x = old[lane ^ $step]"),
@@ -137,7 +129,7 @@ class _Writer:
         self._labels = count(1)
         calls = [form for number in range(random.randrange(3)) for form in self._function(number)]
         look_ups = [self._table(number) for number in range(random.randrange(3))]
-        self._simple = (*_SIMPLE, calls or [_ASSIGN], look_ups or [_ASSIGN])
+        self._simple = (*_SIMPLE, *calls, *look_ups)
 
     def _slots(self, depth: int) -> tuple[dict[str, object], dict[str, object]]:
         """What stands for the names in a template of PTX, and of Python."""
@@ -164,7 +156,7 @@ class _Writer:
     def statement(self, depth: int) -> Statement:
         """Any statement; none within others beyond a depth."""
         is_nested = depth > 0 and self.random.random() < 0.4
-        form = self.random.choice(self.random.choice(_NESTED if is_nested else self._simple))
+        form = self.random.choice(_NESTED if is_nested else self._simple)
         slots = self._slots(depth - 1)
         for name in ("first", "second", "third"):
             if f"${name}" in form[0]:
