@@ -89,6 +89,7 @@ class Campaign:
         `tell` is told of workers that are refused, `on_progress` the standing twice a second. ClusterLost if
         the scheduler or all workers are gone, and StoreError.
         """
+        of_kind = self._kind.place, self._kind.seed, self._kind.configuration
         end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
         had_workers = time.monotonic()
         looked = float("-inf")
@@ -112,7 +113,8 @@ class Campaign:
                     task = self._again.pop(0)[1] if is_due else self._next()
                     is_empty = task is None
                     if task is not None:
-                        future = self._submit(client, task)
+                        arguments = (*of_kind, task.key, task.arguments, identity())
+                        future: Future[Report] = client.submit(work, *arguments, pure=False)
                         self._running[future] = task
                         future.add_done_callback(self._ended.put)
                 if self._running:
@@ -142,11 +144,6 @@ class Campaign:
         task = next(self._tasks, None)
         self._planned += task.results if task else 0
         return task
-
-    def _submit(self, client: Client, task: Task) -> Future[Report]:
-        kind = self._kind
-        arguments = (kind.place, kind.seed, kind.configuration, task.key, task.arguments, identity())
-        return client.submit(work, *arguments, pure=False)
 
     def _take(self, client: Client, tell: Callable[[str], None]) -> None:
         """Wait for a task to end, and record it with all others that have ended meanwhile."""

@@ -3,7 +3,7 @@
 import hashlib
 import platform
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -44,10 +44,6 @@ class Identity:
             if other.tools.get(name) != needed:
                 return f"its {name} must be {needed}, not {other.tools.get(name)}"
         return None
-
-    def as_json(self) -> dict[str, object]:
-        """For a store."""
-        return asdict(self)
 
 
 @cache

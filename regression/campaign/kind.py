@@ -180,10 +180,6 @@ class Kind(ABC):
         """Judge a campaign by all its outcomes; failed cases count without a word here."""
         return Verdict()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Workers need what the kind is, not what it has collected."""
-        return type(self), (self.seed, self.configuration)
-
 
 def _listed(value: Any) -> list[Any]:
     """The values of an option that takes one, if it is given, or several."""

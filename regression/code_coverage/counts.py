@@ -43,8 +43,6 @@ class Place:
 class Switch:
     """A choice among blocks, of which none may be taken."""
 
-    indent: int
-    """Of its Verilog line."""
     parent: int
     """Verilog line of the block that it stands in."""
     items: list[int] = field(default_factory=list)
@@ -73,8 +71,8 @@ class VerilogPlaces:
         self._folder = folder
         self._module: Place | None = None
         self._of_name: dict[str, Place] = {}
-        self._open_blocks: list[tuple[int, int]] = []
-        self._open_switches: list[Switch] = []
+        self._open: list[tuple[int, int, Switch | None]] = []
+        """Indentation of the blocks and switches around a line, the block's Verilog line, and the switch."""
         pending: tuple[Place, ...] = ()
         for number, line in enumerate(text.splitlines(), 1):
             if found := _ATTRIBUTE.match(line) or _COMMENT.match(line):
@@ -90,35 +88,29 @@ class VerilogPlaces:
             self._note_signal(number, found["name"], pending)
         elif _PROCESS.match(line):
             self.blocks[number] = ()
-            self._open_blocks = [(0, number)]
+            self._open = [(0, number, None)]
         elif found := _SWITCH.match(line):
-            indent = len(found["indent"])
-            self._open_switches.append(Switch(indent, self._block_around(indent)))
+            _, block, _ = self._around(len(found["indent"]))
+            self._open.append((len(found["indent"]), block, Switch(block)))
         elif found := _ITEM.match(line):
-            indent = len(found["indent"])
-            while self._open_switches[-1].indent >= indent:
-                self._close_switch()
-            self._open_switches[-1].items.append(number)
-            self._open_switches[-1].patterns.extend(_patterns(found["patterns"]))
-            self._block_around(indent)
-            self._open_blocks.append((indent, number))
+            _, _, switch = self._around(len(found["indent"]))
+            assert switch is not None
+            switch.items.append(number)
+            switch.patterns.extend(_patterns(found["patterns"]))
+            self._open.append((len(found["indent"]), number, None))
             self.blocks[number] = pending
-        elif line == _PROCESS_END:
-            while self._open_switches:
-                self._close_switch()
+        elif line == _PROCESS_END and self._open:
+            self._around(1)
         elif found := _CHOICE.search(line):
             self.choices[number] = Place.parse(found["places"])
 
-    def _block_around(self, indent: int) -> int:
-        """Close the blocks that end before something with an indentation; returns the one around it."""
-        while self._open_blocks[-1][0] >= indent:
-            self._open_blocks.pop()
-        return self._open_blocks[-1][1]
-
-    def _close_switch(self) -> None:
-        closed = self._open_switches.pop()
-        if not _cover_all(closed.patterns):
-            self.switches.append(closed)
+    def _around(self, indent: int) -> tuple[int, int, Switch | None]:
+        """Close what ends before something with an indentation; what is around it."""
+        while self._open[-1][0] >= indent:
+            _, _, closed = self._open.pop()
+            if closed is not None and not _cover_all(closed.patterns):
+                self.switches.append(closed)
+        return self._open[-1]
 
     def _note_signal(self, number: int, name: str, pending: tuple[Place, ...]) -> None:
         # A port is declared twice, and has its source before the first.

@@ -2,17 +2,25 @@
 
 Amaranth writes the source of signals, operators and modules into its output, but not of assignments.
 The netlist before it still has that, in the order in which the assignments are written.
+
+As a plugin of pytest, for `make coverage`, the module lets testbenches convert so and keep counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 from unittest import mock
 
+import pytest
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
 from hdl.verilog.modules import convert
+from sim.testbench.runner import Coverage
+
+NAME: Final = "testbench-coverage"
+"""Under which the testbenches look for a `Coverage`."""
 
 SEPARATOR: Final = "|"
 """Between the places of a block's statements, each a file, a colon and a line."""
@@ -72,3 +80,25 @@ def _locate(contents: list[Any], assignments: Iterator[Any]) -> list[str]:
             item.sel = f"{{ 1'1 {item.sel} }}"
             item.cases = [_LocatedCase(case, _locate(case.contents, assignments)) for case in item.cases]
     return places
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that the plugin needs."""
+    parser.addoption(
+        "--code-coverage",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="keep there what the testbenches reach of the hardware",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Offer the testbenches a folder and a conversion."""
+    folder: Path = config.getoption("--code-coverage")
+    config.pluginmanager.register(Coverage(folder=folder, conversion=convert_with_sources), NAME)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what simulates nothing that counts."""
+    items[:] = [item for item in items if "simulate" in getattr(item, "fixturenames", ())]

@@ -8,7 +8,7 @@ import numpy as np
 
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.faulting import FaultVerdict
+from regression.random_programs.faulting import FaultVerdict, state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS
 from regression.random_programs.running import open_rtl
@@ -77,11 +77,7 @@ def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
             machine.finish()
             for command in part:
                 golden.execute(command)
-        if not np.array_equal(machine.inspect_registers(), golden.inspect_registers()):
-            return "a register was changed"
-        if not np.array_equal(machine.memory.data, golden.memory.data):
-            return "memory was changed"
-    return None
+        return state_difference(golden, machine)
 
 
 def _is_refused(machine: RtlMachine, access: str, address: int) -> bool:

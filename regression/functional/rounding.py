@@ -1,7 +1,7 @@
 """Coverpoints of rounding: what becomes of the exact sum."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
-from regression.functional.sums import ADDITIONS, SUMS, Sum
+from regression.functional.sums import ADDITIONS, SUMS, Sum, least_exponent
 
 _ROOM: Final = 36
 """Places below the larger operand of an addition that are kept exactly; below them there is a sticky bit."""
@@ -51,10 +51,13 @@ def _rounders() -> Iterator[tuple[str, _Rounder]]:
     half, single, double = (float_format(name) for name in ("f16", "f32", "f64"))
     for name, kind in SUMS.items():
         mode = "rz" if kind.result == single else "rn"
-        rounder = _Rounder(mode=mode, result=kind.result, least=kind.least_product, bound=kind.bound)
-        yield name, replace(rounder, has_addend=kind.has_addend and not kind.addition)
+        least, has_addend = sum(map(least_exponent, kind.types)), kind.has_addend and not kind.addition
+        yield (
+            name,
+            _Rounder(mode=mode, result=kind.result, least=least, bound=kind.bound, has_addend=has_addend),
+        )
     for name, kind in ADDITIONS.items():
-        least = kind.result.minimum_exponent - kind.result.fraction_bits
+        least = least_exponent(kind.result)
         yield name, _Rounder(mode="rn", result=kind.result, least=least, bound=kind.bound + 1)
     yield _CONVERSION, _Rounder(mode="rn", result=half, least=-149, bound=128, has_addend=False)
     for mode in ROUNDINGS:
@@ -90,7 +93,7 @@ def _not_below(rounder: _Rounder, outcome: str) -> str | None:
     if "subnormal" not in outcome and "to zero" not in outcome:
         return None
     format, least = rounder.result, rounder.least
-    place = format.minimum_exponent - format.fraction_bits
+    place = least_exponent(format)
     if not rounder.has_addend and least >= format.minimum_exponent:
         return f"products of these types are multiples of 2**{least}"
     if outcome == "exact, subnormal":

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from golden.arithmetic.fdpa import Rules
 from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.tables.formats import FloatFormat, float_format
-from golden.tables.instruction_set import Mnemonic, Use
+from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.random_programs.choices import multiplies_of
@@ -35,27 +34,15 @@ class SumKind:
     """To which A and B are converted first, if they are."""
     result: FloatFormat
     """Of the sum and of its addend."""
-    mnemonic: Mnemonic
-    """Whose block the sum has."""
+    rules: Rules
+    """Golden's."""
+    block: int
+    """Products, at most."""
 
     @property
     def name(self) -> str:
         """As in the bins."""
         return f"{self.terms} to {self.result.name}"
-
-    @cached_property
-    def _rules(self) -> tuple[Rules, int]:
-        return fused_rules(*self.multiplied, self.result, HOPPER, self.mnemonic)
-
-    @property
-    def rules(self) -> Rules:
-        """Golden's."""
-        return self._rules[0]
-
-    @property
-    def block(self) -> int:
-        """Products, at most."""
-        return self._rules[1]
 
     @property
     def has_addend(self) -> bool:
@@ -78,17 +65,14 @@ class SumKind:
     def least_exponent(self) -> int:
         """Of a product, as the alignment sees it."""
         pairs = zip(self.types, self.multiplied, strict=True)
-        return sum(max(_least(type), multiplied.minimum_exponent) for type, multiplied in pairs)
-
-    @property
-    def least_product(self) -> int:
-        """The exponent of the value of the least product, of which all are multiples."""
-        return sum(map(_least, self.types))
+        return sum(max(least_exponent(type), multiplied.minimum_exponent) for type, multiplied in pairs)
 
     @property
     def bound(self) -> int:
         """All products together are less than two to this."""
-        return sum(_greatest(type) + 1 for type in self.types) + (self.block - 1).bit_length()
+        # Without infinities the highest exponent is of numbers.
+        greatest = sum(type.bias + (not type.has_infinity) + 1 for type in self.types)
+        return greatest + (self.block - 1).bit_length()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,15 +124,14 @@ def kinds_of(instruction: MmaInstruction) -> tuple[SumKind, ...]:
     types = float_format(instruction.a_type), float_format(instruction.b_type)
     pair = f"{instruction.a_type}.{instruction.b_type}" if family.mixed else instruction.a_type
     result = fused_format(float_format(instruction.c_type), float_format(instruction.d_type))
+    multiplied, names = types, [f"wgmma {pair}" if is_fp8(instruction) else pair]
     if family.converted_to is not None:
         via = float_format(family.converted_to)
-        return tuple(
-            SumKind(terms=f"{half} {pair}", types=types, multiplied=(via, via), result=result, mnemonic="mma")
-            for half in _HALVES
-        )
-    terms = f"wgmma {pair}" if is_fp8(instruction) else pair
-    return (
-        SumKind(terms=terms, types=types, multiplied=types, result=result, mnemonic=instruction.mnemonic),
+        multiplied, names = (via, via), [f"{half} {pair}" for half in _HALVES]
+    rules, block = fused_rules(*multiplied, result, HOPPER, instruction.mnemonic)
+    return tuple(
+        SumKind(terms=terms, types=types, multiplied=multiplied, result=result, rules=rules, block=block)
+        for terms in names
     )
 
 
@@ -190,14 +173,9 @@ def _sum(kind: SumKind, a: NDArray[Any], b: NDArray[Any], addend: NDArray[Any]) 
     )
 
 
-def _least(format: FloatFormat) -> int:
+def least_exponent(format: FloatFormat) -> int:
     """The exponent of the least number."""
     return format.minimum_exponent - format.fraction_bits
-
-
-def _greatest(format: FloatFormat) -> int:
-    """The exponent of the greatest number."""
-    return format.bias + (not format.has_infinity)
 
 
 SUMS: Final = {kind.name: kind for item in multiplies_of() if is_fused(item) for kind in kinds_of(item)}

@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from random import Random
@@ -16,19 +16,12 @@ from golden.approximation.instructions import FORMS
 from golden.programs.buffers import BASE
 from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
-from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
 from regression.fuzz.corpus import PROGRAM_PTX, TABLES
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
 from regression.random_programs.choices import multiplies_of
-
-
-@cache
-def multiplies() -> tuple[MmaInstruction, ...]:
-    """Every multiply."""
-    return multiplies_of()
 
 
 def same(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -75,7 +68,7 @@ def array_call(random: Random) -> str:
         kinds = [random.choice((repr(bits), element, element, None)) for _ in range(FORMS[form].operands)]
         written = [array(random, random.choice((extents, (2,))), kind) for kind in kinds]
         return f"same(golden.approximate, {form!r}, {', '.join(written)})"
-    instruction = random.choice(multiplies())
+    instruction = random.choice(multiplies_of())
     if way < 0.45:
         use = random.choice(_USES)
         name = getattr(instruction, f"{use}_type")
@@ -135,7 +128,11 @@ def targets() -> dict[str, Callable[..., Any]]:
             if inspect.isfunction(item) or (_is_made(item) and name not in NOT_CALLED):
                 found[f"{package.__name__}.{name}"] = item
             if name in _METHODS_OF:
-                found |= {f"{_OBJECTS[name]}.{key}": method for key, method in _methods(item)}
+                found |= {
+                    f"{_OBJECTS[name]}.{key}": method
+                    for key, method in vars(item).items()
+                    if inspect.isfunction(method) and not key.startswith("_") and key != "require"
+                }  # `require` gives a new address each time
     return found
 
 
@@ -148,14 +145,6 @@ def _is_made(item: object) -> bool:
         and not getattr(item, "_is_protocol", False)
         and not hasattr(item, "__members__")
     )
-
-
-def _methods(item: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    for key, method in vars(item).items():
-        if (
-            inspect.isfunction(method) and not key.startswith("_") and key != "require"
-        ):  # a new address each time
-            yield key, method
 
 
 def call(random: Random) -> str:
@@ -192,7 +181,7 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
     """A value of the annotated type, often one that means something under that name."""
     meant: dict[str, Callable[[], str]] = {
         "instruction": lambda: repr(
-            str(random.choice(multiplies())) if random.random() < 0.7 else random.choice(list(FORMS))
+            str(random.choice(multiplies_of())) if random.random() < 0.7 else random.choice(list(FORMS))
         ),
         "type": lambda: repr(random.choice([*FORMATS, "s32"])),
         "profile": lambda: repr(random.choice([*PROFILES, *EXACT_PROFILES])),

@@ -9,8 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from regression.fuzz.kind import Files, Outcome
-from regression.fuzz.kinds import KINDS
-from regression.fuzz.worker import Input, Limits, Worker, make
+from regression.fuzz.worker import KINDS, Input, Limits, Worker, make
 from regression.random_programs.shrink import minimise
 
 _DESCRIPTION = "finding.json"

@@ -7,23 +7,45 @@ import os
 import resource
 import signal
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Final
 from unittest import mock
 
 import platformdirs
 from numba.core import event
 from numba.core.event import Listener
 
-from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files, Outcome, judge
-from regression.fuzz.kinds import KINDS
+from regression.fuzz.calls import API, ARRAYS
+from regression.fuzz.command_lines import COMMAND_LINES
+from regression.fuzz.control_programs import CONTROL_PROGRAMS
+from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files, Kind, Outcome, judge
+from regression.fuzz.launches import LAUNCHES
+from regression.fuzz.ptx import PTX
+from regression.fuzz.scalar_programs import SCALAR_PROGRAMS
+from regression.fuzz.server_requests import REQUESTS
 
 os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma"))
 """Workers have a cache folder of their own, except for the compiled arithmetic."""
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "ptx": PTX,
+    "valid": SCALAR_PROGRAMS,
+    "control": CONTROL_PROGRAMS,
+    "launch": LAUNCHES,
+    "array": ARRAYS,
+    "api": API,
+    "cli": COMMAND_LINES,
+    "server": REQUESTS,
+}
+
+_OFTEN: Final = {"ptx": 7, "valid": 1, "control": 1, "launch": 3, "array": 3, "api": 3, "cli": 1, "server": 1}
+
+SCHEDULE: Final = tuple(name for name, count in _OFTEN.items() for _ in range(count))
+"""The kind of input `number` is ``SCHEDULE[number % len(SCHEDULE)]`` in a campaign of all kinds."""
 
 DOORS = (
     "openwmma.commands.build.build_board",
@@ -54,7 +76,7 @@ class Input:
     """An input to run."""
 
     kind: str
-    """Of `regression.fuzz.kinds.KINDS`."""
+    """Of `KINDS`."""
     seed: int = 0
     number: int = 0
     files: Files | None = None

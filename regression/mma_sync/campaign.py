@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -28,70 +27,43 @@ _SQUARE: Final = Shape(16, 16, 16)
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
 
-@dataclass(frozen=True, kw_only=True)
 class Batch:
     """The commands of many tiles, and where their operands and results lie; ValueError if no set fits.
 
     `mma` has no loads and stores of its own. The operands of some tiles lie one after the other in registers,
     as loads of 8 registers bring them; so do their results. Sets of such tiles take turns, so that a core
     loads the next set and stores the last one while it multiplies.
+
+    `instruction` is a form of `mma`, `sets` how many sets are multiplied, and `registers` the 32-bit
+    registers per lane of the machine.
     """
 
-    instruction: MmaInstruction
-    """A form of `mma`."""
-    sets: int
-    """How many times the registers' sets of tiles are multiplied."""
-    registers: int
-    """32-bit registers per lane of the machine."""
-
-    def __post_init__(self) -> None:
+    def __init__(self, *, instruction: MmaInstruction, sets: int, registers: int) -> None:
+        self.instruction = instruction
+        self.sets = sets
+        self._sizes: dict[Use, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
+        # Tiles in a set: as many as have eight registers of results, or fewer where they do not fit.
+        self._together = BLOCK_REGISTERS // self._sizes["d"]
+        while self._together > 1 and self._slot > registers:
+            self._together //= 2
+        self._slots = registers // self._slot
         if self._slots < 1:
-            raise ValueError(f"{self.instruction} needs {self._slot} registers, not {self.registers}")
+            raise ValueError(f"{instruction} needs {self._slot} registers, not {registers}")
+        self.tiles = sets * self._together
+        self.operand_bytes = sets * self._operands * 4 * LANES
+        """Of all sets."""
+        self.memory_bytes = -(-(self.operand_bytes + sets * BLOCK_BYTES) // 4096) * 4096
+        """Of operands and results, in whole pages."""
 
-    @cached_property
-    def _sizes(self) -> dict[Use, int]:
-        return {use: layout.registers for use, layout in self.instruction.fragments.items()}
-
-    @cached_property
-    def _together(self) -> int:
-        """Tiles in a set: as many as have eight registers of results, or fewer where they do not fit."""
-        count = BLOCK_REGISTERS // self._sizes["d"]
-        while count > 1 and self._blocks_for(count) + BLOCK_REGISTERS > self.registers:
-            count //= 2
-        return count
-
-    def _blocks_for(self, tiles: int) -> int:
-        """Registers for the operands of so many tiles, in whole blocks."""
-        used = tiles * sum(self._sizes[use] for use in _SOURCES)
-        return -(-used // BLOCK_REGISTERS) * BLOCK_REGISTERS
-
-    @cached_property
+    @property
     def _operands(self) -> int:
-        """Registers for the operands of a set."""
-        return self._blocks_for(self._together)
+        """Registers for the operands of a set, in whole blocks."""
+        used = self._together * sum(self._sizes[use] for use in _SOURCES)
+        return -(-used // BLOCK_REGISTERS) * BLOCK_REGISTERS
 
     @property
     def _slot(self) -> int:
         return self._operands + BLOCK_REGISTERS
-
-    @property
-    def _slots(self) -> int:
-        return self.registers // self._slot
-
-    @property
-    def tiles(self) -> int:
-        """How many tiles are multiplied."""
-        return self.sets * self._together
-
-    @property
-    def operand_bytes(self) -> int:
-        """Of all sets."""
-        return self.sets * self._operands * 4 * LANES
-
-    @property
-    def memory_bytes(self) -> int:
-        """Of operands and results, in whole pages."""
-        return -(-(self.operand_bytes + self.sets * BLOCK_BYTES) // 4096) * 4096
 
     def commands(self) -> Iterator[Command]:
         """Loads, multiplies and stores; successive sets are interleaved."""
@@ -164,7 +136,7 @@ F64_CORE: Final = replace(
 _SETS: Final = 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Difference:
     """The first result that is wrong."""
 
@@ -244,7 +216,7 @@ def _run(
     data[size:] = 0
     if not machine.execute_words(commands):
         raise RuntimeError(f"{batch.instruction}: the core stopped with a fault: {machine.clear_fault()}")
-    found = batch.results(data[size : size + batch.sets * 1024])
+    found = batch.results(data[size : size + batch.sets * BLOCK_BYTES])
     instruction = batch.instruction
     result = mma(instruction, *operands, profile=machine.profile)
     expected = distribute(result, "d", instruction.d_type, instruction.shape)
@@ -252,11 +224,5 @@ def _run(
     if not len(places):
         return int(result.size)
     tile, register, lane = places[0].tolist()
-    return Difference(
-        instruction=instruction,
-        tile=tile,
-        register=register,
-        lane=lane,
-        found=int(found[tile, register, lane]),
-        expected=int(expected[tile, register, lane]),
-    )
+    words = (int(each[tile, register, lane]) for each in (found, expected))
+    return Difference(instruction, tile, register, lane, *words)

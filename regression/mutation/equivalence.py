@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -173,13 +173,8 @@ def _module(path: Path) -> dict[str, Any]:
     return module
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Guard:
-    """Whether a signal counts: unless one of the places is one, or while one is or they have a code."""
-
-    is_blocking: bool = False
-    codes: tuple[int, ...] = ()
-    places: list[str] = field(default_factory=list)
+_Guard = tuple[Rule, list[str]]
+"""A rule, and the ports and registers on which it depends whether a signal counts."""
 
 
 class _Miter:
@@ -251,7 +246,7 @@ class _Miter:
         if not bits:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
         if rule.ignored:
-            self._guards.update({place: [_Guard()] for name in bits for place in aliases[name]})
+            self._guards.update({place: [(rule, [])] for name in bits for place in aliases[name]})
         elif rule.any or rule.highest:
             self._groups += [(rule.highest, word) for word in self._places(bits)]
         elif rule.values:
@@ -267,14 +262,13 @@ class _Miter:
         if not words or (rule.codes and not all(_is_whole(word, max(rule.codes)) for word in words)):
             return
         places = list(dict.fromkeys(aliases[name][0] for word in words for name in word))
-        guard = _Guard(is_blocking=bool(rule.unless), codes=rule.codes, places=places)
         if rule.only_while:
-            self._facts.append(([aliases[name][0] for name in bits], guard))
+            self._facts.append(([aliases[name][0] for name in bits], (rule, places)))
             return
         for place in {place for name in bits for place in aliases[name]}:
             # What holds of a register must be known of its next value too.
             if place not in registers or (registers.issuperset(places) and not rule.of_ports):
-                self._guards[place].append(guard)
+                self._guards[place].append((rule, places))
 
     def _places(self, bits: Iterable[str]) -> list[list[str]]:
         """The ports or registers of bits, by their words."""
@@ -289,12 +283,13 @@ class _Miter:
         alike: Value = self._value(0, name, time) == self._value(1, name, time)
         for guard in self._guards.get(name, ()):
             some = self._holds(guard, time)
-            alike = alike | (some if guard.is_blocking else ~some)
+            alike = alike | (some if guard[0].unless else ~some)
         return alike
 
-    def _holds(self, guard: "_Guard", time: str) -> Value:
-        word = Cat(self._value(0, place, time) for place in guard.places)
-        return Cat(word == code for code in guard.codes).any() if guard.codes else word.any()
+    def _holds(self, guard: _Guard, time: str) -> Value:
+        rule, places = guard
+        word = Cat(self._value(0, place, time) for place in places)
+        return Cat(word == code for code in rule.codes).any() if rule.codes else word.any()
 
     def _words(self, time: str) -> Iterator[Value]:
         for is_highest, group in self._groups:

@@ -70,11 +70,11 @@ def _limited(test: Test, is_last: bool) -> Test:
         try:
             await body(dut, *arguments, **keywords)
         except BaseException:  # noqa: BLE001  # whatever it is, the test has not passed
-            if settings.measure:
+            if not settings.limits:
                 traceback.print_exc()
             os._exit(FAILED)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        if settings.measure:
+        if not settings.limits:
             _seconds[test.name] = time.process_time() - began
             settings.times.write_text(json.dumps(_seconds))
         if is_last:

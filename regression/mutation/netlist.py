@@ -119,23 +119,15 @@ mutate -list {count} -seed {seed} -o candidates.txt @unit
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class Mutated:
-    """A unit with its mutants."""
-
-    design: Design
-    """With the input `SELECT`."""
-    mutants: tuple[Mutant, ...]
-    """The first is the one that 1 selects."""
-    folder: Path
-    """Where the netlist without mutants lies, as ``netlist.il``."""
-
-
-def mutate(design: Design, sources: Sequence[str], count: int, seed: int, folder: Path) -> Mutated:
+def mutate(
+    design: Design, sources: Sequence[str], count: int, seed: int, folder: Path
+) -> tuple[Design, tuple[Mutant, ...]]:
     """Put `count` mutants into a design whose cells have the attribute ``src``, or as many as there are.
 
-    Only what came from the sources is mutated; the seed chooses, and the folder takes the files of the work.
-    ValueError if nothing came from the sources, or if `SELECT` cannot tell so many mutants apart.
+    The design then has the input `SELECT`, of which 1 selects the first mutant. Only what came from the
+    sources is mutated; the seed chooses, and the folder takes the files of the work, the netlist without
+    mutants as ``netlist.il``. ValueError if nothing came from the sources, or if `SELECT` cannot tell so many
+    mutants apart.
     """
     if not 0 < count < 1 << _SELECT_BITS:
         raise ValueError(f"mutants must be from 1 to {(1 << _SELECT_BITS) - 1}, not {count}")
@@ -165,7 +157,7 @@ def mutate(design: Design, sources: Sequence[str], count: int, seed: int, folder
     netlist_text = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
     text = _LINT + netlist_text + _wrapper(design.top, netlist["ports"])
     name = f"mutation-{folder.name}"
-    return Mutated(design=Design.of_text(name, text, design.top), mutants=mutants, folder=folder)
+    return Design.of_text(name, text, design.top), mutants
 
 
 def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:

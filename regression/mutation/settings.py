@@ -15,6 +15,9 @@ FAILED: Final = 101
 """Exit codes of a mutant; any other says that the simulation broke off."""
 
 _VARIABLE: Final = "OPENWMMA_MUTATION"
+_UNMUTATED_SECONDS: Final = 300.0
+_WALL_SECONDS: Final = 900.0
+_WALL_FACTOR: Final = 50.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,13 +31,17 @@ class Settings:
     folder: str
     """Takes the files."""
     limits: Mapping[str, float]
-    """Seconds of computing after which a test is given up, by its name."""
-    limit: float
-    """The same for a test that is not there."""
-    wall_seconds: float
-    """Seconds after which a mutant is given up."""
-    measure: bool
-    """Whether to write down how long each test takes."""
+    """Seconds of computing after which a test is given up, by its name; none while they are measured."""
+
+    @property
+    def limit(self) -> float:
+        """The same for a test without a limit of its own."""
+        return max(self.limits.values(), default=_UNMUTATED_SECONDS)
+
+    @property
+    def wall_seconds(self) -> float:
+        """Seconds after which a mutant is given up."""
+        return _WALL_SECONDS + _WALL_FACTOR * sum(self.limits.values())
 
     @classmethod
     def from_environment(cls) -> "Settings":

@@ -12,7 +12,7 @@ from typing import Final
 from cocotb_tools.runner import get_runner
 
 from regression.mutation.equivalence import is_equivalent, require_rules
-from regression.mutation.netlist import Mutated, mutate
+from regression.mutation.netlist import mutate
 from regression.mutation.report import Proof, Record
 from regression.mutation.rules import rules_of
 from regression.mutation.settings import FAILED, SURVIVED, Settings
@@ -28,9 +28,6 @@ _FORK_POINT: Final = "regression.mutation.fork_point"
 _SEED: Final = 1
 """Of the tests' randomness."""
 
-_WALL_FACTOR: Final = 50.0
-_WALL_SECONDS: Final = 900.0
-_UNMUTATED_SECONDS: Final = 300.0
 _LIMIT_FACTOR: Final = 3.0
 _LIMIT_SECONDS: Final = 1.0
 """A test may take so many times, and so many seconds beside, as on the unit without a fault."""
@@ -47,14 +44,14 @@ def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
     place.mkdir(parents=True, exist_ok=True)
     with locked(folder.with_suffix(".lock")):
         simulation = simulation_of(unit)
-        mutated = mutate(simulation.design, unit.sources, count, seed, folder)
+        design, mutants = mutate(simulation.design, unit.sources, count, seed, folder)
         records = []
         rules = rules_of(unit.name)
-        outcomes = run_mutants(mutated, simulation)
+        outcomes = run_mutants(replace(simulation, design=design), len(mutants))
         if any(how == "survived" for how, _ in outcomes.values()):
             require_rules(folder, rules)
         for number, (how, killed_by) in outcomes.items():
-            mutant = mutated.mutants[number - 1]
+            mutant = mutants[number - 1]
             proof: Proof = ""
             if how == "survived":
                 proof = "equal" if is_equivalent(mutant, folder, rules) else "none"
@@ -72,41 +69,28 @@ def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
     return records
 
 
-def run_mutants(mutated: Mutated, simulation: Simulation) -> dict[int, tuple[str, str]]:
+def run_mutants(simulation: Simulation, mutants: int) -> dict[int, tuple[str, str]]:
     """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
+
+    The design of the simulation has so many mutants.
 
     By the number of the mutant, from 1: ``failed``, ``time`` (it took too long), ``crash`` (the simulation
     broke off) or ``survived``, and the test that failed; empty where all passed. BenchFailure if the unit
     fails without a fault, or the simulation broke off between two mutants.
     """
-    folder = build(mutated.design) / "mutants"
+    folder = build(simulation.design) / "mutants"
     log = folder / "simulation.log"
-    settings = Settings(
-        cases=simulation.cases,
-        mutants=(0,),
-        folder=str(folder),
-        limits={},
-        limit=_UNMUTATED_SECONDS,
-        wall_seconds=_WALL_SECONDS,
-        measure=True,
-    )
+    settings = Settings(cases=simulation.cases, mutants=(0,), folder=str(folder), limits={})
     outcomes = _run(settings, simulation, log)
     if outcomes != {0: ("survived", "")}:
-        raise BenchFailure(f"{mutated.design.name}: the unit without a fault must pass: {outcomes}", log)
+        raise BenchFailure(f"{simulation.design.name}: the unit without a fault must pass: {outcomes}", log)
     times = json.loads(settings.times.read_text())
     limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
-    settings = replace(
-        settings,
-        mutants=tuple(range(1, len(mutated.mutants) + 1)),
-        limits=limits,
-        limit=max(limits.values()),
-        wall_seconds=_WALL_SECONDS + _WALL_FACTOR * sum(limits.values()),
-        measure=False,
-    )
+    settings = replace(settings, mutants=tuple(range(1, mutants + 1)), limits=limits)
     outcomes = _run(settings, simulation, log)
     missing = sorted({*settings.mutants} - {*outcomes})
     if missing:
-        raise BenchFailure(f"{mutated.design.name}: no outcome of mutants {missing}", log)
+        raise BenchFailure(f"{simulation.design.name}: no outcome of mutants {missing}", log)
     return outcomes
 
 

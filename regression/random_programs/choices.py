@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from typing import Final, Generic, TypeVar
 
@@ -58,6 +58,7 @@ def _multiplies(family: Family) -> Iterator[MmaInstruction]:
                 yield replace(item, a_layout=a_layout, b_layout=b_layout, rounding=rounding)
 
 
+@cache
 def multiplies_of(config: CoreConfig | None = None) -> tuple[MmaInstruction, ...]:
     """Every legal multiply of a core; None for all of the tables."""
     families = CORE_FAMILIES if config is None else config.families

@@ -91,7 +91,9 @@ class FaultSession:
             if progress != bursts:
                 return f"progress {progress}, but the memory took {bursts} bursts before the first it refused"
         if not illegal.cause.is_of_memory or mode == "serial":
-            return self._state_difference()
+            if self._rtl.counters.instructions != self._executed:
+                return f"the core counts {self._rtl.counters.instructions} commands, not {self._executed}"
+            return state_difference(self._golden, self._rtl)
         self._resynchronise()
         return None
 
@@ -139,20 +141,6 @@ class FaultSession:
             return address < self._config.shared_bytes
         return self._golden.memory.contains(address, 1)
 
-    def _state_difference(self) -> str | None:
-        if self._rtl.counters.instructions != self._executed:
-            return f"the core counts {self._rtl.counters.instructions} commands, not {self._executed}"
-        if not np.array_equal(self._rtl.inspect_registers(), self._golden.inspect_registers()):
-            return "a register was changed"
-        if not np.array_equal(self._rtl.memory.data, self._golden.memory.data):
-            return "memory was changed"
-        ours, theirs = self._golden.shared, self._rtl.shared
-        if ours is not None and theirs is not None:
-            place = ours.base
-            if not np.array_equal(ours.read(place, _SHARED_COMPARED), theirs.read(place, _SHARED_COMPARED)):
-                return "shared memory was changed"
-        return None
-
     def _resynchronise(self) -> None:
         """Commands behind a failure on the bus may have been executed: begin anew from the golden state."""
         self._rtl.write_registers(0, self._golden.read_registers())
@@ -160,6 +148,19 @@ class FaultSession:
         if self._golden.shared is not None and self._rtl.shared is not None:
             base = self._golden.shared.base
             self._rtl.shared.write(base, self._golden.shared.read(base, self._golden.shared.size))
+
+
+def state_difference(golden: GoldenMachine, rtl: RtlMachine) -> str | None:
+    """What of a core is not as on the golden machine: registers, memory, the first of on-chip memory."""
+    if not np.array_equal(rtl.inspect_registers(), golden.inspect_registers()):
+        return "a register was changed"
+    if not np.array_equal(rtl.memory.data, golden.memory.data):
+        return "memory was changed"
+    if golden.shared is not None and rtl.shared is not None:
+        place = golden.shared.base, _SHARED_COMPARED
+        if not np.array_equal(golden.shared.read(*place), rtl.shared.read(*place)):
+            return "shared memory was changed"
+    return None
 
 
 def _bursts_before(illegal: Illegal, exists: Callable[[Illegal, int], bool]) -> int:

@@ -1,5 +1,6 @@
 """Operands that reach the corners of the arithmetic: each tile is drawn from one of several kinds."""
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from golden.arguments import dtype_of
 from golden.random_operands import exponent_fields
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import Use
+from golden.tables.instruction_set import Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction
 
 TWO_PRODUCTS: Final = ("two products", "two small products", "two infinite products")
@@ -58,13 +59,13 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
             _integers(random, FORMATS[instruction.types[use]], kind, shape.extent(use)) for use in _USES
         )
         return a, b, c
-    if kind == "ties":
-        return _ties(random, instruction)
-    if kind == "special alone":
-        return _special_alone(random, instruction)
-    if kind in TWO_PRODUCTS:
-        return _two_products(random, instruction, kind)
-    formats = _formats(instruction)
+    formats = [float_format(instruction.types[use]) for use in (*_USES, "d")]
+    if kind in ("ties", "special alone", *TWO_PRODUCTS):
+        a, b = (
+            _zeros(random, format, shape.extent(use)) for use, format in zip(_USES[:2], formats, strict=False)
+        )
+        fill = {"ties": _ties, "special alone": _special_alone}.get(kind, partial(_two_products, kind))
+        return a, b, fill(random, shape, formats, a, b)
     a, b, c = (
         _floats(random, format, kind, shape.extent(use), addend=use == "c")
         for use, format in zip(_USES, formats, strict=False)
@@ -76,11 +77,6 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
     elif kind == "no addend":
         c &= c.dtype.type(formats[2].sign_mask)
     return a, b, c
-
-
-def _formats(instruction: MmaInstruction) -> list[FloatFormat]:
-    """Of A, B, C and D."""
-    return [float_format(instruction.types[use]) for use in (*_USES, "d")]
 
 
 def _low(format: FloatFormat) -> int:
@@ -140,13 +136,11 @@ def _cancel(random: Generator, a: Bits, b: Bits, a_format: FloatFormat, b_format
     b[half:][nearly] ^= b.dtype.type(1 << b_format.ignored_bits)
 
 
-def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
+def _ties(random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits) -> Bits:
     """One product for each element, near half the last place of C; or C near half the last place of D."""
-    shape = instruction.shape
-    a_format, b_format, c_format, d_format = _formats(instruction)
-    a, b = _zeros(random, a_format, shape.extent("a")), _zeros(random, b_format, shape.extent("b"))
+    a_format, b_format, c_format, d_format = formats
     if c_format.fraction_bits > d_format.fraction_bits:
-        return a, b, _halves(random, shape.extent("c"), d_format)
+        return _halves(random, shape.extent("c"), d_format)
     c: Bits = random.integers(0, 1 << c_format.bits, shape.extent("c"), dtype=dtype_of(c_format))
     field = int(random.choice([0, 1, c_format.bias + int(random.integers(-3, 4))]))
     c &= c.dtype.type(c_format.sign_mask | (1 << _low(c_format)) - 1)
@@ -160,14 +154,12 @@ def _ties(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, B
     k = int(random.integers(shape.k))
     a[:, k] |= a.dtype.type(a_format.bias + row << _low(a_format))
     b[k] |= column.astype(b.dtype) << b.dtype.type(_low(b_format))
-    return a, b, c
+    return c
 
 
-def _special_alone(random: Generator, instruction: MmaInstruction) -> tuple[Bits, Bits, Bits]:
+def _special_alone(random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits) -> Bits:
     """One product of special values for each element, or of one and a special value; the others are zeros."""
-    shape = instruction.shape
-    a_format, b_format, c_format, d_format = _formats(instruction)
-    a, b = _zeros(random, a_format, shape.extent("a")), _zeros(random, b_format, shape.extent("b"))
+    a_format, b_format, c_format, d_format = formats
     k = int(random.integers(shape.k))
     a[:, k] = random.choice(np.array(special_values(a_format), a.dtype), shape.m)
     b[k] = random.choice(np.array(special_values(b_format), b.dtype), shape.n)
@@ -177,21 +169,21 @@ def _special_alone(random: Generator, instruction: MmaInstruction) -> tuple[Bits
         with np.errstate(invalid="ignore"):
             widened = np.array(special_values(d_format), np.uint16).view(np.float16).astype(np.float32)
         addends = np.concatenate([addends, widened.view(np.uint32)])
-    c = random.choice(addends, shape.extent("c"))
+    c: Bits = random.choice(addends, shape.extent("c"))
     c[random.random(c.shape) < 0.3] &= c.dtype.type(c_format.sign_mask)
-    return a, b, c
+    return c
 
 
-def _two_products(random: Generator, instruction: MmaInstruction, kind: str) -> tuple[Bits, Bits, Bits]:
+def _two_products(
+    kind: str, random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits
+) -> Bits:
     """All k but two are zeros, one in each half that `mma` of fp8 takes at once: more products hide a sum."""
-    shape = instruction.shape
-    a_format, b_format, c_format, _ = _formats(instruction)
-    a, b = _zeros(random, a_format, shape.extent("a")), _zeros(random, b_format, shape.extent("b"))
+    a_format, b_format, c_format, _ = formats
     quads = 4 * random.integers(shape.k // 4, size=2)
     for k in (quads + random.integers(2, size=2) + (0, 2)).tolist():
         a[:, k] = _apart(random, a_format, kind, (shape.m,), addend=False)
         b[k] = _apart(random, b_format, kind, (shape.n,), addend=False)
-    return a, b, _apart(random, c_format, kind, shape.extent("c"), addend=True)
+    return _apart(random, c_format, kind, shape.extent("c"), addend=True)
 
 
 def _apart(

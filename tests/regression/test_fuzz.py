@@ -17,10 +17,9 @@ import pytest
 from openwmma import read_launches
 from regression.campaign.kinds.fuzzing import Fuzz
 from regression.fuzz.calls import NOT_CALLED, targets
-from regression.fuzz.kinds import KINDS
 from regression.fuzz.launches import launch_files
 from regression.fuzz.reducing import load, save, shrink
-from regression.fuzz.worker import Input, Limits, Worker, make
+from regression.fuzz.worker import KINDS, Input, Limits, Worker, make
 
 ROOT = Path(__file__).parents[2]
 SMALL = Limits(seconds=1, memory=1 << 29)

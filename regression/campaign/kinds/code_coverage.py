@@ -26,7 +26,7 @@ from regression.code_coverage.requirements import (
 )
 
 _HARDWARE: Final = "hdl/"
-_PLUGIN: Final = "regression.code_coverage.plugin"
+_PLUGIN: Final = "regression.code_coverage.sources"
 _MARKS: Final = "(not long or coverage) and not icarus"
 
 

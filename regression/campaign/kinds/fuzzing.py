@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Table, Task, Verdict
-from regression.fuzz.kinds import KINDS, SCHEDULE
 from regression.fuzz.reducing import save, shrink
-from regression.fuzz.worker import Input, Limits, Worker
+from regression.fuzz.worker import KINDS, SCHEDULE, Input, Limits, Worker
 
 _TWICE_EVERY: Final = 16
 """One of so many inputs runs twice."""
