@@ -22,23 +22,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES, Layout, Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = [
-    "COMMAND_BITS",
-    "COMMAND_WORDS",
-    "OPCODES",
-    "MatrixCommand",
-    "MatrixMove",
-    "MemoryCommand",
-    "MmaCommand",
-    "Opcode",
-    "RegisterCommand",
-    "encode",
-    "fragment_key",
-    "multiply_key",
-    "shape_code",
-    "type_code",
-]
-
 COMMAND_WORDS = 5
 """32-bit words of one command."""
 

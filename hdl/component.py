@@ -5,8 +5,6 @@ from collections.abc import Callable
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
-__all__ = ["Component"]
-
 
 class Component(wiring.Component):
     """Base of the components: `elaborate` makes the module, and `_logic` of the class fills it."""

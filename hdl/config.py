@@ -10,8 +10,6 @@ from golden.tables.instruction_set import CORE_FAMILIES, Family
 from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from golden.tables.profiles import HOPPER, Profile
 
-__all__ = ["MULTIPLIERS", "PAGE_BYTES", "PRESETS", "QUADS", "REGISTER_BITS", "CoreConfig", "DotProductConfig"]
-
 MULTIPLIERS: Final = 16
 """Multipliers of one dot-product unit."""
 

@@ -25,8 +25,6 @@ from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
 from hdl.verilog.shared_module import SharedModule
 
-__all__ = ["DOT_PRODUCT_MODULE", "FMA64_MODULE", "Core"]
-
 _TO_HOST: Final = ("busy", "cause", "executed", "progress", *(f"stall_{name}" for name in STALLS))
 """What the host shows of the warps."""
 

@@ -31,8 +31,6 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Decoded", "Decoder"]
-
 
 class Decoded(data.Struct):
     """A command as the units take it; only the request for its `unit` has a meaning."""

@@ -7,8 +7,6 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.component import Component
 from hdl.stream.distributed_memory import distributed_memory
 
-__all__ = ["Dispatch", "take_turns"]
-
 
 def take_turns(m: Module, name: str, wants: Signal) -> Signal:
     """Whose turn it is: round robin, and a turn lasts as long as its holder wants it.

@@ -21,8 +21,6 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.chains import passes
 from hdl.multiply.tile.request import TileRequest, TileShape
 
-__all__ = ["MORE_BITS", "Constants", "drive_all", "look_up"]
-
 MORE_BITS = 13
 """Of what a command says of that, with a sign."""
 

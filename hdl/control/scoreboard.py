@@ -11,8 +11,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.config import CoreConfig
 
-__all__ = ["BLOCK_BITS", "Footprint", "Range", "Scoreboard", "Unit", "slots", "span_layout", "tag_bits"]
-
 
 class Unit(enum.Enum, shape=3):
     """The units that work side by side."""

@@ -16,8 +16,6 @@ from hdl.control.scoreboard import Unit, slots
 from hdl.control.sequencer import Sequencer, unit_members
 from hdl.memory.beats import CAUSE_BITS
 
-__all__ = ["STALLS", "Warps"]
-
 STALLS: Final = ("registers", "memory", "unit", "empty")
 """Why a warp started no command in a cycle, as in the names of the counters."""
 

@@ -12,8 +12,6 @@ from amaranth.hdl import Cat, Const, Module, Value
 
 from hdl.dot_product.words import common
 
-__all__ = ["differences", "incremented", "signed_sums", "sums"]
-
 _BITS: Final = 64
 """The most bits of a chain: what simulates fastest."""
 

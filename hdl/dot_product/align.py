@@ -6,8 +6,6 @@ from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FLOATING, INTEGER, LANES
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Align", "AlignSelects"]
-
 _FIELD = 11
 """Bits of an aligned term that come from a pair of 4-bit products, below their sign."""
 

@@ -24,8 +24,6 @@ from hdl.dot_product.special import Fp8Special, ProductSpecial, SpecialValues
 from hdl.dot_product.widths import Widths
 from hdl.stream.pipeline import Pipeline, Stage
 
-__all__ = ["Arithmetic"]
-
 
 class Arithmetic(Pipeline):
     """All stages of the dot product, one after the other.

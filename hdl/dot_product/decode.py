@@ -10,8 +10,6 @@ from hdl.dot_product.widths import LANES, WIDE
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Decode"]
-
 
 @dataclass(frozen=True)
 class _Operands:

@@ -7,8 +7,6 @@ from hdl.dot_product.operands import Result
 from hdl.dot_product.widths import HALF, INTEGER, WIDE
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["DecodeC"]
-
 
 class DecodeC(DotProductStage):
     """Take C apart: f32, f16 that counts as f16, f16 widened to f32, or s32.

@@ -6,8 +6,6 @@ from hdl.dot_product.adders import differences
 from hdl.dot_product.fields import DotProductStage
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Distance"]
-
 
 class Distance(DotProductStage):
     """Subtract the exponents from Emax.

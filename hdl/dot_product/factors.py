@@ -8,8 +8,6 @@ from hdl.dot_product.widths import FLOATING
 from hdl.dot_product.words import WORDS, every_place, up
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Factors"]
-
 
 class Factors(DotProductStage):
     """Significands, zero in operations on integers, and integers, zero in others.

@@ -10,8 +10,6 @@ from hdl.dot_product.widths import FP8_EXPONENT_BITS, FP8_SIGNIFICAND_BITS, LANE
 from hdl.dot_product.words import WORDS
 from hdl.stream.pipeline import Stage
 
-__all__ = ["DotProductStage", "Selects", "Special", "fields"]
-
 
 class Special(data.Struct):
     """What the special values among the terms make of the result."""

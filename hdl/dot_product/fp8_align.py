@@ -6,8 +6,6 @@ from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Fp8Align"]
-
 _BITS = 11
 """A product of eight bits, shifted left by up to 3."""
 

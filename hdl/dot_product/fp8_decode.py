@@ -10,8 +10,6 @@ from hdl.dot_product.widths import FP8_SIGNIFICAND_BITS
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Fp8Decode"]
-
 
 @dataclass(frozen=True)
 class _Operands:

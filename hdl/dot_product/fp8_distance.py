@@ -7,8 +7,6 @@ from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FP8_EXPONENT_BITS
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Fp8Distance"]
-
 
 class Fp8Distance(DotProductStage):
     """Subtract the exponents from Emax; a significand too far below it becomes zero.

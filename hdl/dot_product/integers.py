@@ -7,8 +7,6 @@ from amaranth.hdl import Module, Mux, Value
 from hdl.dot_product.words import common, every_place, flags, spread, up
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Factor", "IntegerMode", "integer_factors"]
-
 # An 8-bit integer is one factor, sign-extended. Two 4-bit products share a multiplier:  (a0 + a1 * 2**12) *
 # (b1 + b0 * 2**12) = a0 * b1  +  (a0 * b0 + a1 * b1) * 2**12  +  a1 * b0 * 2**24  with a0, b0 the low
 # nibbles. The middle field is the dot product of the two pairs, -240 to 450, and bits 12 to 23 of the

@@ -9,8 +9,6 @@ from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FP8_EXPONENT_BITS, LANES, Widths
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Fp8Maximum", "Fp8OrC", "MaximumExponent", "ProductMaximum"]
-
 
 class ProductMaximum(DotProductStage):
     """Find the largest exponents of the odd and of the even products, in two trees of comparisons.

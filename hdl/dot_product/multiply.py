@@ -7,8 +7,6 @@ from hdl.dot_product.widths import LANES
 from hdl.dot_product.words import place
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Multiply"]
-
 
 class Multiply(DotProductStage):
     """Sixteen 18-bit multipliers; float products come out shifted left by 0 to 7.

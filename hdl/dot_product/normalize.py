@@ -7,8 +7,6 @@ from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import INTEGER, WIDE
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Limit", "Normalize"]
-
 _STEPS = ((16,), (8,), (4,), (2, 1))
 """The steps of the shift before each cut."""
 

@@ -3,8 +3,6 @@
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
-__all__ = ["DotProductOperands", "DotProductResult", "Multiplicand", "Operation", "Result"]
-
 
 class Multiplicand(enum.Enum, shape=7):
     """The element format of both multiplicands of one operation.

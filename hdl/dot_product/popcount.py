@@ -5,8 +5,6 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from hdl.dot_product.fields import DotProductStage
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Popcount"]
-
 BITS = 128
 
 

@@ -7,8 +7,6 @@ from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import LANES
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Reduce"]
-
 
 class Reduce(DotProductStage):
     """Add the sixteen terms and C in a binary tree of carry-propagate adders, a cut behind each level.

@@ -8,8 +8,6 @@ from hdl.dot_product.operands import Result
 from hdl.dot_product.widths import HALF, INTEGER
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Round"]
-
 _DISCARDED = 10
 """Fraction bits that an f32 result of fp8 lacks."""
 

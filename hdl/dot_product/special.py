@@ -7,8 +7,6 @@ from hdl.dot_product.widths import FLOATING
 from hdl.dot_product.words import PLACE, common
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Fp8Special", "ProductSpecial", "SpecialValues"]
-
 
 class ProductSpecial(DotProductStage):
     """Look for special values among the products.

@@ -10,8 +10,6 @@ from hdl.dot_product.arithmetic import Arithmetic
 from hdl.dot_product.operands import DotProductOperands, DotProductResult
 from hdl.stream.elastic import with_flow_control
 
-__all__ = ["DOT_PRODUCT_SIGNATURE", "DotProductUnit"]
-
 DOT_PRODUCT_SIGNATURE = wiring.Signature(
     {
         "operands": In(stream.Signature(DotProductOperands)),

@@ -10,17 +10,6 @@ from golden.tables.profiles import Profile
 from hdl.config import MULTIPLIERS, DotProductConfig
 from hdl.dot_product.operands import Multiplicand
 
-__all__ = [
-    "FLOATING",
-    "FP8_EXPONENT_BITS",
-    "FP8_SIGNIFICAND_BITS",
-    "HALF",
-    "INTEGER",
-    "LANES",
-    "WIDE",
-    "Widths",
-]
-
 LANES = MULTIPLIERS
 """Multipliers of one unit."""
 

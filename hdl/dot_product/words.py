@@ -13,8 +13,6 @@ from amaranth.hdl import Cat, Const, Module, Signal, Value
 
 from hdl.dot_product.widths import LANES
 
-__all__ = ["PLACE", "WORDS", "common", "every_place", "flags", "place", "places", "spread", "up"]
-
 PLACE: Final = 16
 """Bits of a place."""
 

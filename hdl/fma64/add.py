@@ -6,8 +6,6 @@ from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import BELOW_PRODUCT, LOW_PRODUCT, WINDOW
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Add", "PlaceProduct"]
-
 
 class PlaceProduct(Fma64Stage):
     """Bring the product to its place in the window.

@@ -6,8 +6,6 @@ from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import SHIFT_BITS, SPLIT, WINDOW, WINDOW_EXPONENT_BITS, WINDOW_STEP
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Align", "Place"]
-
 BEYOND = 0b1011_0000
 """From this distance on, 176, the addend lies below the window and the distance makes no difference."""
 

@@ -6,8 +6,6 @@ from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import DISTANCE_BITS, FRACTION, NAN_PRODUCT_EXPONENT, PRODUCT_OFFSET, SPECIAL_EXPONENT
 from hdl.stream.pipeline import Cut
 
-__all__ = ["Decode"]
-
 
 class Decode(Fma64Stage):
     """Take the operands apart (IEEE 754-2019, 3.4), and settle invalid operations and NaN (6 and 7.2).

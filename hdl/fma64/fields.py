@@ -18,8 +18,6 @@ from hdl.fma64.widths import (
 )
 from hdl.stream.pipeline import Stage
 
-__all__ = ["FIELDS", "Fma64Stage"]
-
 _NAMES: Final = (
     (64, "a b c d"),
     (2, "rounding"),

@@ -7,8 +7,6 @@ from amaranth.lib import data
 
 from golden.tables.instruction_set import ROUNDINGS
 
-__all__ = ["MINUS", "NEAREST", "PLUS", "FusedMultiplyAdd64Operands", "FusedMultiplyAdd64Result"]
-
 NEAREST: Final = ROUNDINGS.index("rn")
 """The code of rounding to nearest, ties to even."""
 

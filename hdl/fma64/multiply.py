@@ -6,8 +6,6 @@ from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import PRODUCT, SIGNIFICAND
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Multiply"]
-
 LIMB = 18
 """Bits of one multiplier's operands."""
 

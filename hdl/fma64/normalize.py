@@ -6,8 +6,6 @@ from hdl.fma64.fields import Fma64Stage
 from hdl.fma64.widths import SHIFT_BITS, SIGNIFICAND, WINDOW, WINDOW_EXPONENT_BITS
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Normalize"]
-
 KEPT = SIGNIFICAND + 1
 """Bits that go on to the rounding: the significand and the guard bit."""
 

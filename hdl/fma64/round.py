@@ -7,8 +7,6 @@ from hdl.fma64.fma64_operands import MINUS, NEAREST, PLUS
 from hdl.fma64.widths import EXPONENT_BITS, FRACTION, SPECIAL_EXPONENT
 from hdl.stream.pipeline import Cut, behind
 
-__all__ = ["Round"]
-
 
 class Round(Fma64Stage):
     """Round the normalised magnitude and pack it (IEEE 754-2019, 4.3 and 7.4).

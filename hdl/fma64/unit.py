@@ -17,8 +17,6 @@ from hdl.fma64.round import Round
 from hdl.stream.elastic import with_flow_control
 from hdl.stream.pipeline import Pipeline
 
-__all__ = ["FMA64_SIGNATURE", "Arithmetic", "FusedMultiplyAdd64"]
-
 FMA64_SIGNATURE = wiring.Signature(
     {
         "operands": In(stream.Signature(FusedMultiplyAdd64Operands)),

@@ -26,24 +26,6 @@ from typing import Final
 
 from golden.tables.formats import float_format
 
-__all__ = [
-    "BELOW_PRODUCT",
-    "DISTANCE_BITS",
-    "EXPONENT_BITS",
-    "FRACTION",
-    "LOW_PRODUCT",
-    "NAN_PRODUCT_EXPONENT",
-    "PRODUCT",
-    "PRODUCT_OFFSET",
-    "SHIFT_BITS",
-    "SIGNIFICAND",
-    "SPECIAL_EXPONENT",
-    "SPLIT",
-    "WINDOW",
-    "WINDOW_EXPONENT_BITS",
-    "WINDOW_STEP",
-]
-
 _F64 = float_format("f64")
 
 FRACTION: Final = _F64.fraction_bits

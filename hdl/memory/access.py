@@ -12,8 +12,6 @@ from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, STRIDE_BITS, access_layout
 from hdl.memory.fragment_geometry import FragmentGeometry
 
-__all__ = ["AccessCheck", "AccessRequest", "checked_layout"]
-
 
 class AccessRequest(data.Struct):
     """A load or store as decoded; its registers have been checked."""

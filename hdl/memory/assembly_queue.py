@@ -8,8 +8,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.stream.elastic import CreditQueue
 
-__all__ = ["ASSEMBLED", "AssemblyQueue", "assembled_layout"]
-
 ASSEMBLED = 8
 """Entries: as many as a pipeline of six cycles needs to deliver one per cycle."""
 

@@ -7,15 +7,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import SEGMENT_BYTES
 
-__all__ = [
-    "HOST_ADDRESS_BITS",
-    "Axi4LiteSignature",
-    "Axi4Signature",
-    "Response",
-    "beat_bytes",
-    "burst_layout",
-]
-
 HOST_ADDRESS_BITS = 19
 """Width of an AXI4-Lite address: host registers, the fragment registers at 32 KiB, and in the upper half the
 on-chip memory."""

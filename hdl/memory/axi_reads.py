@@ -13,8 +13,6 @@ from hdl.memory.beats import read_beat_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 from hdl.stream.queue import Queue
 
-__all__ = ["AxiReads", "bus_burst"]
-
 
 def bus_burst(config: CoreConfig, burst: Any) -> dict[str, Any]:
     """The burst that the bus sees for one of the core's beats, by the fields of `burst_layout`.

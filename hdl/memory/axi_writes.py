@@ -16,8 +16,6 @@ from hdl.stream.elastic import CreditQueue
 from hdl.stream.queue import Queue
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["OUTSTANDING_WRITES", "AxiWrites"]
-
 OUTSTANDING_WRITES = 16
 """Write bursts that may wait for their response at once: the lines of a fragment. A power of two."""
 

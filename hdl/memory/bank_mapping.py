@@ -32,21 +32,6 @@ from hdl.memory.fragment_geometry import (
 from hdl.registers.register_ports import LANE_BITS
 from hdl.stream.pipeline import delay, register
 
-__all__ = [
-    "ADDRESS_BITS",
-    "BUFFERS",
-    "BUFFER_BITS",
-    "PLACE_BITS",
-    "SELECT_BITS",
-    "BankMapping",
-    "WordPlace",
-    "rotated",
-    "skewed",
-    "skewed_from",
-    "skewed_to",
-    "swap_lanes",
-]
-
 BUFFERS = 4
 """Fragments the banks hold at once: one is filled and one drained; two more hide the cycles between the end
 of the one and the beginning of the other, which are as many as the segments of the smallest fragment. Block

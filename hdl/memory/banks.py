@@ -14,8 +14,6 @@ from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay, register
 
-__all__ = ["DRAIN_LATENCY", "Banks", "banks_are_shared", "banks_signature"]
-
 DRAIN_LATENCY = 4
 """Cycles from a drain to its data: two to find its addresses, one to read it, one because block RAM is slow
 to give its data."""

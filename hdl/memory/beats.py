@@ -6,16 +6,6 @@ from amaranth.lib import data
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.fragment_geometry import FragmentGeometry
 
-__all__ = [
-    "CAUSE_BITS",
-    "STRIDE_BITS",
-    "access_layout",
-    "is_last_beat",
-    "read_beat_layout",
-    "space_burst_layout",
-    "write_beat_layout",
-]
-
 CAUSE_BITS = 4
 """Bits of a `golden.tables.faults.Cause`; zero stands for success."""
 

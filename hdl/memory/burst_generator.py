@@ -11,8 +11,6 @@ from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 from hdl.memory.line_walk import finds_rows, row_quads_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["BurstGenerator"]
-
 _PAGE_BITS = log2_exact(PAGE_BYTES)
 _ROWS_IN_FLIGHT = 64
 """Listed lines whose beats have been asked for and have not come: of two moves of four matrices."""

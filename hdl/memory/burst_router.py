@@ -13,8 +13,6 @@ from hdl.memory.axi import burst_layout
 from hdl.memory.beats import space_burst_layout
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["BurstRouter", "within"]
-
 _PAGE_BITS = PAGE_BYTES.bit_length() - 1
 _MOST_UNANSWERED = 255
 

@@ -16,19 +16,6 @@ from golden.tables.instruction_set import LAYOUTS, USES, Layout, Shape, Use
 from golden.tables.layouts import FragmentLayout, fragment
 from hdl.config import CoreConfig
 
-__all__ = [
-    "SEGMENT_BYTES",
-    "BlockOrder",
-    "FragmentGeometry",
-    "Pattern",
-    "block_indices",
-    "block_order",
-    "fragment_geometry",
-    "legal_fragments",
-    "log2_exact",
-    "matrix_geometry",
-]
-
 SEGMENT_BYTES = 16
 """Bytes of a segment: the unit in which memory is walked, as wide as a register word."""
 

@@ -13,8 +13,6 @@ from hdl.memory.store_crossbar import StoredQuad
 from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY, quad_read_signature
 from hdl.stream.pipeline import delay
 
-__all__ = ["FragmentReader"]
-
 
 class FragmentReader(Component):
     """Reads the quads of fragments; begins with one only when the crossbar has a buffer for all of it.

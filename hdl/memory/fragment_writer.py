@@ -12,8 +12,6 @@ from hdl.memory.load_crossbar import loaded_layout
 from hdl.registers.register_ports import LANE_BITS, register_write_signature, word_address
 from hdl.stream.queue import Queue
 
-__all__ = ["FragmentWriter"]
-
 _REGISTER_BYTES_LOG2 = log2_exact(32 * LANE_BITS // 8)
 
 

@@ -12,8 +12,6 @@ from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, legal_fragments, log2_exact
 
-__all__ = ["LineWalk", "finds_rows", "part_layout", "row_quads_signature"]
-
 _WORDS = 4
 """32-bit words of a segment."""
 

@@ -27,8 +27,6 @@ from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, tile_word_bits
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
 
-__all__ = ["LoadCrossbar", "loaded_layout"]
-
 
 class LoadedTag(data.Struct):
     """What is known of words of the register file: whether they are the last of their fragment.

@@ -15,8 +15,6 @@ from hdl.memory.load_crossbar import LoadCrossbar
 from hdl.registers.register_ports import register_write_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["LOADS_IN_FLIGHT", "LoadEngine"]
-
 LOADS_IN_FLIGHT = 16
 """Loads that have been taken and have not written their last register: with the smallest fragments, of eight
 beats, enough for a memory with a latency of a hundred cycles."""

@@ -16,8 +16,6 @@ from hdl.memory.burst_router import BurstRouter
 from hdl.memory.shared_memory import SharedMemory, shared_word_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["MemoryPort"]
-
 _BEATS = 2
 """Read beats that wait for their taker, so that neither memory sees whether it is ready."""
 

@@ -15,8 +15,6 @@ from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["RowAddresses", "RowRequest"]
-
 _SLOTS = 16
 """For quads of addresses: of two moves of four matrices, and what a look-up table's memory holds."""
 

@@ -16,8 +16,6 @@ from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.pipeline import delay
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["WORD_ADDRESS_BITS", "WORD_READ_LATENCY", "SharedMemory", "shared_word_signature"]
-
 WORD_ADDRESS_BITS = 16
 """Bits of the address of a 32-bit word of the on-chip memory, of at most 256 KiB."""
 

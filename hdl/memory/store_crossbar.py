@@ -25,8 +25,6 @@ from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay
 
-__all__ = ["StoreCrossbar", "StoredQuad", "stored_layout"]
-
 _LANES = QUAD_BITS // LANE_BITS
 
 

@@ -16,8 +16,6 @@ from hdl.memory.store_crossbar import StoreCrossbar
 from hdl.registers.register_ports import quad_read_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["BURSTS_IN_FLIGHT", "STORES_IN_FLIGHT", "StoreEngine"]
-
 STORES_IN_FLIGHT = 8
 """Stores that have been taken and have not left the crossbar."""
 

@@ -3,8 +3,6 @@
 from amaranth.hdl import ShapeLike
 from amaranth.lib.memory import Memory
 
-__all__ = ["collision_free_memory"]
-
 
 def collision_free_memory(shape: ShapeLike, depth: int, *, in_blocks: bool = False) -> Memory:
     """Make a memory from which nobody uses what is read where something is written in the same cycle.

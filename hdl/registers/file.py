@@ -21,8 +21,6 @@ from hdl.registers.register_ports import (
 )
 from hdl.stream.pipeline import delay, register
 
-__all__ = ["RegisterFile"]
-
 
 class RegisterFile(Component):
     """Registers in words of one or more quads; warp w has those from ``w * registers`` on.

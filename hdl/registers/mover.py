@@ -17,8 +17,6 @@ from hdl.registers.register_ports import (
 from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay
 
-__all__ = ["MoveRequest", "RegisterMover"]
-
 _ELEMENT_BITS = 16
 
 

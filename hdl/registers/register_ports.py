@@ -9,23 +9,6 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
 
-__all__ = [
-    "LANE_BITS",
-    "QUAD_BITS",
-    "READ_LATENCY",
-    "address_bits",
-    "quad_address_bits",
-    "quad_read_signature",
-    "register_write_signature",
-    "share_read_port",
-    "share_write_port",
-    "shared_read_signature",
-    "tile_word_bits",
-    "word_address",
-    "word_bits",
-    "word_read_signature",
-]
-
 LANE_BITS = 32
 """Bits of a register in one lane."""
 

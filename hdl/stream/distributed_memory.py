@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from amaranth.hdl import Cat, Module, ShapeLike, Value
 from amaranth.lib.memory import Memory, ReadPort, WritePort
 
-__all__ = ["distributed_memory", "table_address"]
-
 _TABLE_BITS = 4
 """Of the address of a look-up table that is a memory."""
 

@@ -10,8 +10,6 @@ from hdl.component import Component
 from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import Pipeline, delay
 
-__all__ = ["CreditQueue", "with_flow_control"]
-
 
 def with_flow_control(m: Module, pipeline: Pipeline, operands: Any, result: Any) -> None:
     """Put a pipeline between two streams of a unit, with a queue behind it.

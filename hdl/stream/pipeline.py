@@ -11,18 +11,6 @@ from amaranth.lib.wiring import In, Member, Out
 
 from hdl.component import Component
 
-__all__ = [
-    "Cut",
-    "Pipeline",
-    "Stage",
-    "balanced",
-    "behind",
-    "delay",
-    "register",
-    "stage_name",
-    "stage_signature",
-]
-
 _WORD = 64
 """Bits of an array that are delayed in one register: what simulates fastest."""
 

@@ -8,8 +8,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.stream.distributed_memory import distributed_memory
 
-__all__ = ["Queue"]
-
 
 class Queue(Component):
     """Keep payloads in their order until they are taken.

@@ -6,8 +6,6 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 
-__all__ = ["StreamBuffer"]
-
 
 class StreamBuffer(Component):
     """Cut a stream in two: no combinational path leads through it in either direction.

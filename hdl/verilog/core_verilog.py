@@ -19,8 +19,6 @@ from hdl.memory.axi import HOST_ADDRESS_BITS
 from hdl.verilog.modules import Conversion, convert
 from hdl.verilog.top import Port, Top
 
-__all__ = ["TOP", "core_top", "describe", "generate"]
-
 TOP: Final = "openwmma_core"
 """Name of the top module."""
 

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["EXAMPLE", "generate_example"]
-
 EXAMPLE: Final = "openwmma_example"
 """Name of the example's module."""
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count, groupby, islice
 
-__all__ = ["with_initial_loops", "with_wide_writes"]
-
 _INITIAL = re.compile(r"^  initial begin\n((?:    (?:\\\S+ |\w+)\[\d+\] = [^;\n]+;\n)+)  end\n", re.MULTILINE)
 _WORD = re.compile(r"^    (\\\S+ |\w+)\[(\d+)\] = ([^;\n]+);\n", re.MULTILINE)
 

@@ -13,8 +13,6 @@ from amaranth.hdl import Elaboratable
 from hdl.verilog.memories import with_initial_loops, with_wide_writes
 from hdl.verilog.shared_module import ModuleLibrary
 
-__all__ = ["INSTANCE", "MODULE", "Conversion", "convert", "merge_modules", "to_rtlil", "to_verilog"]
-
 _DROPPED = ("generator", "top", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)
 

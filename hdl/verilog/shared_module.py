@@ -7,8 +7,6 @@ from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, connect, flipped
 
-__all__ = ["ModuleLibrary", "SharedModule"]
-
 
 class ModuleLibrary:
     """What a design is converted for, in place of a platform: it gathers the modules that stand once.

@@ -8,8 +8,6 @@ from hdl.control.host.register_map import REGISTER_MAP, SHARED_WINDOW, WINDOW
 from hdl.control.host.register_types import WORD_BITS, WORD_BYTES, Field, Register
 from hdl.verilog.core_verilog import TOP
 
-__all__ = ["systemrdl"]
-
 
 def systemrdl(config: CoreConfig) -> str:
     """Describe the host's address map in SystemRDL 2.0.

@@ -11,8 +11,6 @@ from hdl.config import CoreConfig
 from hdl.memory.axi import beat_bytes
 from hdl.verilog.modules import Conversion, convert, to_rtlil
 
-__all__ = ["Port", "Top"]
-
 
 @dataclass(frozen=True)
 class Port:

@@ -9,8 +9,6 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.stream.distributed_memory import distributed_memory
 
-__all__ = ["COUNTER_BITS", "Counters"]
-
 COUNTER_BITS = 64
 
 

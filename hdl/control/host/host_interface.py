@@ -23,8 +23,6 @@ from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["HostInterface"]
-
 _LANE_ADDRESS_BITS = (LANES - 1).bit_length() + 2
 _WINDOW_BITS = WINDOW.bit_length() - 1
 _SHARED_BITS = SHARED_WINDOW.bit_length() - 1

@@ -15,22 +15,6 @@ from hdl.command import COMMAND_WORDS
 from hdl.config import CoreConfig
 from hdl.control.host.register_types import WORD_BITS, WORD_BYTES, Access, Field, Register
 
-__all__ = [
-    "COUNTERS",
-    "IDENTITY",
-    "MAP_ADDRESS_BITS",
-    "OTHER_PROFILE",
-    "PROFILE_CODES",
-    "REGISTERS",
-    "REGISTER_MAP",
-    "SHARED_WINDOW",
-    "VERSION",
-    "WINDOW",
-    "constants",
-    "lane_address",
-    "profile_name",
-]
-
 IDENTITY: Final = 0x4F574D4D
 """What the IDENTITY register reads: ``OWMM``."""
 

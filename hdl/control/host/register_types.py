@@ -7,8 +7,6 @@ from typing import Final
 
 from hdl.config import CoreConfig
 
-__all__ = ["WORD_BITS", "WORD_BYTES", "Access", "Field", "Register"]
-
 WORD_BITS: Final = 32
 """Width of an access of the host."""
 

@@ -10,8 +10,6 @@ from hdl.config import CoreConfig
 from hdl.control.host.register_map import REGISTER_MAP, constants
 from hdl.control.host.register_types import WORD_BITS, WORD_BYTES
 
-__all__ = ["fields_of", "readable_words", "word_index"]
-
 
 def word_index(name: str, word: int = 0) -> int:
     """Address of a word of a register, in words."""

@@ -16,8 +16,6 @@ from hdl.control.warps import STALLS
 from hdl.memory.beats import CAUSE_BITS
 from hdl.stream.queue import Queue
 
-__all__ = ["HostRegisters", "core_members"]
-
 
 def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
     """What passes between the host's registers and the rest of the core.

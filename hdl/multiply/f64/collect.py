@@ -12,8 +12,6 @@ from hdl.multiply.f64.request import F64Tile
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, register_write_signature, word_address
 from hdl.stream.queue import Queue
 
-__all__ = ["F64Collect", "F64Destination"]
-
 _PLACES = 16
 """For complete quads, low and high half, that wait for the write port: all of m8n8k4."""
 

@@ -6,8 +6,6 @@ from amaranth.hdl import Cat, Const, Value
 
 from hdl.config import QUADS, CoreConfig
 
-__all__ = ["BUFFERS", "K_BITS", "Steps", "last_k"]
-
 K_BITS = 4
 """Of the number of a product of an element: there are 4, 8 or 16."""
 

@@ -12,8 +12,6 @@ from hdl.multiply.f64.rows import QuadPlace, QuadWrite, Use
 from hdl.registers.register_ports import READ_LATENCY, quad_read_signature
 from hdl.stream.pipeline import delay
 
-__all__ = ["F64Fetch"]
-
 _NUMBER_BITS = 7
 """Of the number of a quad in its fragment: A of m16n8k16 has 128."""
 

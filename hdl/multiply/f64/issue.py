@@ -11,8 +11,6 @@ from hdl.multiply.f64.f64_steps import BUFFERS, K_BITS, Steps, last_k
 from hdl.multiply.f64.request import F64Tile
 from hdl.registers.collision_free_memory import collision_free_memory
 
-__all__ = ["F64Issue"]
-
 
 class F64Issue(Component):
     """Walks the steps of a tile, k after k, and hands operands to all units at the same time.

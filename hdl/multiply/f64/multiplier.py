@@ -15,8 +15,6 @@ from hdl.multiply.f64.rows import F64Rows
 from hdl.registers.register_ports import quad_read_signature, register_write_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["F64Multiplier"]
-
 _TILES = 8
 """Tiles between their first read and their last write: two in the row memories, and those under way."""
 

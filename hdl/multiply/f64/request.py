@@ -5,8 +5,6 @@ from amaranth.lib import data
 
 from hdl.config import REGISTER_BITS
 
-__all__ = ["F64Request", "F64Tile"]
-
 
 class F64Tile(data.Struct):
     """The shape of a tile, m8n8k4 or m16n8k4, k8 or k16, and how it is rounded."""

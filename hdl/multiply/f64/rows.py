@@ -10,8 +10,6 @@ from hdl.multiply.f64.f64_steps import BUFFERS, K_BITS, Steps
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
-__all__ = ["F64Rows", "QuadPlace", "QuadWrite", "Use"]
-
 _LANES = 4
 
 

@@ -10,8 +10,6 @@ from hdl.component import Component
 from hdl.stream.pipeline import delay, register, stage_signature
 from hdl.verilog.shared_module import SharedModule
 
-__all__ = ["ADDITION_MODULE", "RoundedAddition"]
-
 ADDITION_MODULE: Final = "openwmma_rounded_addition"
 _PORTS: Final = ({"x": Out(32), "y": Out(32), "is_f16": Out(1)}, {"d": Out(32)})
 

@@ -6,8 +6,6 @@ from golden.tables.profiles import Profile
 from hdl.config import CoreConfig
 from hdl.registers.register_ports import QUAD_BITS
 
-__all__ = ["has_chains", "has_conversion", "has_half_chains", "has_integer_chains", "passes", "splits_words"]
-
 _CONVERTED_PASSES = 2
 """Of fp8 that becomes f16: half of every four k each."""
 

@@ -25,8 +25,6 @@ from hdl.registers.register_ports import (
 from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay, register
 
-__all__ = ["TileCollect", "tiles_in_flight"]
-
 
 def tiles_in_flight(config: CoreConfig) -> int:
     """Tiles that may be between their first word and their last result: with 64 units, one each 2 cycles."""

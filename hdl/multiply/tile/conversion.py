@@ -9,8 +9,6 @@ from golden.tables.formats import float_format
 from hdl.component import Component
 from hdl.registers.register_ports import QUAD_BITS
 
-__all__ = ["RowConversion", "half_of_row"]
-
 _ROW_BITS: Final = 2 * QUAD_BITS
 _E4M3: Final = float_format("e4m3")
 _F16: Final = float_format("f16")

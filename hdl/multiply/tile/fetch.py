@@ -24,8 +24,6 @@ from hdl.stream.elastic import CreditQueue
 from hdl.stream.pipeline import delay
 from hdl.stream.stream_buffer import StreamBuffer
 
-__all__ = ["ADDED_PASSES", "FetchedTile", "ResultTile", "TileFetch"]
-
 ADDED_PASSES = 2
 """What `ResultTile.passes` is for tiles of fp8 that becomes f16; none has three passes."""
 

@@ -21,8 +21,6 @@ from hdl.multiply.tile.rows import row_read_layout, row_widths
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
-__all__ = ["TileIssue"]
-
 
 class _ReadStep(data.Struct):
     """What is known of the step whose rows have been read."""

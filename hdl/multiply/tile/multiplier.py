@@ -29,8 +29,6 @@ from hdl.multiply.tile.rows import RowMemories
 from hdl.registers.register_ports import register_write_signature, word_read_signature
 from hdl.stream.queue import Queue
 
-__all__ = ["TileMultiplier"]
-
 
 class TileMultiplier(Component):
     """Multiplies tiles.

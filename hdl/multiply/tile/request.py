@@ -7,8 +7,6 @@ from hdl.config import REGISTER_BITS
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import BlockOrder
 
-__all__ = ["TileRequest", "TileShape", "last_block"]
-
 
 class TileShape(enum.Enum, shape=2):
     """Rows of X times rows of Y."""

@@ -11,8 +11,6 @@ from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import LANE_BITS, tile_word_bits, word_bits
 
-__all__ = ["RowMemories", "row_buffers", "row_read_layout", "row_widths", "row_write_layout"]
-
 _K_HALVES = 2
 
 

@@ -7,8 +7,6 @@ from amaranth.lib import data
 
 from hdl.config import QUADS, CoreConfig
 
-__all__ = ["BLOCKS", "Steps", "fields"]
-
 BLOCKS = 4
 """Blocks of eight rows of X by eight rows of Y in the largest tile."""
 
