@@ -134,7 +134,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.always("starts_at_once", implies(free & ~obstacle & ~issued.listed & known & ~halt, start))
     same = unit.serial == claim.past(unit.serial, name="serial_before")
     claim.assume("mode_changes_at_rest", implies(claim.started & unit.busy, same))
-    claim.always("serial_alone", implies(start & unit.serial, inside.signal("in_flight") == 0))
+    claim.always("serial_alone", implies(start & unit.serial, ~inside.signal("working")))
     _faults(claim, unit, inside, start)
     _rows_of(claim, unit, inside, issued, start, free | was_free)
     return claim
@@ -187,7 +187,8 @@ def _faults(claim: Claim, unit: Any, inside: Any, start: Signal) -> None:
     m.d.sync += in_flight.eq(in_flight + start - done)
     claim.assume("ends_what_was_started", done <= in_flight)
     claim.assume("as_many_as_there_are_slots", implies(start, in_flight < most))
-    claim.always("counts_in_flight", (in_flight == inside.signal("in_flight")) & (in_flight <= most))
+    counted = inside.signal("in_flight") + inside.signal("started")
+    claim.always("counts_in_flight", (in_flight == counted) & (in_flight <= most))
     claim.always("fault_is_the_end", implies(unit.cause != 0, (in_flight == 0) & ~unit.busy))
     claim.always("fault_starts_nothing", implies(unit.cause != 0, ~inside.signal("running")))
     claim.always("busy_with_commands", implies(inside.signal("running") & (in_flight != 0), unit.busy))

@@ -18,8 +18,6 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
-__all__ = ["Sequencer", "unit_members"]
-
 
 def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
     """What passes between a sequencer and the units; see `Sequencer`."""
@@ -181,27 +179,30 @@ class Sequencer(Component):
         change = Signal(signed(len(tag)))  # of `executed`: what has completed, or is taken back
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed = Signal(range(len(Unit) + 1))
+        started = Signal()  # in the cycle before: `in_flight` does not yet count that command
+        working = Signal()
         was_quiet, quiet = Signal(init=1), Signal()  # nothing is in flight, and all that was has been counted
         bus_fault = self._bus_fault(m, scoreboard, pipe.failed)
         m.d.comb += [
             scoreboard.tag.eq(tag),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
-            quiet.eq(was_quiet & (in_flight == 0)),
+            working.eq(started | (in_flight != 0)),
+            quiet.eq(was_quiet & ~working),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
         ]
         # A refused command was not counted; some that were are younger than the one that failed.
         takes_back = pipe.stopped & pipe.failed
         m.d.sync += [
             change.eq(Mux(takes_back, bus_fault.tag - self.executed, completed)),
-            was_quiet.eq(in_flight == 0),
+            was_quiet.eq(~working),
+            started.eq(pipe.start),
             self.executed.eq(self.executed + change),
-            in_flight.eq(in_flight + pipe.start - completed),
+            in_flight.eq(in_flight + started - completed),
             tag.eq(Mux(self.cause != 0, self.executed, tag + pipe.allocate)),
         ]
-        # A command that starts is in flight long before the next one could start.
-        one_at_work = Signal()
-        m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
+        one_at_work = Signal()  # in time: after a start, the next one comes two cycles later at the earliest
+        m.d.sync += one_at_work.eq(self.serial & working)
         may_start = ~pipe.failed & ~one_at_work
         self._decode(m, pipe, decoded, scoreboard)
         self._compare(m, pipe, decoded, scoreboard, check)
@@ -212,7 +213,7 @@ class Sequencer(Component):
         with m.If(pipe.running):
             m.d.comb += [
                 self.busy.eq(has_any | ~quiet | pipe.failed),
-                self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
+                self.stall_empty.eq(~has_any & ~self.commands.valid & working),
             ]
 
     def _decode(self, m: Module, pipe: "_Handover", decoded: data.View, scoreboard: Scoreboard) -> None:
