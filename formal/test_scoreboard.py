@@ -227,6 +227,10 @@ def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Si
     for index in range(slots):
         taken = _wrapped(Const(index) + slots - oldest, slots) < under_way
         claim.always(f"{name}_{index}_taken", inside.signal(f"{name}_{index}_writing") == taken)
+        for bit, of in (("until_done", "writing"), ("until_fetched", "reading"), ("until_ended", "writing")):
+            if bit in _bits(unit):
+                bits = (inside.signal(f"{name}_{index}_{each}") for each in (bit, of))
+                claim.always(f"{name}_{index}_{bit}_ends", implies(*bits))
         if READS[unit]:
             to_read = taken & (_wrapped(Const(index) + slots - oldest, slots) >= under_way - unread)
             claim.always(f"{name}_{index}_to_read", inside.signal(f"{name}_{index}_reading") == to_read)
@@ -244,6 +248,10 @@ def test_held(unit: Unit) -> None:
     prove(f"scoreboard_{unit.name.lower()}", held(unit), Induction())
 
 
+_THEN = f":\n{16 * ' '}m.d.sync += slot."
+_INSIDE = f":\n{24 * ' '}m.d.sync += slot."
+
+
 @pytest.mark.parametrize(
     ("unit", "text", "fault"),
     [
@@ -253,7 +261,13 @@ def test_held(unit: Unit) -> None:
         (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),
         (Unit.F64, "found | (before & slot.writing)", "found | before"),
         (Unit.LOAD, "pointer == capacity - 1", "pointer == capacity - 2"),
-        (Unit.STORE, "for bit in (slot.reading, slot.writing)", "for bit in (slot.reading,)"),
+        (Unit.STORE, f"slot.ends | self.clear){_THEN}writing", f"slot.ends){_THEN}writing"),
+        (Unit.TILE, f"slot.ends | self.clear){_INSIDE}until_done", f"self.clear){_INSIDE}until_done"),
+        (
+            Unit.MOVE,
+            f"slot.fetches | self.clear){_INSIDE}until_fetched",
+            f"self.clear){_INSIDE}until_fetched",
+        ),
     ],
 )
 def test_faulty(unit: Unit, text: str, fault: str) -> None:

@@ -77,12 +77,14 @@ class _Slot:
     """What is kept of one command in flight.
 
     `until_done` and `until_fetched` say that the command allocated last needs registers that this one writes
-    or reads, `until_ended` that both touch the same block; they count while the slot is `writing` or
-    `reading`.
+    or reads, `until_ended` that both touch the same block. They end when the slot no longer is `writing` or
+    `reading`: in the cycle after it `ends` or `fetches`.
     """
 
     reading: Signal
     writing: Signal
+    fetches: Signal
+    ends: Signal
     footprint: Signal
     span: Signal
     tag: Signal
@@ -176,7 +178,9 @@ class Scoreboard(Component):
                         m.d.sync += before.eq(found)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
-                    registers.append(slot.until_done & slot.writing)
+                    with m.If(slot.ends | self.clear):
+                        m.d.sync += slot.until_done.eq(0)
+                    registers.append(slot.until_done)
                 if _READS[unit]:
                     found = Cat(
                         _overlap(self.footprint.write, slot.footprint.reads[each])
@@ -186,13 +190,17 @@ class Scoreboard(Component):
                     m.d.sync += met.eq(found.any())
                     with m.If(self.allocate):
                         m.d.sync += slot.until_fetched.eq(slot.reading & foreign & met)
-                    registers.append(slot.until_fetched & slot.reading)
+                    with m.If(slot.fetches | self.clear):
+                        m.d.sync += slot.until_fetched.eq(0)
+                    registers.append(slot.until_fetched)
                 if unit in _IN_MEMORY:
                     opposite = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
                     meets = (slot.span.first <= self.span.last) & (self.span.first <= slot.span.last)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_ended.eq(slot.writing & (self.unit == opposite) & meets)
-                    spans.append(slot.until_ended & slot.writing)
+                    with m.If(slot.ends | self.clear):
+                        m.d.sync += slot.until_ended.eq(0)
+                    spans.append(slot.until_ended)
         m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
 
     def _ring(self, m: Module, unit: Unit) -> list[_Slot]:
@@ -242,13 +250,14 @@ class Scoreboard(Component):
                     slot.span.eq(self.span),
                 ]
             if _READS[unit]:
-                with m.If(self.fetched[unit.value] & (unread == index)):
-                    m.d.sync += slot.reading.eq(0)
-            with m.If(self.done[unit.value] & (oldest == index)):
+                m.d.comb += slot.fetches.eq(self.fetched[unit.value] & (unread == index))
+            m.d.comb += slot.ends.eq(self.done[unit.value] & (oldest == index))
+            with m.If(slot.fetches | self.clear):
+                m.d.sync += slot.reading.eq(0)
+            with m.If(slot.ends | self.clear):
                 m.d.sync += slot.writing.eq(0)
         with m.If(self.clear):
             m.d.sync += [newest.eq(0), unread.eq(0), oldest.eq(0)]
-            m.d.sync += [bit.eq(0) for slot in ring for bit in (slot.reading, slot.writing)]
         if unit in _IN_MEMORY:
             m.d.comb += getattr(self, f"{name}_tag").eq(Array(slot.tag for slot in ring)[oldest])
         return ring
