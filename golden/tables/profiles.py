@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from golden.tables.formats import FloatFormat
-from golden.tables.instruction_set import ROUNDINGS, Mnemonic
+from golden.tables.instruction_set import Mnemonic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,10 @@ EXACT_PROFILES: Final = MappingProxyType(
         profile.name: profile
         for profile in (
             ExactProfile(name="exact", rounding=None),
-            *(ExactProfile(name=f"exact.{rounding}", rounding=rounding) for rounding in ROUNDINGS),
+            ExactProfile(name="exact.rn", rounding="rn"),
+            ExactProfile(name="exact.rz", rounding="rz"),
+            ExactProfile(name="exact.rm", rounding="rm"),
+            ExactProfile(name="exact.rp", rounding="rp"),
         )
     }
 )
