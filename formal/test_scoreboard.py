@@ -182,23 +182,20 @@ def _bits(unit: Unit) -> list[str]:
 
 
 def _offered(claim: Claim, board: Any) -> tuple[Signal, Signal]:
-    """Assume that a command stays after its first cycle; returns whether it had that, and the command."""
+    """Assume that a command stays for its two cycles; returns whether it had its first, and the command."""
     m = claim.module
     prepared = Signal(name="prepared")
     before = Signal(data.StructLayout({"unit": 3, "footprint": Footprint}), name="offered_before")
     m.d.sync += [
-        prepared.eq((prepared | board.first) & ~board.allocate),
+        prepared.eq(~board.allocate),
         before.unit.eq(board.unit),
         before.footprint.eq(board.footprint),
     ]
     same = (before.unit == Value.cast(board.unit)) & (
         Value.cast(before.footprint) == Value.cast(board.footprint)
     )
-    claim.assume("stays_after_the_first", implies(prepared & ~board.first, same))
-    reads = board.footprint.reads
-    compared = Mux(board.first, Cat(reads[0], reads[1]), Cat(reads[2], board.footprint.write))
-    claim.assume("compared", Value.cast(board.compared) == compared)
-    claim.assume("allocated_in_the_second", implies(board.allocate, prepared & ~board.first))
+    claim.assume("stays_for_two_cycles", implies(board.second, prepared & same))
+    claim.assume("allocated_in_the_second", implies(board.allocate, board.second))
     return prepared, before
 
 
@@ -227,10 +224,6 @@ def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Si
     for index in range(slots):
         taken = _wrapped(Const(index) + slots - oldest, slots) < under_way
         claim.always(f"{name}_{index}_taken", inside.signal(f"{name}_{index}_writing") == taken)
-        for bit, of in (("until_done", "writing"), ("until_fetched", "reading"), ("until_ended", "writing")):
-            if bit in _bits(unit):
-                bits = (inside.signal(f"{name}_{index}_{each}") for each in (bit, of))
-                claim.always(f"{name}_{index}_{bit}_ends", implies(*bits))
         if READS[unit]:
             to_read = taken & (_wrapped(Const(index) + slots - oldest, slots) >= under_way - unread)
             claim.always(f"{name}_{index}_to_read", inside.signal(f"{name}_{index}_reading") == to_read)
@@ -248,26 +241,16 @@ def test_held(unit: Unit) -> None:
     prove(f"scoreboard_{unit.name.lower()}", held(unit), Induction())
 
 
-_THEN = f":\n{16 * ' '}m.d.sync += slot."
-_INSIDE = f":\n{24 * ' '}m.d.sync += slot."
-
-
 @pytest.mark.parametrize(
     ("unit", "text", "fault"),
     [
-        (Unit.TILE, "& (foreign | self.first)", ""),
+        (Unit.TILE, "& (foreign | ~self.second)", ""),
         (Unit.TILE, "found | (before & slot.writing)", "found"),
         (Unit.F64, "slot.reading & foreign & met", "slot.reading & met"),
         (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),
         (Unit.F64, "found | (before & slot.writing)", "found | before"),
         (Unit.LOAD, "pointer == capacity - 1", "pointer == capacity - 2"),
-        (Unit.STORE, f"slot.ends | self.clear){_THEN}writing", f"slot.ends){_THEN}writing"),
-        (Unit.TILE, f"slot.ends | self.clear){_INSIDE}until_done", f"self.clear){_INSIDE}until_done"),
-        (
-            Unit.MOVE,
-            f"slot.fetches | self.clear){_INSIDE}until_fetched",
-            f"self.clear){_INSIDE}until_fetched",
-        ),
+        (Unit.STORE, "for bit in (slot.reading, slot.writing)", "for bit in (slot.reading,)"),
     ],
 )
 def test_faulty(unit: Unit, text: str, fault: str) -> None:

@@ -6,7 +6,7 @@ from unittest import mock
 
 import pytest
 from amaranth.asserts import AnySeq
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
@@ -28,9 +28,6 @@ CHECKED = 4
 
 LISTED = 3
 """Of `issue_state`, likewise: the rows have been read."""
-
-FIRST, SECOND = 1, 3
-"""Of `compare_state`, likewise."""
 
 
 def unknown(component: Any) -> Any:
@@ -121,8 +118,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
         claim.always(f"{name}_as_compared", implies(claim.started & allocated, kept))
 
     _offered(claim, scoreboard, inside, decoded)
-    in_second = inside.signal("compare_state") == SECOND
-    _checked(claim, unit, inside, in_second & _is_access(decoded), stages[2] & _is_access(issued))
+    _checked(claim, unit, inside, scoreboard.second & _is_access(decoded), stages[2] & _is_access(issued))
     free = Signal(name="nothing_needed_is_in_use")
     was_free = Signal(name="was_free_since_allocation")
     m.d.comb += free.eq(stages[2] & ~scoreboard.conflict & ~scoreboard.span_conflict)
@@ -134,7 +130,7 @@ def dispatched(hdl: ModuleType = sequencer) -> Claim:
     claim.always("starts_at_once", implies(free & ~obstacle & ~issued.listed & known & ~halt, start))
     same = unit.serial == claim.past(unit.serial, name="serial_before")
     claim.assume("mode_changes_at_rest", implies(claim.started & unit.busy, same))
-    claim.always("serial_alone", implies(start & unit.serial, ~inside.signal("working")))
+    claim.always("serial_alone", implies(start & unit.serial, inside.signal("in_flight") == 0))
     _faults(claim, unit, inside, start)
     _rows_of(claim, unit, inside, issued, start, free | was_free)
     return claim
@@ -145,24 +141,15 @@ def _offered(claim: Claim, scoreboard: Any, inside: Any, decoded: Any) -> None:
     compared = Value.cast(scoreboard.unit) == Value.cast(decoded.unit)
     compared &= Value.cast(scoreboard.footprint) == Value.cast(decoded.footprint)
     claim.always("compares_what_was_decoded", compared)
-    first, reads = scoreboard.first, decoded.footprint.reads
-    second = Cat(reads[2], decoded.footprint.write)
-    compared = Value.cast(scoreboard.compared) == Mux(first, Cat(reads[0], reads[1]), second)
-    claim.always("compares_in_two_cycles", implies(claim.started, compared))
     offer = Cat(scoreboard.unit, scoreboard.footprint)
     same = offer == claim.past(offer, name="offer")
     room = claim.past(~scoreboard.full & ~scoreboard.allocate, name="room")
     claim.assume("room_stays", implies(claim.started & same & room, ~scoreboard.full))
-    prepared = Signal(name="prepared")
-    claim.module.d.sync += prepared.eq((prepared | first) & ~scoreboard.allocate)
-    claim.always("stays_after_the_first", implies(claim.started & prepared & ~first, same))
+    came = claim.past(inside.signal("decode") | scoreboard.allocate, name="came")
+    claim.always("stays_for_two_cycles", implies(claim.started & scoreboard.second, same & ~came))
     claim.always(
-        "allocated_in_the_second", implies(scoreboard.allocate, prepared & ~first & ~scoreboard.full)
+        "allocated_in_the_second", implies(scoreboard.allocate, scoreboard.second & ~scoreboard.full)
     )
-    # Invariants.
-    state = inside.signal("compare_state")
-    claim.always("in_its_first", implies(state == FIRST, prepared | first))
-    claim.always("in_its_second", implies(state == SECOND, prepared & ~first))
 
 
 def _is_access(command: Any) -> Value:
@@ -187,8 +174,7 @@ def _faults(claim: Claim, unit: Any, inside: Any, start: Signal) -> None:
     m.d.sync += in_flight.eq(in_flight + start - done)
     claim.assume("ends_what_was_started", done <= in_flight)
     claim.assume("as_many_as_there_are_slots", implies(start, in_flight < most))
-    counted = inside.signal("in_flight") + inside.signal("started")
-    claim.always("counts_in_flight", (in_flight == counted) & (in_flight <= most))
+    claim.always("counts_in_flight", (in_flight == inside.signal("in_flight")) & (in_flight <= most))
     claim.always("fault_is_the_end", implies(unit.cause != 0, (in_flight == 0) & ~unit.busy))
     claim.always("fault_starts_nothing", implies(unit.cause != 0, ~inside.signal("running")))
     claim.always("busy_with_commands", implies(inside.signal("running") & (in_flight != 0), unit.busy))

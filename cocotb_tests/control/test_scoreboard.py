@@ -6,21 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import cocotb
-from amaranth.lib import data
 from cocotb.triggers import ReadOnly, RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import Footprint, Range, Scoreboard, Unit, slots, span_layout, tag_bits
+from hdl.control.scoreboard import Footprint, Scoreboard, Unit, slots, span_layout, tag_bits
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
 SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
 FOOTPRINT = Packing(Footprint)
 SPAN = Packing(span_layout(CONFIG))
-COMPARED = Packing(data.ArrayLayout(Range, 2))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 REGISTERS, BLOCKS = 256, 2048
 """How many there are."""
@@ -94,8 +92,8 @@ def range_bits(rng: random.Random, operand: range | None) -> dict[str, int]:
     return {"valid": 1, "first": operand.start, "last": operand.stop - 1}
 
 
-def offer(dut: Any, rng: random.Random, command: UnderWay) -> list[dict[str, int]]:
-    """Put a new command on the ports. Returns its sources and its destination."""
+def offer(dut: Any, rng: random.Random, command: UnderWay) -> None:
+    """Put a new command on the ports."""
     dut.unit.value = command.unit.value
     reads = [range_bits(rng, operand) for operand in (*command.reads, None, None, None)][:3]
     write = range_bits(rng, command.write)
@@ -103,7 +101,6 @@ def offer(dut: Any, rng: random.Random, command: UnderWay) -> list[dict[str, int
     span = {"first": command.span.start, "last": command.span.stop - 1}
     dut.span.value = SPAN.pack(span)
     dut.tag.value = command.tag
-    return [*reads, write]
 
 
 @cocotb.test
@@ -114,7 +111,7 @@ async def random_commands(dut: Any) -> None:
     or all slots are cleared.
     """
     rng = random.Random(cocotb.RANDOM_SEED)
-    for name in ("allocate", "first", "fetched", "done", "clear"):
+    for name in ("allocate", "second", "fetched", "done", "clear"):
         getattr(dut, name).value = 0
     await start(dut)
     under_way: list[UnderWay] = []
@@ -123,13 +120,12 @@ async def random_commands(dut: Any) -> None:
     answers = {"conflict": [0, 0], "span_conflict": [0, 0], "full": [0, 0]}
     tag = 0
     command, second = random_command(rng, tag), False
-    operands = offer(dut, rng, command)
+    offer(dut, rng, command)
     for _ in range(30_000):
         full = sum(other.unit is command.unit for other in under_way) == SLOTS[command.unit]
         allocate = second and not full and rng.random() < 0.4
         clear = rng.random() < 0.005
-        dut.first.value = not second
-        dut.compared.value = COMPARED.pack(operands[2:] if second else operands[:2])
+        dut.second.value = second
         dut.allocate.value = allocate
         dut.clear.value = clear
         fetching = [first(under_way, unit, fetched=False) for unit in Unit if rng.random() < 0.1]
@@ -164,7 +160,7 @@ async def random_commands(dut: Any) -> None:
         if allocate or clear or rng.random() < 0.05:
             tag = (tag + 1) % (1 << TAG_BITS)
             command, second = random_command(rng, tag, under_way), False
-            operands = offer(dut, rng, command)
+            offer(dut, rng, command)
         else:
             second = second or rng.random() < 0.9
     assert all(min(counts) > 100 for counts in answers.values()), answers

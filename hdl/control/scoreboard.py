@@ -77,14 +77,12 @@ class _Slot:
     """What is kept of one command in flight.
 
     `until_done` and `until_fetched` say that the command allocated last needs registers that this one writes
-    or reads, `until_ended` that both touch the same block. They end when the slot no longer is `writing` or
-    `reading`: in the cycle after it `ends` or `fetches`.
+    or reads, `until_ended` that both touch the same block; they count while the slot is `writing` or
+    `reading`.
     """
 
     reading: Signal
     writing: Signal
-    fetches: Signal
-    ends: Signal
     footprint: Signal
     span: Signal
     tag: Signal
@@ -119,13 +117,10 @@ class Scoreboard(Component):
         Of the new command.
     footprint : In(Footprint), span : In(span_layout(config)), tag : In(tag_bits(config))
         Of the new command; the span counts in loads and stores only.
-    compared : In(data.ArrayLayout(Range, 2))
-        Registers that older commands may write: the first two sources in the first cycle, the third source
-        and the destination in the second.
-    first : In(1)
-        The first cycle. The second one is repeated until `allocate`.
+    second : In(1)
+        The second cycle; it may be repeated until `allocate`.
     allocate : In(1)
-        The new command takes a slot, not in its first cycle; only while its unit is not `full`.
+        The new command takes a slot, in a second cycle; only while its unit is not `full`.
     full : Out(1)
         The unit of the new command has no free slot.
     conflict : Out(1)
@@ -148,8 +143,7 @@ class Scoreboard(Component):
             "footprint": In(Footprint),
             "span": In(span_layout(config)),
             "tag": In(tag_bits(config)),
-            "compared": In(data.ArrayLayout(Range, 2)),
-            "first": In(1),
+            "second": In(1),
             "allocate": In(1),
             "full": Out(1),
             "conflict": Out(1),
@@ -164,6 +158,13 @@ class Scoreboard(Component):
 
     def _logic(self, m: Module) -> None:
         rings = {unit: self._ring(m, unit) for unit in self._units}
+        reads = self.footprint.reads
+        read = Signal(Range)
+        other = Signal(Range)
+        m.d.comb += [
+            read.eq(Mux(self.second, reads[2], reads[0])),
+            other.eq(Mux(self.second, self.footprint.write, reads[1])),
+        ]
         registers, spans = [], []
         for unit, ring in rings.items():
             foreign = self.unit != unit
@@ -171,16 +172,14 @@ class Scoreboard(Component):
                 if unit in _WRITERS:
                     before = Signal(name=f"{unit.name.lower()}_{index}_before")
                     found = slot.writing & (
-                        _overlap(self.compared[0], slot.footprint.write)
-                        | (_overlap(self.compared[1], slot.footprint.write) & (foreign | self.first))
+                        _overlap(read, slot.footprint.write)
+                        | (_overlap(other, slot.footprint.write) & (foreign | ~self.second))
                     )
-                    with m.If(self.first):
+                    with m.If(~self.second):
                         m.d.sync += before.eq(found)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
-                    with m.If(slot.ends | self.clear):
-                        m.d.sync += slot.until_done.eq(0)
-                    registers.append(slot.until_done)
+                    registers.append(slot.until_done & slot.writing)
                 if _READS[unit]:
                     found = Cat(
                         _overlap(self.footprint.write, slot.footprint.reads[each])
@@ -190,17 +189,13 @@ class Scoreboard(Component):
                     m.d.sync += met.eq(found.any())
                     with m.If(self.allocate):
                         m.d.sync += slot.until_fetched.eq(slot.reading & foreign & met)
-                    with m.If(slot.fetches | self.clear):
-                        m.d.sync += slot.until_fetched.eq(0)
-                    registers.append(slot.until_fetched)
+                    registers.append(slot.until_fetched & slot.reading)
                 if unit in _IN_MEMORY:
                     opposite = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
                     meets = (slot.span.first <= self.span.last) & (self.span.first <= slot.span.last)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_ended.eq(slot.writing & (self.unit == opposite) & meets)
-                    with m.If(slot.ends | self.clear):
-                        m.d.sync += slot.until_ended.eq(0)
-                    spans.append(slot.until_ended)
+                    spans.append(slot.until_ended & slot.writing)
         m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
 
     def _ring(self, m: Module, unit: Unit) -> list[_Slot]:
@@ -250,14 +245,13 @@ class Scoreboard(Component):
                     slot.span.eq(self.span),
                 ]
             if _READS[unit]:
-                m.d.comb += slot.fetches.eq(self.fetched[unit.value] & (unread == index))
-            m.d.comb += slot.ends.eq(self.done[unit.value] & (oldest == index))
-            with m.If(slot.fetches | self.clear):
-                m.d.sync += slot.reading.eq(0)
-            with m.If(slot.ends | self.clear):
+                with m.If(self.fetched[unit.value] & (unread == index)):
+                    m.d.sync += slot.reading.eq(0)
+            with m.If(self.done[unit.value] & (oldest == index)):
                 m.d.sync += slot.writing.eq(0)
         with m.If(self.clear):
             m.d.sync += [newest.eq(0), unread.eq(0), oldest.eq(0)]
+            m.d.sync += [bit.eq(0) for slot in ring for bit in (slot.reading, slot.writing)]
         if unit in _IN_MEMORY:
             m.d.comb += getattr(self, f"{name}_tag").eq(Array(slot.tag for slot in ring)[oldest])
         return ring

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -179,32 +179,29 @@ class Sequencer(Component):
         change = Signal(signed(len(tag)))  # of `executed`: what has completed, or is taken back
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
         completed = Signal(range(len(Unit) + 1))
-        started = Signal()  # in the cycle before: `in_flight` does not yet count that command
-        working = Signal()
         was_quiet, quiet = Signal(init=1), Signal()  # nothing is in flight, and all that was has been counted
         bus_fault = self._bus_fault(m, scoreboard, pipe.failed)
         m.d.comb += [
             scoreboard.tag.eq(tag),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
-            working.eq(started | (in_flight != 0)),
-            quiet.eq(was_quiet & ~working),
+            quiet.eq(was_quiet & (in_flight == 0)),
             completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
         ]
         # A refused command was not counted; some that were are younger than the one that failed.
         takes_back = pipe.stopped & pipe.failed
         m.d.sync += [
             change.eq(Mux(takes_back, bus_fault.tag - self.executed, completed)),
-            was_quiet.eq(~working),
-            started.eq(pipe.start),
+            was_quiet.eq(in_flight == 0),
             self.executed.eq(self.executed + change),
-            in_flight.eq(in_flight + started - completed),
+            in_flight.eq(in_flight + pipe.start - completed),
             tag.eq(Mux(self.cause != 0, self.executed, tag + pipe.allocate)),
         ]
-        one_at_work = Signal()  # in time: after a start, the next one comes two cycles later at the earliest
-        m.d.sync += one_at_work.eq(self.serial & working)
+        # A command that starts is in flight long before the next one could start.
+        one_at_work = Signal()
+        m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
         may_start = ~pipe.failed & ~one_at_work
-        self._decode(m, pipe, decoded, scoreboard)
+        self._decode(m, pipe, decoded)
         self._compare(m, pipe, decoded, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
         refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
@@ -213,10 +210,10 @@ class Sequencer(Component):
         with m.If(pipe.running):
             m.d.comb += [
                 self.busy.eq(has_any | ~quiet | pipe.failed),
-                self.stall_empty.eq(~has_any & ~self.commands.valid & working),
+                self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
 
-    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View, scoreboard: Scoreboard) -> None:
+    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
         m.submodules.decoder = decoder = Decoder(self._config, self._warp)
         m.d.comb += [
@@ -225,13 +222,8 @@ class Sequencer(Component):
             self.commands.ready.eq(pipe.running & ~pipe.has_command),
             pipe.decode.eq(pipe.has_command & (~pipe.has_decoded | pipe.allocate)),
         ]
-        compared = Signal(scoreboard.compared.shape(), reset_less=True)
-        m.d.comb += scoreboard.compared.eq(compared)
-        m.d.sync += scoreboard.first.eq(pipe.decode)
-        m.d.sync += compared.eq(Cat(decoded.footprint.reads[2], decoded.footprint.write))
         with m.If(pipe.decode):
             m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
-            m.d.sync += compared.eq(Cat(decoder.decoded.footprint.reads[index] for index in range(2)))
         with m.If(self.commands.ready):
             m.d.sync += pipe.has_command.eq(self.commands.valid)
         with m.If(pipe.halt):
@@ -272,6 +264,7 @@ class Sequencer(Component):
                 legal = ~in_memory | checked.legal
                 # With an empty third stage, a failure is all that can halt the pipeline now.
                 m.d.comb += [
+                    scoreboard.second.eq(1),
                     self.stall_unit.eq(is_checked & legal & full & ~pipe.has_issued),
                     pipe.allocate.eq(is_checked & legal & ~full & ~pipe.has_issued & ~pipe.failed),
                 ]
@@ -449,5 +442,6 @@ def _replaces(oldest: data.View, tag: Value) -> Value:
 
 
 def _is_older(one: Value, other: Value) -> Value:
-    """Whether one tag comes before a different one, of fewer commands than half the tags there are."""
-    return ~(other - one)[len(one) - 1]
+    """Whether one tag comes before another, of fewer commands than half the tags there are."""
+    age = (other - one)[: len(one)]
+    return (age != 0) & ~age[-1]

@@ -41,7 +41,7 @@ class BurstRouter(Component):
     to_bus, to_shared : Out(stream.Signature(burst_layout(config)))
         Addresses for the on-chip memory count from its first byte.
     answered : In(1)
-        The last answer to the oldest burst has been taken.
+        In this cycle the last answer to the oldest burst is taken.
     is_shared : Out(1)
         The answers to come, if any, come from the on-chip memory.
     """

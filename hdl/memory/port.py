@@ -107,12 +107,9 @@ class MemoryPort(Component):
         _choose(m, reads.is_shared, shared.read_beats, bus_reads.beats, arrived.input)
         _choose(m, writes.is_shared, shared.write_responses, bus_writes.responses, self.write_responses)
 
-        # A burst for the other memory may wait a cycle more: nothing else depends on these.
-        m.d.sync += [
+        m.d.comb += [
             reads.answered.eq(arrived.input.valid & arrived.input.ready & arrived.input.payload.last),
             writes.answered.eq(self.write_responses.valid & self.write_responses.ready),
-        ]
-        m.d.comb += [
             # A memory takes beats of its bursts alone, and only one of the two has bursts in flight.
             *(target.payload.eq(beats.payload) for target in (shared.write_beats, bus_writes.beats)),
             *(target.valid.eq(beats.valid) for target in (shared.write_beats, bus_writes.beats)),

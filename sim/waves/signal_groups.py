@@ -80,7 +80,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "scoreboard": (
         "sequencer.scoreboard.unit:unit",
-        *(f"sequencer.scoreboard.{name}" for name in ("first", "allocate", "full")),
+        *(f"sequencer.scoreboard.{name}" for name in ("second", "allocate", "full")),
         *(f"sequencer.scoreboard.{name}" for name in ("conflict", "span_conflict")),
         "sequencer.scoreboard.fetched:b",
         "sequencer.scoreboard.done:b",
