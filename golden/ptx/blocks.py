@@ -16,7 +16,7 @@ EXIT: Final = -1
 
 @dataclass(frozen=True, kw_only=True)
 class Terminator(Statement):
-    """One that ends a block; a guard is that of a branch."""
+    """A statement that ends a block; only a branch has a guard."""
 
     kind: str
     """``branch``, ``indexed``, ``barrier``, ``warp barrier`` or ``trap``.

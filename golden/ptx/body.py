@@ -187,7 +187,7 @@ class _BodyParser(OperandParser):
         self._body.instructions.extend(split(self.source, instruction))
 
     def _resolved(self, scope: Scope, element: _Element) -> _Element:
-        """A name with its key, which is that of the innermost declaration; anything else as it is."""
+        """A name with the key of its innermost declaration; anything else as it is."""
         if not isinstance(element, Symbol):
             return element
         name, module = element.name, self._module

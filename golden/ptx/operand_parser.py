@@ -55,7 +55,7 @@ class Scope:
     number: int
     """Makes the keys of what it declares unique."""
     names: ChainMap[str, str]
-    """The keys of variables and labels; its first map has those of these braces alone."""
+    """The keys of variables and labels; the first map has the names of these braces alone."""
     registers: dict[str, Registers] = field(default_factory=dict)
     ranges: dict[str, Registers] = field(default_factory=dict)
     """By name, and numbered ones by prefix."""
