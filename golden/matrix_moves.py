@@ -11,11 +11,23 @@ from golden.tables.layouts import LANES
 
 
 def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint32]:
-    """Registers that `ldmatrix` loads: shape (..., count, 32 lanes).
+    """Registers that `ldmatrix` loads.
 
-    `matrices` are one, two or four, uint16 of shape (..., count, 8, 8), otherwise InvalidArgument. Row i of
-    matrix j is what lies at the address of lane ``8 j + i``. Register j has the elements of matrix j row by
-    row, two in each lane, the first in its low half; with `transposed` (``.trans``) column by column.
+    Parameters
+    ----------
+    matrices : array_like of uint16, shape (..., count, 8, 8)
+        One, two or four matrices. Row i of matrix j is what lies at the address of lane ``8 j + i``.
+    transposed : bool
+        ``.trans``.
+
+    Returns
+    -------
+    ndarray of uint32, shape (..., count, 32 lanes)
+        Register j has elements of matrix j, the first in its low half.
+
+    Raises
+    ------
+    InvalidArgument
     """
     checked = _checked("matrices", matrices, np.uint16, (MATRIX_ROWS, MATRIX_ROWS))
     ordered = np.array(checked.swapaxes(-1, -2) if transposed else checked, order="C")
@@ -23,9 +35,22 @@ def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uin
 
 
 def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint16]:
-    """Matrices that `stmatrix` stores, shape (..., count, 8, 8): the inverse of `ldmatrix`.
+    """Matrices that `stmatrix` stores: the inverse of `ldmatrix`.
 
-    `registers` are uint32 of shape (..., count, 32 lanes), otherwise InvalidArgument.
+    Parameters
+    ----------
+    registers : array_like of uint32, shape (..., count, 32 lanes)
+    transposed : bool
+        ``.trans``.
+
+    Returns
+    -------
+    ndarray of uint16, shape (..., count, 8, 8)
+        Row i of matrix j belongs to the address of lane ``8 j + i``.
+
+    Raises
+    ------
+    InvalidArgument
     """
     checked = _checked("registers", registers, np.uint32, (LANES,))
     matrices = (
@@ -37,7 +62,17 @@ def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.ui
 def movmatrix(register: ArrayLike) -> NDArray[np.uint32]:
     """The register that ``movmatrix.sync.aligned.m8n8.trans.b16`` makes: one matrix, transposed.
 
-    Both are uint32 of shape (..., 32 lanes); InvalidArgument for another.
+    Parameters
+    ----------
+    register : array_like of uint32, shape (..., 32 lanes)
+
+    Returns
+    -------
+    ndarray of uint32, shape (..., 32 lanes)
+
+    Raises
+    ------
+    InvalidArgument
     """
     matrices = stmatrix(np.asarray(register)[..., None, :])
     return ldmatrix(matrices, transposed=True)[..., 0, :]

@@ -36,8 +36,22 @@ _UPPER_SIGNIFICAND = 21
 def explain_approximation(instruction: str, *operands: ArrayLike) -> Approximation:
     """Every step of one result: argument, row, offset, truncated square, sum and cut.
 
-    Instruction and operands are as for `golden.approximate`, of shape (); for a pair (f16x2, bf16x2), explain
-    its elements. A Python float that the type does not hold exactly has a note. Raises InvalidArgument.
+    Parameters
+    ----------
+    instruction : str
+        As for `golden.approximate`; for a pair (f16x2, bf16x2), explain its elements.
+    *operands : array_like, shape ()
+        Values or bit patterns, as for `golden.approximate`; a Python float is rounded to the type, with a
+        note if that is inexact.
+
+    Returns
+    -------
+    golden.approximation.steps.Approximation
+        Its `result` is the bit pattern of what `golden.approximate` returns.
+
+    Raises
+    ------
+    golden.arguments.InvalidArgument
     """
     found = form(instruction)
     if found.packed:

@@ -98,10 +98,8 @@ class Evaluation:
             return
         self.provenance.fill(register)
         for word in range(register.type.bits // 32):
-            place, value = (
-                position + word,
-                by_lane(lambda whole, by=32 * word: whole >> by & 0xFFFFFFFF, pattern),
-            )
+            place = position + word
+            value = by_lane(lambda whole, by=32 * word: whole >> by & 0xFFFFFFFF, pattern)
             self.commands.append(
                 SetLanes(place, value) if isinstance(value, tuple) else Fill(place, 1, value)
             )

@@ -62,13 +62,13 @@ _ONCE: Final = frozenset(
         *(str(shape) for shape in SHAPES),
     }
 )
-"""_Qualifiers that no instruction has twice."""
+"""Qualifiers that no instruction has twice."""
 
 _VOCABULARY: Final = _ONCE | {"load", "store", "mma", *LAYOUTS, *FORMATS}
 
 
 class MalformedInstruction(IllegalInstruction):
-    """_Qualifiers that are unknown, missing, doubled or out of order, whatever their combination.
+    """Qualifiers that are unknown, missing, doubled or out of order, whatever their combination.
 
     The qualifier at fault is empty where one is missing; `allowed` is what may stand there instead, and
     `context` the instruction up to that place.

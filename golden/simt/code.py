@@ -179,13 +179,7 @@ class Writer:
         for (operand, bits), name in zip(targets, names, strict=True):
             self.write(operand, name, bits, signed=signed)
 
-    def call(
-        self,
-        call: str,
-        sources: Sequence[tuple[object, int]],
-        targets: Sequence[tuple[object, int]],
-        **more: str,
-    ) -> None:
+    def call(self, call: str, sources: Widths, targets: Widths, **more: str) -> None:
         """As `results`, of a call in which ``{}`` stand for sources, each of some bits.
 
         ``{threads}`` stands for the threads, and other words for texts in `more`.

@@ -181,10 +181,10 @@ class CompiledKernel:
     @property
     def signature(self) -> str:
         """Name and parameters, for messages."""
-        parameters = [
-            f"{f'{parameter.size} bytes' if parameter.is_array else parameter.type} {parameter.name}"
-            for parameter, _ in self.parameters
-        ]
+        parameters = []
+        for parameter, _ in self.parameters:
+            type_ = f"{parameter.size} bytes" if parameter.is_array else parameter.type
+            parameters.append(f"{type_} {parameter.name}")
         return f"{self.readable}({', '.join(parameters)})"
 
     def _limit(self, entry: Function, what: str, given: int, most: int) -> None:

@@ -157,9 +157,9 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
         sizes = " or ".join(str(value) for value in allowed)
         raise context.error(size, f"{instruction.name} copies {sizes} bytes")
     valid, counts, copied = "None", [], size.value
-    for count in operands[3:]:
-        ignores = getattr(getattr(count, "type", None), "kind", "") == "predicate"
-        counts = [(count, 1 if ignores else 32)]
+    if len(operands) == 4:  # the bytes to copy, or a predicate that the source is ignored
+        ignores = getattr(getattr(operands[3], "type", None), "kind", "") == "predicate"
+        counts = [(operands[3], 1 if ignores else 32)]
         context.require_source(*counts[0])
         valid = "where({}, {nothing}, {everything})" if ignores else "{}"
 

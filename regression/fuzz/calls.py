@@ -128,11 +128,12 @@ def targets() -> dict[str, Callable[..., Any]]:
             if inspect.isfunction(item) or (_is_made(item) and name not in NOT_CALLED):
                 found[f"{package.__name__}.{name}"] = item
             if name in _METHODS_OF:
+                # `require` gives a new address each time.
                 found |= {
                     f"{_OBJECTS[name]}.{key}": method
                     for key, method in vars(item).items()
                     if inspect.isfunction(method) and not key.startswith("_") and key != "require"
-                }  # `require` gives a new address each time
+                }
     return found
 
 

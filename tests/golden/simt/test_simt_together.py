@@ -74,9 +74,9 @@ def test_barriers_with_results():
 
 def test_result_of_a_barrier_may_be_dropped():
     body = """
-    setp.lt.u32 %p0, %r0, 50; bar.red.popc.u32 _, 0, %p0; bar.red.and.pred _, 0, %p0;
-    st.global.u32 [%rd1], 1;"""
-    assert run(body, 64).tolist() == [1] * 64
+    setp.lt.u32 %p0, %r0, 50; mov.u32 %r1, 7; bar.red.popc.u32 _, 0, %p0; bar.red.and.pred _, 0, %p0;
+    selp.u32 %r2, %r1, %r0, %p0; st.global.u32 [%rd1], %r2;"""
+    assert run(body, 64).tolist() == [7] * 50 + list(range(50, 64))
 
 
 def test_lanes_of_one_warp_contend_for_a_lock():
