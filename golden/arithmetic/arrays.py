@@ -33,16 +33,15 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             for i in range(len(x)):
                 out[i] = function(x[i], *(constants + arguments))
 
-        return kernel(loop)
+        return kernel(loop, apart=True)
     if operands == 2:
 
         def loop2(out: Any, x: Any, y: Any, arguments: Any) -> None:
             x_step, y_step = len(x) > 1, len(y) > 1
             for i in range(len(out)):
-                one_by_one()
                 out[i] = function(x[i * x_step], y[i * y_step], *(constants + arguments))
 
-        return kernel(loop2)
+        return kernel(loop2, apart=True)
 
     def loop3(out: Any, x: Any, y: Any, z: Any, arguments: Any) -> None:
         x_step, y_step, z_step = len(x) > 1, len(y) > 1, len(z) > 1
@@ -50,7 +49,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             one_by_one()
             out[i] = function(x[i * x_step], y[i * y_step], z[i * z_step], *(constants + arguments))
 
-    return kernel(loop3)
+    return kernel(loop3, apart=True)
 
 
 def elementwise(

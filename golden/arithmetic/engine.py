@@ -19,6 +19,7 @@ import platformdirs
 from llvmlite import ir
 from numba.core import config as numba_config
 from numba.core import event, types
+from numba.core.compiler import Compiler
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 
@@ -165,32 +166,44 @@ def _folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK) else None
 
 
-def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], *, apart: bool = False) -> Callable[..., Any]:
     """Compile a function on its first call for each kind of arguments; it may call every marked function.
 
     Parameters
     ----------
     function : callable
         On integers, layouts and arrays of int64. Other threads run while it does.
+    apart : bool
+        Whether no array that it writes shares memory with another one. Loops that read tables are then
+        computed in vectors.
     """
-    return _Kernel(function)
+    return _Kernel(function, apart)
+
+
+class _Apart(Compiler):
+    """Tells LLVM that the arrays of a kernel do not overlap."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.noalias = True
+        return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
 class _Kernel:
     """A function that becomes numba's dispatcher when it is first called."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], apart: bool) -> None:
         self.function = function
+        self._apart = apart
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         if self._dispatcher is None:
             with _lock:
-                self._dispatcher = self._dispatcher or _dispatcher(self.function)
+                self._dispatcher = self._dispatcher or _dispatcher(self.function, self._apart)
         return self._dispatcher(*arguments)
 
 
-def _dispatcher(function: Callable[..., Any]) -> Any:
+def _dispatcher(function: Callable[..., Any], apart: bool) -> Any:
     if not _known:
         event.register("numba:compile", _Message())  # type: ignore[no-untyped-call]
     for marked in MARKED:
@@ -204,7 +217,7 @@ def _dispatcher(function: Callable[..., Any]) -> Any:
         _config.CACHE_DIR = folder or before
         # Kernels allocate nothing, so the arrays' reference counts need not follow each view (_nrt).
         options: dict[str, Any] = {"nogil": True, "cache": folder is not None, "_nrt": False}
-        return numba.njit(function, **options)
+        return numba.njit(function, pipeline_class=_Apart if apart else Compiler, **options)
     finally:
         _config.CACHE_DIR = before
 
