@@ -14,13 +14,12 @@ from rich.console import Console
 
 from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError, explain_error
 from regression.campaign.client import Amount, Campaign
-from regression.campaign.cluster import connected
+from regression.campaign.cluster import connected, perform
 from regression.campaign.identity import ROOT, identity
 from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
 from regression.campaign.report import Result, print_table, progress, write_report
 from regression.campaign.store import Store
-from regression.campaign.worker import perform
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 

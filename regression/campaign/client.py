@@ -11,11 +11,10 @@ from typing import Final
 from distributed import Client, Future, KilledWorker
 from distributed.scheduler import Scheduler
 
-from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers
+from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers, work
 from regression.campaign.identity import identity
 from regression.campaign.kind import Kind, Outcome, Report, Task
 from regression.campaign.store import Store
-from regression.campaign.worker import work
 
 _TICK_SECONDS: Final = 0.5
 _AGAIN_SECONDS: Final = 1.0
@@ -89,7 +88,7 @@ class Campaign:
         `tell` is told of workers that are refused, `on_progress` the standing twice a second. ClusterLost if
         the scheduler or all workers are gone, and StoreError.
         """
-        of_kind = self._kind.place, self._kind.seed, self._kind.configuration
+        of_kind = type(self._kind), self._kind.seed, self._kind.configuration
         end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
         had_workers = time.monotonic()
         looked = float("-inf")
@@ -113,8 +112,7 @@ class Campaign:
                     task = self._again.pop(0)[1] if is_due else self._next()
                     is_empty = task is None
                     if task is not None:
-                        arguments = (*of_kind, task.key, task.arguments, identity())
-                        future: Future[Report] = client.submit(work, *arguments, pure=False)
+                        future: Future[Report] = client.submit(work, *of_kind, task, identity(), pure=False)
                         self._running[future] = task
                         future.add_done_callback(self._ended.put)
                 if self._running:
