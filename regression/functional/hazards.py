@@ -25,8 +25,13 @@ from golden.tables.instruction_set import Space
 from golden.tables.matrix_moves import instruction_of
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import access_command, accesses_of, multiplies_of
-from regression.random_programs.footprints import operands_of, registers_of
+from regression.random_programs.choices import (
+    access_command,
+    accesses_of,
+    multiplies_of,
+    operands_of,
+    registers_of,
+)
 
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""

@@ -20,7 +20,7 @@ from golden.tables.commands import (
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import PLACES, Access, accesses_of, least_stride, multiplies_of
-from regression.random_programs.rows import ROW_PLACES
+from regression.random_programs.program import ROW_PLACES
 
 _CONFIG: Final = PRESETS["small"]
 """A core of all families, whose on-chip memory begins where it does in every preset."""

@@ -1,4 +1,4 @@
-"""What a random program chooses from: every instruction of the tables that a core has."""
+"""What a random program chooses from: every instruction that a core has, with its operands."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Final, Generic, TypeVar
 
 import numpy as np
 
-from golden.tables.commands import Load, Store
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Shape, Space, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
@@ -101,3 +101,31 @@ def least_stride(instruction: Access) -> int:
     default = instruction.shape.default_stride(instruction.use, instruction.layout)
     unit = stride_unit(instruction)
     return -(-default // unit) * unit
+
+
+def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
+    """How many registers each operand of a command has, and whether it is written; by its field."""
+    match command:
+        case Mma(instruction):
+            return {use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()}
+        case Load(instruction) | Store(instruction):
+            return {"register": (instruction.fragment.registers, isinstance(command, Load))}
+        case LoadMatrix() | StoreMatrix():
+            return {"register": (command.count, isinstance(command, LoadMatrix)), "addresses": (1, False)}
+        case Fill():
+            return {"register": (command.count, True)}
+        case Move() | MoveMatrix():
+            count = command.count if isinstance(command, Move) else 1
+            return {"destination": (count, True), "source": (count, False)}
+
+
+def registers_of(command: Command) -> tuple[list[range], range]:
+    """What a command reads, and what it writes."""
+    reads, written = [], range(0)
+    for name, (count, is_written) in operands_of(command).items():
+        first = getattr(command, name)
+        if is_written:
+            written = range(first, first + count)
+        else:
+            reads.append(range(first, first + count))
+    return reads, written

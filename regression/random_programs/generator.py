@@ -1,6 +1,7 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,18 @@ from numpy.typing import NDArray
 from golden.fragments import collect, distribute
 from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import LAYOUTS, Layout, Shape, Space, Use
 from golden.tables.layouts import LANES
@@ -30,16 +42,19 @@ from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw
 from regression.random_programs.program import (
     BLOCK_BYTES,
     HOT_BYTES,
+    RAW,
+    ROW_PLACES,
     SHARED_WINDOW,
+    SPOT,
     Image,
     Program,
     block_load,
     block_store,
     draw_across,
+    draw_rows,
     draw_stride,
     span,
 )
-from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
 
 MULTIPLIES: Final = 48
@@ -48,18 +63,11 @@ MULTIPLIES: Final = 48
 _INTERFERENCE: Final = 0.2
 """How likely any command is followed by one that has nothing to do with it."""
 
-_SPOT: Final = 2048
-"""Bytes within which every second access to the hot bytes stays, so that they meet soon."""
-
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
-_RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
-    8: ("c", "f32", Shape(16, 16, 16)),
-    4: ("c", "f16", Shape(16, 16, 16)),
-    2: ("c", "s32", Shape(8, 8, 32)),
-    1: ("a", "s4", Shape(8, 8, 32)),
-}
-"""Fragments whose loads and stores move so many registers as they are: `mma` has none of its own."""
+_MOVES: Final[tuple[type[LoadMatrix | StoreMatrix], ...]] = (LoadMatrix, StoreMatrix)
+_ADDRESSES: Final = 2
+"""Registers of row addresses that one load brings."""
 
 _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 """Latency and stall of global memory."""
@@ -109,7 +117,7 @@ class _Maker:
         self._accesses = Deck(
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
-        self._moves = Deck(list(all_moves()), seed, dealt)
+        self._moves = Deck(list(product(_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACES)), seed, dealt)
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -164,7 +172,7 @@ class _Maker:
 
     def _raw_size(self, size: int) -> int:
         """The registers of a fragment of `mma`, and those behind it that move with it."""
-        sizes = [count for count in _RAW if count >= 4 or "i4" in self.config.formats]
+        sizes = [count for count in RAW if count >= 4 or "i4" in self.config.formats]
         return size if size > max(sizes) else min(count for count in sizes if count >= size)
 
     def _carriers(
@@ -174,8 +182,8 @@ class _Maker:
         if instruction.mnemonic == "wmma":
             yield 0, use, instruction.types[use], instruction.shape
             return
-        step = min(size, max(_RAW))
-        yield from ((first, *_RAW[step]) for first in range(0, size, step))
+        step = min(size, max(RAW))
+        yield from ((first, *RAW[step]) for first in range(0, size, step))
 
     def _pieces(
         self, instruction: MmaInstruction, use: Use, matrix: NDArray[Any], register: int, size: int
@@ -261,10 +269,10 @@ class _Maker:
             yield MoveMatrix(*random.integers(0, registers, 2).tolist())
             return
         kind, count, transposed, place = self._moves.deal()
-        first = int(random.integers(registers - TABLE_REGISTERS + 1))
-        rows = [draw_rows(random, self.config, place) for _ in range(TABLE_REGISTERS)]
-        yield place_table(self.image, first, np.stack(rows))
-        addresses = first + int(random.integers(TABLE_REGISTERS))
+        first = int(random.integers(registers - _ADDRESSES + 1))
+        rows = [draw_rows(random, self.config, place) for _ in range(_ADDRESSES)]
+        yield self.image.place_words(first, np.stack(rows))
+        addresses = first + int(random.integers(_ADDRESSES))
         if random.random() < 0.3:
             moved = int(random.integers(registers))
             yield Move(moved, addresses, 1)
@@ -290,8 +298,8 @@ def hot_access(random: Generator, config: CoreConfig, access: Access, place: str
     layout = access.fragment
     window = SHARED_WINDOW if "shared" in place else HOT_BYTES
     stride = draw_stride(random, access)
-    if span(access, stride) <= _SPOT and random.random() < 0.5:
-        window = _SPOT
+    if span(access, stride) <= SPOT and random.random() < 0.5:
+        window = SPOT
     room = (window - span(access, stride)) // layout.size
     base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
     address = base + layout.size * int(random.integers(room + 1))

@@ -18,12 +18,11 @@ from hdl.command import encode
 from hdl.config import PRESETS
 from regression.random_programs.choices import Deck, accesses_of, multiplies_of
 from regression.random_programs.faulting import FaultSession
-from regression.random_programs.footprints import compared_results
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS, illegal_commands
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
 from regression.random_programs.program import HOT_BYTES, SHARED_WINDOW, Program, observations
-from regression.random_programs.running import difference
+from regression.random_programs.running import compared_results, difference
 
 SQUARE = Shape(16, 16, 16)
 COLD = BASE + HOT_BYTES
