@@ -144,9 +144,9 @@ def _cover_all(patterns: list[str]) -> bool:
     )
 
 
-Kind = Literal["line", "branch", "toggle"]
+PointKind = Literal["line", "branch", "toggle"]
 
-KINDS: Final[tuple[Kind, ...]] = ("line", "branch", "toggle")
+KINDS: Final[tuple[PointKind, ...]] = ("line", "branch", "toggle")
 
 _ROW: Final = re.compile(r"^C '(?P<fields>.*)' (?P<count>\d+)$")
 _FIELD_START: Final = "\x01"
@@ -162,7 +162,7 @@ class Point:
     """Something that a test can reach, in all instances of a line."""
 
     place: Place
-    kind: Kind
+    kind: PointKind
     """``line``: the assignment there; ``branch``: a side of a choice there; ``toggle``: a bit of a signal."""
     name: str = ""
     """Which side, or signal, bit and edge; nothing for a line."""
@@ -205,7 +205,7 @@ def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:
     return found
 
 
-def _count(found: Counter[Point], folder: Path, place: Place, kind: Kind, name: str, count: int) -> None:
+def _count(found: Counter[Point], folder: Path, place: Place, kind: PointKind, name: str, count: int) -> None:
     file = Path(place.file)
     if file.is_relative_to(folder):
         inside = Place(file.relative_to(folder).as_posix(), place.line)

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from regression.code_coverage.counts import KINDS, Kind, Point
+from regression.code_coverage.counts import KINDS, Point, PointKind
 
 BENCHES: Final = "regression/code_coverage/benches.toml"
 """From the root of the repository."""
 
-REQUIRED: Final[Mapping[Kind, float]] = {"line": 1.0, "branch": 1.0, "toggle": 0.99}
+REQUIRED: Final[Mapping[PointKind, float]] = {"line": 1.0, "branch": 1.0, "toggle": 0.99}
 """The share of each kind that must be reached in each source."""
 
 
@@ -28,7 +28,7 @@ class Benches:
 
     files: frozenset[str]
     """From the root of the repository."""
-    required: Mapping[Kind, float]
+    required: Mapping[PointKind, float]
     """Shares of each kind: `REQUIRED`, or less for those that only other testbenches reach."""
 
 
@@ -43,7 +43,7 @@ def read_benches(text: str) -> dict[str, Benches]:
 def _benches(source: str, row: list[str] | dict[str, Any]) -> Benches:
     if isinstance(row, list):
         row = {"benches": row}
-    lower: dict[Kind, float] = {kind: row[kind] for kind in KINDS if kind in row}
+    lower: dict[PointKind, float] = {kind: row[kind] for kind in KINDS if kind in row}
     if unknown := set(row) - {"benches", "reason", *KINDS}:
         raise BenchesError(f"{source}: expected benches, {', '.join(KINDS)} and reason, not {unknown}")
     if bool(lower) != bool(row.get("reason", "").strip()):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from regression.fuzz.kind import Files, Outcome
 from regression.fuzz.worker import KINDS, Input, Limits, Worker, make
-from regression.random_programs.shrink import minimise
+from regression.random_programs.failing import minimise
 
 _DESCRIPTION = "finding.json"
 _MOST_PIECES = 3000

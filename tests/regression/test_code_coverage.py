@@ -13,8 +13,8 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
 from cocotb_tests.streams import start
+from regression.campaign.kinds.code_coverage import CoverageReport
 from regression.code_coverage.counts import Place, Point, read_counts
-from regression.code_coverage.report import CoverageReport
 from regression.code_coverage.requirements import (
     EXCLUSIONS,
     Exclusion,

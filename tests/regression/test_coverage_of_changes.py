@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from openwmma.usage import UsageError
-from regression.campaign.kinds.code_coverage import CodeCoverage
+from regression.campaign.kinds.code_coverage import CodeCoverage, CoverageReport
 from regression.code_coverage.changes import NoRevision, change_since, has_hardware, touched
 from regression.code_coverage.counts import Place, Point
-from regression.code_coverage.report import CoverageReport
 from regression.code_coverage.requirements import BENCHES, EXCLUSIONS, BenchesError, read_benches
 
 ROOT = Path(__file__).parents[2]
