@@ -207,11 +207,9 @@ def _is_documented(error: BaseException, documented: tuple[type[Exception], ...]
         return True
     if isinstance(error, OSError):
         return error.filename is not None
-    return type(error) in (ValueError, TypeError, IndexError) and _is_raised_by_project(error)
-
-
-def _is_raised_by_project(error: BaseException) -> bool:
-    """Whether a ``raise`` of the project made it, and not an operation on something unforeseen."""
+    if type(error) not in (ValueError, TypeError, IndexError):
+        return False
+    # A ``raise`` of the project made it, and not an operation on something unforeseen.
     code, instruction = list(steps(error))[-1]
     return is_ours(code) and code.co_code[instruction] == dis.opmap["RAISE_VARARGS"]
 

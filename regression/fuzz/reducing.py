@@ -35,23 +35,20 @@ def shrink(
     last = outcome
     with Worker(replace(limits, seconds=limits.seconds / 4), prepare) as worker:
 
-        def fails(candidate: Files) -> bool:
+        def fails(files: Files, name: str, parts: Sequence[str]) -> bool:
             nonlocal last
             if time.monotonic() > end:
                 return False
-            found = worker.run(replace(drawn, files=candidate))
+            found = worker.run(replace(drawn, files=_with(files, name, parts)))
             same = found.is_failure and _class(found) == _class(outcome)
             last = found if same else last
             return same
 
-        def part_fails(files: Files, name: str, parts: Sequence[str]) -> bool:
-            return fails(_with(files, name, parts))
-
         for pattern in (r"[^\n]*\n|[^\n]+", pieces):
             for name, content in tuple(files.items()):
                 parts = re.findall(pattern, content.decode("latin-1"), re.DOTALL)
-                if len(parts) <= _MOST_PIECES and part_fails(files, name, parts):
-                    files = _with(files, name, minimise(parts, partial(part_fails, files, name)))
+                if len(parts) <= _MOST_PIECES and fails(files, name, parts):
+                    files = _with(files, name, minimise(parts, partial(fails, files, name)))
     return files, last
 
 

@@ -144,11 +144,6 @@ class Image:
         words[::4] = words[::4] & 0x83FF | random.integers(10, 20, words[::4].size).astype(np.uint16) << 10
         self._data[:HOT_BYTES] = words.view(np.uint8)
 
-    @property
-    def end(self) -> int:
-        """The address behind the last place given out."""
-        return BASE + self._end
-
     def place(self, size: int, alignment: int, *, across: int = 0) -> int:
         """Give out `size` bytes; the address of the first, a multiple of `alignment`, a power of two.
 
