@@ -1,11 +1,10 @@
 """Coverpoints of dependences between commands that may be under way at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from golden.lines import gather_lines
 from golden.tables.commands import (
@@ -167,21 +166,20 @@ def _unit(command: Command) -> str:
             return type(command).__name__.lower()
 
 
-@dataclass(frozen=True)
-class _Access:
-    """An access to memory: the address and size of its lines, at generic addresses; a move has no space."""
+Lines = list[tuple[int, int]]
+"""Generic addresses and sizes."""
+
+
+class _Access(NamedTuple):
+    """An access to memory; a move of matrices has no space."""
 
     kind: str
     space: Space | None
-    lines: list[tuple[int, int]]
+    lines: Lines
 
-    def touches(self, other: "_Access") -> bool:
-        return any(a < b + m and b < a + n for a, n in self.lines for b, m in other.lines)
 
-    def within(self, memory: str) -> "_Access":
-        """The lines in one memory."""
-        lines = [line for line in self.lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
-        return replace(self, lines=lines)
+def _touch(first: Lines, second: Lines) -> bool:
+    return any(a < b + m and b < a + n for a, n in first for b, m in second)
 
 
 def _access(command: Command, rows: Sequence[int]) -> _Access | None:
@@ -200,7 +198,7 @@ def _sample_memory(seen: Seen, older: _Access, younger: _Access) -> None:
     first, second = older.lines, younger.lines
     if first[0][0] >= sum(second[-1]) or second[0][0] >= sum(first[-1]):
         return
-    extent = "all" if first == second else "part" if older.touches(younger) else "between lines"
+    extent = "all" if first == second else "part" if _touch(first, second) else "between lines"
     memory = "shared" if first[0][0] >= _SHARED_BASE else "global"
     named = "alike" if older.space == younger.space else "differently"
     seen["memory hazard", bin_name(f"{younger.kind} after {older.kind}", memory, named, extent)] += 1
@@ -210,7 +208,10 @@ def _sample_rows(seen: Seen, older: _Access, younger: _Access) -> None:
     """Note two accesses of which one at least moves matrices."""
     who = "both" if older.space is younger.space is None else "younger" if older.space else "older"
     for memory in ("global", "shared"):
-        first, second = older.within(memory), younger.within(memory)
-        if first.lines and second.lines:
-            extent = "some" if first.touches(second) else "none"
+        first, second = (
+            [line for line in item.lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
+            for item in (older, younger)
+        )
+        if first and second:
+            extent = "some" if _touch(first, second) else "none"
             seen["row hazard", bin_name(f"{younger.kind} after {older.kind}", who, memory, extent)] += 1

@@ -50,16 +50,10 @@ def coverpoint(
 
     From a value of each axis `exclude` gives the reason why they cannot go together, or None.
     """
-    bins = []
-    excluded = {}
-    for parts in product(*axes.values()):
-        label = bin_name(*parts)
-        reason = exclude(*parts)
-        if reason is None:
-            bins.append(label)
-        else:
-            excluded[label] = reason
-    return Coverpoint(name=name, what=what, bins=tuple(bins), excluded=excluded)
+    reasons = {bin_name(*parts): exclude(*parts) for parts in product(*axes.values())}
+    bins = tuple(item for item, reason in reasons.items() if reason is None)
+    excluded = {item: reason for item, reason in reasons.items() if reason is not None}
+    return Coverpoint(name=name, what=what, bins=bins, excluded=excluded)
 
 
 def bin_name(*parts: str) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from itertools import product
-from typing import Final, Generic, TypeVar
+from itertools import count, product
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -23,23 +23,15 @@ PLACES: Final = ("global", "shared", "generic to global", "generic to shared")
 _Item = TypeVar("_Item")
 
 
-class Deck(Generic[_Item]):
-    """Items dealt in random order, each once before any comes again.
+def deck(items: Sequence[_Item], seed: int, start: int = 0) -> Iterator[_Item]:
+    """Items dealt in random order without end, each once before any comes again.
 
     Decks of the same seed deal alike. `start` items were dealt before, so that programs may go on where
     others stopped.
     """
-
-    def __init__(self, items: Sequence[_Item], seed: int, start: int = 0) -> None:
-        self._items = tuple(items)
-        self._seed = seed
-        self._next = start
-
-    def deal(self) -> _Item:
-        """The next item."""
-        number, place = divmod(self._next, len(self._items))
-        self._next += 1
-        return self._items[_order(self._seed, number, len(self._items))[place]]
+    for dealt in count(start):
+        number, place = divmod(dealt, len(items))
+        yield items[_order(seed, number, len(items))[place]]
 
 
 @lru_cache(maxsize=16)
@@ -122,10 +114,10 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
 def registers_of(command: Command) -> tuple[list[range], range]:
     """What a command reads, and what it writes."""
     reads, written = [], range(0)
-    for name, (count, is_written) in operands_of(command).items():
+    for name, (size, is_written) in operands_of(command).items():
         first = getattr(command, name)
         if is_written:
-            written = range(first, first + count)
+            written = range(first, first + size)
         else:
-            reads.append(range(first, first + count))
+            reads.append(range(first, first + size))
     return reads, written

@@ -31,10 +31,10 @@ from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     PLACES,
     Access,
-    Deck,
     access_command,
     access_of,
     accesses_of,
+    deck,
     multiplies_of,
     place_in,
 )
@@ -110,14 +110,14 @@ class _Maker:
         self.image = Image(self.random)
         dealt = number * multiplies
         chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
-        self._multiplies = Deck(chosen, seed, dealt)
-        self._float_kinds = Deck(kinds, seed, dealt)
-        self._integer_kinds = Deck(INTEGER_KINDS, seed, dealt)
+        self._multiplies = deck(chosen, seed, dealt)
+        self._float_kinds = deck(kinds, seed, dealt)
+        self._integer_kinds = deck(INTEGER_KINDS, seed, dealt)
         places = PLACES if config.shared_bytes else PLACES[::2]
-        self._accesses = Deck(
+        self._accesses = deck(
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
-        self._moves = Deck(list(product(_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACES)), seed, dealt)
+        self._moves = deck(list(product(_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACES)), seed, dealt)
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -145,9 +145,9 @@ class _Maker:
 
     def _multiply(self, half: int, halves: int) -> Iterator[Command]:
         """Loads of operands, a multiply, and the store of its result to a place of its own."""
-        instruction = self._multiplies.deal()
+        instruction = next(self._multiplies)
         is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
-        kind = (self._float_kinds if is_float else self._integer_kinds).deal()
+        kind = next(self._float_kinds if is_float else self._integer_kinds)
         matrices = dict(zip(_SOURCES, draw_operands(self.random, instruction, kind), strict=True))
         sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
         if instruction.mnemonic != "wmma":
@@ -255,7 +255,7 @@ class _Maker:
         """Any access in the hot memory, a fill, or a move, on any registers."""
         kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
-            access, place = self._accesses.deal()
+            access, place = next(self._accesses)
             yield hot_access(self.random, self.config, access, place)
         elif kind < 10:
             yield self._fill_or_move(is_fill=kind < 8)
@@ -268,7 +268,7 @@ class _Maker:
         if random.random() < 0.25:
             yield MoveMatrix(*random.integers(0, registers, 2).tolist())
             return
-        kind, count, transposed, place = self._moves.deal()
+        kind, count, transposed, place = next(self._moves)
         first = int(random.integers(registers - _ADDRESSES + 1))
         rows = [draw_rows(random, self.config, place) for _ in range(_ADDRESSES)]
         yield self.image.place_words(first, np.stack(rows))

@@ -29,9 +29,9 @@ from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import (
-    Deck,
     access_command,
     accesses_of,
+    deck,
     least_stride,
     multiplies_of,
     operands_of,
@@ -148,10 +148,10 @@ class _Maker:
         self._memory = memory
         accesses = accesses_of(config)
         self._accesses = {
-            kind: Deck([item for item in accesses if (item.use == "d") == (kind == "store")], 1, 20 * seed)
+            kind: deck([item for item in accesses if (item.use == "d") == (kind == "store")], 1, 20 * seed)
             for kind in ("load", "store")
         }
-        self._multiplies = Deck(multiplies_of(config), 1, 7 * seed)
+        self._multiplies = deck(multiplies_of(config), 1, 7 * seed)
 
     def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
         """A command of a kind that faults for a cause in a way; None where none can."""
@@ -181,7 +181,7 @@ class _Maker:
     def _legal(self, kind: str) -> Command:
         """A command of a kind that is legal, or whose like is on another core."""
         if kind == "multiply":
-            return Mma(self._multiplies.deal(), d=0, a=8, b=16, c=24)
+            return Mma(next(self._multiplies), d=0, a=8, b=16, c=24)
         if kind == "fill":
             return Fill(0, int(self._random.integers(2, 300)), 1)
         if kind == "move":
@@ -211,7 +211,7 @@ class _Maker:
 
     def _access(self, kind: str, place: str = "global") -> Load | Store:
         """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
-        instruction = place_in(self._accesses[kind].deal(), place)
+        instruction = place_in(next(self._accesses[kind]), place)
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))

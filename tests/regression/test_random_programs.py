@@ -16,7 +16,7 @@ from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, S
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import PRESETS
-from regression.random_programs.choices import Deck, accesses_of, multiplies_of
+from regression.random_programs.choices import accesses_of, deck, multiplies_of
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS, illegal_commands
@@ -82,7 +82,7 @@ def test_observations_bring_every_register_into_memory():
 
 
 def test_a_deck_deals_everything_before_anything_again():
-    dealt = [Deck(range(10), 7, start).deal() for start in range(30)]
+    dealt = [next(deck(range(10), 7, start)) for start in range(30)]
     assert [sorted(dealt[first : first + 10]) for first in (0, 10, 20)] == [list(range(10))] * 3
     assert dealt[:10] != dealt[10:20]
 
