@@ -18,7 +18,7 @@ from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
-from regression.fuzz.corpus import PROGRAM_PTX, TABLES
+from regression.fuzz.corpus import PROGRAM_PTX, WORDS
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
 from regression.random_programs.choices import multiplies_of
@@ -103,8 +103,8 @@ def _fitting(random: Random, name: str, *, raw: bool = False) -> str:
     return f"'u{FORMATS[name].bits // 8 if name != 'tf32' else 4}'" if raw else values[name]
 
 
-NOT_CALLED: Final = TABLES["not_called"]
-_OBJECTS: Final = TABLES["objects"]
+NOT_CALLED: Final = WORDS["not_called"]
+_OBJECTS: Final = WORDS["objects"]
 
 _METHODS_OF: Final = ("DeviceBuffer", "Kernel", "Memory", "Module")
 """Classes whose methods users call; their machines do it for them otherwise."""
@@ -201,8 +201,8 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
     }
     if name in meant:
         return meant[name]()
-    if name in TABLES["meant"]:
-        return str(random.choice(TABLES["meant"][name]))
+    if name in WORDS["meant"]:
+        return str(random.choice(WORDS["meant"][name]))
     if "ArrayLike" in annotation or "_Buffer" in annotation:
         return array(random)
     if "bool" in annotation:

@@ -34,7 +34,7 @@ def damaged_array(random: Random, array: np.ndarray) -> bytes:
     """The bytes of an .npy file: another description, another type, or changes anywhere."""
     way = random.randrange(4)
     if way == 0:
-        described = random.choice((*WORDS["headers"], *LONG[:5])).encode()
+        described = str(random.choice((*WORDS["headers"], *LONG[:5]))).encode()
         version = random.choice((b"\1\0", b"\1\0", b"\2\0", b"\3\0", b"\4\0"))
         length = struct.pack(
             "<H" if version == b"\1\0" else "<I", random.choice((len(described) + 1, 5, 60000))

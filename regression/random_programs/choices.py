@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from itertools import count, product
 from typing import Final, TypeVar
 
@@ -29,15 +29,10 @@ def deck(items: Sequence[_Item], seed: int, start: int = 0) -> Iterator[_Item]:
     Decks of the same seed deal alike. `start` items were dealt before, so that programs may go on where
     others stopped.
     """
-    for dealt in count(start):
-        number, place = divmod(dealt, len(items))
-        yield items[_order(seed, number, len(items))[place]]
-
-
-@lru_cache(maxsize=16)
-def _order(seed: int, number: int, count: int) -> list[int]:
-    order: list[int] = np.random.default_rng((seed, number)).permutation(count).tolist()
-    return order
+    for number in count(start // len(items)):
+        order = np.random.default_rng((seed, number)).permutation(len(items)).tolist()
+        for place in order[max(0, start - number * len(items)) :]:
+            yield items[place]
 
 
 def _multiplies(family: Family) -> Iterator[MmaInstruction]:
