@@ -126,9 +126,10 @@ def save_program(folder: Path, program: Program, failure: str) -> None:
         "seed": program.seed,
         "timing": asdict(program.timing),
         "failure": failure,
-        "commands": [_described(command) for command in program.commands],
+        "commands": [{"kind": type(command).__name__, **vars(command)} for command in program.commands],
     }
-    (folder / "program.json").write_text(json.dumps(description, indent=1) + "\n")
+    text = json.dumps(description, indent=1, default=str)  # of an instruction, its text
+    (folder / "program.json").write_text(text + "\n")
 
 
 def load_program(folder: Path) -> Program:
@@ -142,13 +143,6 @@ def load_program(folder: Path) -> Program:
         memory=np.load(folder / "memory.npy", allow_pickle=False),
         commands=tuple(_command(item) for item in description["commands"]),
     )
-
-
-def _described(command: Command) -> dict[str, Any]:
-    fields = {name: getattr(command, name) for name in command.__dataclass_fields__}
-    if "instruction" in fields:
-        fields["instruction"] = str(fields["instruction"])
-    return {"kind": type(command).__name__, **fields}
 
 
 def _command(description: Mapping[str, Any]) -> Command:
