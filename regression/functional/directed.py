@@ -19,9 +19,11 @@ from hdl.config import PRESETS, CoreConfig
 from regression.functional import hazards
 from regression.random_programs.choices import (
     PLACES,
+    UNITS,
     access_command,
     access_of,
     accesses_of,
+    commands_of,
     operands_of,
     place_in,
     registers_of,
@@ -82,7 +84,7 @@ def hazard_program(preset: str, seed: int) -> Program:
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind, older, younger, extent in product(hazards.ROLES, hazards.UNITS, hazards.UNITS, hazards.EXTENTS):
+    for kind, older, younger, extent in product(hazards.ROLES, UNITS, UNITS, hazards.EXTENTS):
         # What ldmatrix reads are addresses, which `_address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
         if hazards.impossible(kind, older, younger, extent) is None and not is_of_addresses:
@@ -119,7 +121,7 @@ def _register_pair(
 
 def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
     """A command of a unit, with any registers."""
-    forms = hazards.commands_of(unit, config)
+    forms = commands_of(unit, config)
     command = forms[random.integers(len(forms))]
     if isinstance(command, Load | Store):
         command = hot_access(random, config, command.instruction, PLACES[random.integers(4)])
@@ -176,7 +178,7 @@ def _address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
 
     Before each pair comes what makes it ready. The addresses are placed in the image, global memory.
     """
-    for older, younger, extent in product(hazards.UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
+    for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
         if hazards.impossible("read after write", older, "ldmatrix", extent) is None:
             count = int(random.choice([1, 2, 4]))
             kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix

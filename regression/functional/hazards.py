@@ -2,40 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from itertools import product
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from golden.lines import gather_lines
-from golden.tables.commands import (
-    MATRIX_COUNTS,
-    MATRIX_ROW_BYTES,
-    Command,
-    Fill,
-    Load,
-    LoadMatrix,
-    Mma,
-    Move,
-    MoveMatrix,
-    Store,
-    StoreMatrix,
-)
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, LoadMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import Space
-from golden.tables.matrix_moves import instruction_of
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import (
-    access_command,
-    accesses_of,
-    multiplies_of,
-    operands_of,
-    registers_of,
-)
+from regression.random_programs.choices import UNITS, commands_of, operands_of, registers_of, unit_of
 
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
-UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
 EXTENTS: Final = ("all", "part")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
 BYTES: Final = ("all", "part", "between lines")
@@ -50,26 +29,6 @@ ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "write after write": ("writes", "writes"),
 }
 """What the older and the younger command of each hazard do with the registers."""
-
-
-@cache
-def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
-    """Every form of a unit's commands on a core, on the first registers."""
-    match unit:
-        case "load" | "store":
-            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
-            return tuple(access_command(item, 0, 0, None) for item in accesses)
-        case "tile" | "f64":
-            multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
-            return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
-        case "fill":
-            return tuple(Fill(0, count, 0) for count in range(1, 33))
-        case "move":
-            return tuple(Move(0, 0, count) for count in range(1, 33))
-        case "movmatrix":
-            return (MoveMatrix(0, 0),)
-    move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
-    return tuple(move(0, 0, *form) for form in product(MATRIX_COUNTS, (False, True)))
 
 
 @cache
@@ -130,7 +89,7 @@ def sample_hazards(
 
     `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(_unit(command), *registers_of(command)) for command in commands]
+    facts = [(unit_of(command), *registers_of(command)) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
@@ -154,16 +113,6 @@ def _sample_registers(seen: Seen, older: Facts, younger: Facts) -> None:
         if max(one.start, other.start) < min(one.stop, other.stop):
             extent = "all" if one == other else "part"
             seen["register hazard", bin_name(kind, older_unit, younger_unit, extent)] += 1
-
-
-def _unit(command: Command) -> str:
-    match command:
-        case Mma(instruction):
-            return "f64" if instruction.a_type == "f64" else "tile"
-        case LoadMatrix() | StoreMatrix() | MoveMatrix():
-            return instruction_of(command).mnemonic
-        case _:
-            return type(command).__name__.lower()
 
 
 Lines = list[tuple[int, int]]

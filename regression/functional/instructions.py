@@ -19,8 +19,14 @@ from golden.tables.commands import (
 )
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import PLACES, Access, accesses_of, least_stride, multiplies_of
-from regression.random_programs.program import ROW_PLACES
+from regression.random_programs.choices import (
+    PLACES,
+    ROW_PLACES,
+    Access,
+    accesses_of,
+    least_stride,
+    multiplies_of,
+)
 
 _CONFIG: Final = PRESETS["small"]
 """A core of all families, whose on-chip memory begins where it does in every preset."""

@@ -8,10 +8,22 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Shape, Space, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
+from golden.tables.matrix_moves import instruction_of
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 
@@ -19,6 +31,15 @@ Access = LoadInstruction | StoreInstruction
 
 PLACES: Final = ("global", "shared", "generic to global", "generic to shared")
 """The state spaces, and which memory a generic address means."""
+
+ROW_PLACES: Final = ("shared", "generic to shared", "generic to global", "generic to both")
+"""State space of rows of matrices, and which memory their generic addresses mean."""
+
+_ROW_MOVES: Final[tuple[type[LoadMatrix | StoreMatrix], ...]] = (LoadMatrix, StoreMatrix)
+MOVES: Final = tuple(product(_ROW_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACES))
+"""Every form of `ldmatrix` and `stmatrix`: command, matrices, ``.trans``, one of `ROW_PLACES`."""
+
+UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
 
 _Item = TypeVar("_Item")
 
@@ -88,6 +109,37 @@ def least_stride(instruction: Access) -> int:
     default = instruction.shape.default_stride(instruction.use, instruction.layout)
     unit = stride_unit(instruction)
     return -(-default // unit) * unit
+
+
+@cache
+def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
+    """Every form of a unit's commands on a core, on the first registers."""
+    match unit:
+        case "load" | "store":
+            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
+            return tuple(access_command(item, 0, 0, None) for item in accesses)
+        case "tile" | "f64":
+            multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
+            return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
+        case "fill":
+            return tuple(Fill(0, count, 0) for count in range(1, 33))
+        case "move":
+            return tuple(Move(0, 0, count) for count in range(1, 33))
+        case "movmatrix":
+            return (MoveMatrix(0, 0),)
+    move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
+    return tuple(move(0, 0, *form) for form in product(MATRIX_COUNTS, (False, True)))
+
+
+def unit_of(command: Command) -> str:
+    """One of `UNITS`."""
+    match command:
+        case Mma(instruction):
+            return "f64" if instruction.a_type == "f64" else "tile"
+        case LoadMatrix() | StoreMatrix() | MoveMatrix():
+            return instruction_of(command).mnemonic
+        case _:
+            return type(command).__name__.lower()
 
 
 def operands_of(command: Command) -> dict[str, tuple[int, bool]]:

@@ -1,7 +1,6 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -11,24 +10,14 @@ from numpy.typing import NDArray
 from golden.fragments import collect, distribute
 from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import (
-    MATRIX_COUNTS,
-    Command,
-    Fill,
-    Load,
-    LoadMatrix,
-    Mma,
-    Move,
-    MoveMatrix,
-    Store,
-    StoreMatrix,
-)
+from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import LAYOUTS, Layout, Shape, Space, Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
+    MOVES,
     PLACES,
     Access,
     access_command,
@@ -43,7 +32,6 @@ from regression.random_programs.program import (
     BLOCK_BYTES,
     HOT_BYTES,
     RAW,
-    ROW_PLACES,
     SHARED_WINDOW,
     SPOT,
     Image,
@@ -65,7 +53,6 @@ _INTERFERENCE: Final = 0.2
 
 _SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
-_MOVES: Final[tuple[type[LoadMatrix | StoreMatrix], ...]] = (LoadMatrix, StoreMatrix)
 _ADDRESSES: Final = 2
 """Registers of row addresses that one load brings."""
 
@@ -117,7 +104,7 @@ class _Maker:
         self._accesses = deck(
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
-        self._moves = deck(list(product(_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACES)), seed, dealt)
+        self._moves = deck(MOVES, seed, dealt)
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""

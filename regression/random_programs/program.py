@@ -44,9 +44,6 @@ RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
 SPOT: Final = 2048
 """Bytes within which every second access to the hot bytes stays, so that they meet soon."""
 
-ROW_PLACES: Final = ("shared", "generic to shared", "generic to global", "generic to both")
-"""State space of rows, and which memory their generic addresses mean."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
@@ -210,7 +207,7 @@ def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.u
     """Addresses of a row for each lane, in the hot bytes of the memories of a core with on-chip memory.
 
     Shape (32,): one row behind the other, in any order, or a few of them again and again, in one of
-    `ROW_PLACES`.
+    `regression.random_programs.choices.ROW_PLACES`.
     """
     near = random.random() < 0.5
     shared = _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
