@@ -8,7 +8,7 @@ import numpy as np
 
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.faulting import FaultVerdict, state_difference
+from regression.random_programs.faulting import state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS
 from regression.random_programs.running import open_rtl
@@ -50,13 +50,6 @@ def sample_waits(seen: Seen, waits: BusWaits) -> None:
         count = getattr(waits, name)
         if count:
             seen["wait", label] += count
-
-
-def sample_fault(seen: Seen, verdict: FaultVerdict) -> None:
-    """Note a fault that was as expected."""
-    if verdict.difference is None:
-        illegal = verdict.illegal
-        seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, verdict.mode)] += 1
 
 
 def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:

@@ -47,7 +47,6 @@ class FaultSession:
             latency=int(self._random.integers(1, 40)), stall=int(self._random.integers(0, 100))
         )
         self._rtl = RtlMachine(self._config, self._program.fresh_memory(), timing=timing)
-        self._executed = 0
         # In the last page but two, where neither programs nor broken accesses come.
         self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
 
