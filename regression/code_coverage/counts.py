@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from regression.code_coverage.sources import SEPARATOR
 
@@ -20,12 +20,10 @@ _NUMBER: Final = re.compile(r"\$\d+$")
 _FIELD: Final = re.compile(r"[.\[]")
 
 
-@dataclass(frozen=True, order=True)
-class Place:
-    """A line of a source file."""
+class Place(NamedTuple):
+    """A line of a source file, named as in the Verilog."""
 
     file: str
-    """As it stands in the Verilog."""
     line: int
 
     @classmethod
@@ -153,11 +151,12 @@ _BIT: Final = re.compile(r"\[(\d+)\] ")
 _CHOICES: Final = {"cond_then": "first value", "cond_else": "second value"}
 
 
-@dataclass(frozen=True, order=True)
-class Point:
+class Point(NamedTuple):
     """Something that a test can reach, in all instances of a line."""
 
-    place: Place
+    file: str
+    """From the root of the repository."""
+    line: int
     kind: PointKind
     """``line``: the assignment there; ``branch``: a side of a choice there; ``toggle``: a bit of a signal."""
     name: str = ""
@@ -202,7 +201,7 @@ def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:
     for (place, kind, name), count in found.items():
         file = Path(place.file)
         if file.is_relative_to(folder):
-            inside[Point(Place(file.relative_to(folder).as_posix(), place.line), kind, name)] = count
+            inside[Point(file.relative_to(folder).as_posix(), place.line, kind, name)] = count
     return inside
 
 

@@ -96,7 +96,7 @@ class Exclusion:
         bit = point.bit if self.every is None else point.bit % self.every
         return (
             point.kind == self.kind
-            and _matches(point.place.file, self.file)
+            and _matches(point.file, self.file)
             and _matches(point.name, self.name)
             and _matches(statement, self.statement)
             and (self.bits is None or self.bits[0] <= bit <= self.bits[1])
@@ -137,7 +137,7 @@ def apply_exclusions(
     kept: Counter[Point] = Counter()
     excluded: Counter[Exclusion] = Counter(dict.fromkeys(exclusions, 0))
     for point, count in counts.items():
-        statement = source(point.place.file)[point.place.line - 1].strip()
+        statement = source(point.file)[point.line - 1].strip()
         match = next((item for item in exclusions if item.matches(point, statement)), None)
         if match is None:
             kept[point] = count

@@ -1,6 +1,5 @@
 """Coverpoints of the alignment: how far the terms of a sum lie below the largest of them."""
 
-from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from typing import Any, Final
@@ -120,30 +119,26 @@ def sample_alignment(seen: Seen, item: Sum) -> None:
     kind = item.kind
     is_tile = kind.terms in _TILES
     edges, names = (_TILE_EDGES, _TILE_DISTANCES) if is_tile else (_EDGES, _DISTANCES)
-    for term, values, distance, largest in _terms(item):
+    finite = np.isfinite(item.total)
+    addend = item.addend.float64(), item.addend.alignment_exponent(), item.largest, finite
+    products = item.products, item.product_exponents, item.largest[:, None, :], finite[:, None, :]
+    for term, parts in (("product", products), (f"addend {kind.result.name}", addend)):
         if _no_term(kind.terms, term) is None:
+            values, exponents, largest, where = np.broadcast_arrays(*parts)
+            values, exponents, largest = values[where], exponents[where], largest[where]
+            distance = largest - exponents
             places = np.where(values == 0, len(edges), np.searchsorted(edges, distance, side="right") - 1)
             if is_tile:
                 places = len(_FATES) * places + _fate_codes(values, largest - _TILE_WINDOW)
             axes = (names, _FATES) if is_tile else (names,)
             point = "tile distance" if is_tile else "alignment distance"
             count_codes(seen, point, places, kind.terms, term, *axes)
-    products = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
-    greatest = np.maximum(products, item.addend.alignment_exponent())
+    exponents = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
+    greatest = np.maximum(exponents, item.addend.alignment_exponent())
     some = np.any(item.products != 0, axis=1) | (item.addend.significand != 0)
-    below = np.isfinite(item.total) & some & (greatest < _FLOORS[kind.name])
+    below = finite & some & (greatest < _FLOORS[kind.name])
     if below.any():
         seen["exponent floor", kind.name] += int(below.sum())
-
-
-def _terms(item: Sum) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """The name of a term, its values, their distances, and the exponents above them."""
-    finite = np.isfinite(item.total)
-    every = np.broadcast_to(finite[:, None, :], item.products.shape)
-    largest = np.broadcast_to(item.largest[:, None, :], every.shape)[every]
-    yield "product", item.products[every], largest - item.product_exponents[every], largest
-    distance = item.largest[finite] - item.addend.alignment_exponent()[finite]
-    yield f"addend {item.kind.result.name}", item.addend.float64()[finite], distance, item.largest[finite]
 
 
 def sample_gaps(seen: Seen, addition: str, c: Decoded, *others: Decoded) -> None:

@@ -63,21 +63,20 @@ def array_file(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _members() -> dict[str, bytes]:
-    return {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+_MEMBERS: Final = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
 
 
 def launch_files() -> dict[str, bytes]:
     """A whole launch, undamaged."""
     return {
         "k.json": json.dumps([_CASE]).encode(),
-        "k.npz": archive(_members()),
+        "k.npz": archive(_MEMBERS),
         "k.ptx": LAUNCH_PTX.encode(),
     }
 
 
 def _damaged_archive(random: Random) -> bytes:
-    members = _members()
+    members = dict(_MEMBERS)
     name = random.choice(list(members))
     way = random.randrange(6)
     if way == 0:

@@ -253,7 +253,7 @@ def test_malformed_rows(row, message):
 
 def points(kind, reached, count):
     place = Place("hdl/a.py", 1)
-    return Counter({Point(place, kind, f"a[{bit}] 0->1"): int(bit < reached) for bit in range(count)})
+    return Counter({Point(*place, kind, f"a[{bit}] 0->1"): int(bit < reached) for bit in range(count)})
 
 
 @pytest.mark.parametrize(

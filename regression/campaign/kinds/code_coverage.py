@@ -9,14 +9,14 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
 from regression.code_coverage.changes import Change, NoRevision, change_since, touched
-from regression.code_coverage.counts import KINDS, Place, Point, PointKind, read_counts
+from regression.code_coverage.counts import KINDS, Point, PointKind, read_counts
 from regression.code_coverage.requirements import (
     BENCHES,
     EXCLUSIONS,
@@ -98,7 +98,7 @@ class CoverageReport:
         for point in missed:
             match = _BIT.match(point.name) if point.kind == "toggle" else None
             signal, edge = (match["signal"], match["edge"]) if match else (point.name, "")
-            key = (point.place.file, point.place.line, point.kind, signal, edge)
+            key = (point.file, point.line, point.kind, signal, edge)
             bits[key] += [int(match["bit"])] if match else []
         return [
             f"{file}:{line}: {kind} {signal}{_ranges(places)} {edge}".rstrip()
@@ -109,7 +109,7 @@ class CoverageReport:
     def _by_file(self) -> dict[str, Counter[Point]]:
         found: dict[str, Counter[Point]] = defaultdict(Counter)
         for point, count in sorted(self.counts.items()):
-            found[point.place.file][point] = count
+            found[point.file][point] = count
         return found
 
 
@@ -190,9 +190,7 @@ class CodeCoverage(Kind):
             for verilog in sorted(data.glob("*.v")):
                 counts.update(read_counts(verilog, verilog.with_suffix(".dat"), ROOT))
         rows = [
-            (point.place.file, point.place.line, point.kind, point.name, count)
-            for point, count in sorted(counts.items())
-            if point.place.file.startswith(_HARDWARE)
+            (*point, count) for point, count in sorted(counts.items()) if point.file.startswith(_HARDWARE)
         ]
         return Outcome(cases=cases, results=len(cases), data=rows)
 
@@ -201,11 +199,14 @@ class CodeCoverage(Kind):
 
         Where every testbench has run, what they reach of all sources is judged too.
         """
-        ran = {task.arguments["file"]: _counts(outcome.data or ()) for task, outcome in outcomes}
+        ran = {
+            task.arguments["file"]: Counter({Point(*point): count for *point, count in outcome.data or ()})
+            for task, outcome in outcomes
+        }
         judged = {
             source: its for source, its in self._benches.items() if its.files and its.files <= ran.keys()
         }
-        seen = {point.place.file for counts in ran.values() for point in counts}
+        seen = {point.file for counts in ran.values() for point in counts}
         nameless = sorted({*seen, *self._touched} - {*self._benches})
         report = _report(ran, judged)
         failures = [
@@ -238,7 +239,7 @@ def _report(ran: Mapping[str, Counter[Point]], benches: Mapping[str, Benches]) -
     counts: Counter[Point] = Counter()
     for bench, found in ran.items():
         own = {source for source, its in benches.items() if bench in its.files}
-        counts.update({point: count for point, count in found.items() if point.place.file in own})
+        counts.update({point: count for point, count in found.items() if point.file in own})
     exclusions = [
         item
         for item in read_exclusions((ROOT / EXCLUSIONS).read_text())
@@ -246,7 +247,3 @@ def _report(ran: Mapping[str, Counter[Point]], benches: Mapping[str, Benches]) -
     ]
     kept, excluded = apply_exclusions(counts, exclusions, ROOT)
     return CoverageReport(counts=kept, excluded=excluded, benches=benches)
-
-
-def _counts(rows: Iterable[Any]) -> Counter[Point]:
-    return Counter({Point(Place(file, line), kind, name): count for file, line, kind, name, count in rows})
