@@ -240,18 +240,11 @@ def launched(*arguments: Any) -> Any:
     return array
 
 
+_CALLED: Final = (in_threads, launched, machine, same, through_device, through_fragment)
 _NAMES: Final = {
     **NAMES,
-    "KERNEL": KERNEL,
-    "in_threads": in_threads,
-    "launched": launched,
-    "PROGRAM": PROGRAM_PTX,
-    "golden": golden,
-    "machine": machine,
-    "openwmma": openwmma,
-    "same": same,
-    "through_device": through_device,
-    "through_fragment": through_fragment,
+    **{item.__name__: item for item in _CALLED},
+    **{"KERNEL": KERNEL, "PROGRAM": PROGRAM_PTX, "golden": golden, "openwmma": openwmma},
 }
 
 
