@@ -13,7 +13,7 @@ from golden.programs.buffers import BASE
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Shape, Space
+from golden.tables.instruction_set import Space
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
 from regression.functional import hazards
@@ -33,6 +33,7 @@ from regression.random_programs.program import (
     BLOCK_BYTES,
     BLOCK_REGISTERS,
     HOT_BYTES,
+    SQUARE,
     Image,
     Program,
     block_load,
@@ -53,7 +54,6 @@ _ADDRESSES: Final = 16
 
 _MATRICES: Final = 24
 _ROW: Final = 16
-_SQUARE: Final = Shape(16, 16, 16)
 _SQUARE_BYTES: Final = 512
 """Of a matrix of f16 in memory, as many as four matrices of a move have."""
 
@@ -245,6 +245,6 @@ def _row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[
                 move = LoadMatrix if each == "load" else StoreMatrix
                 commands.append(move(register, _ADDRESSES + index, 4, bool(random.integers(2)), space))
                 continue
-            access = access_of("c" if each == "load" else "d", "f16", _SQUARE, "row", space)
+            access = access_of("c" if each == "load" else "d", "f16", SQUARE, "row", space)
             commands.append(access_command(access, register, base + place, None))
         yield tuple(commands)

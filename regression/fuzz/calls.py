@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from random import Random
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from golden.approximation.instructions import FORMS
 from golden.programs.buffers import BASE
 from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import USES
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
 from regression.fuzz.corpus import PROGRAM_PTX, WORDS
@@ -50,9 +51,6 @@ def through_fragment(matrix: Any, *fragment: str) -> np.ndarray:
     return golden.collect(golden.distribute(matrix, *fragment), *fragment)  # type: ignore[arg-type]
 
 
-_USES: Final[tuple[Literal["a", "b", "c", "d"], ...]] = ("a", "b", "c", "d")
-
-
 def array_call(random: Random) -> str:
     """A call with arrays whose shapes and types fit as a rule."""
     way = random.random()
@@ -70,7 +68,7 @@ def array_call(random: Random) -> str:
         return f"same(golden.approximate, {form!r}, {', '.join(written)})"
     instruction = random.choice(multiplies_of())
     if way < 0.45:
-        use = random.choice(_USES)
+        use = random.choice(USES)
         name = getattr(instruction, f"{use}_type")
         extents = instruction.shape.extent(use)
         matrix = array(random, extents, _fitting(random, name))
@@ -78,7 +76,7 @@ def array_call(random: Random) -> str:
     leading = random.choice(((), (), (1,), (2,), (0,), (2, 1)))
     raw = random.random() < 0.3
     operands = []
-    for use in _USES[:3]:
+    for use in USES[:3]:
         extents = (*leading, *instruction.shape.extent(use))
         if random.random() < 0.05:
             extents = shape(random)

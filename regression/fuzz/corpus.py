@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from regression.fuzz.kind import ROOT
+from regression.campaign.identity import ROOT
 
 WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text())
 """Lists of words by the language they belong to, and tables of them."""

@@ -26,6 +26,7 @@ from golden.tables.faults import Fault
 from golden.tables.matrix_instructions import IllegalInstruction
 from openwmma.cuda_source import CompilerError
 from openwmma.usage_error import UsageError
+from regression.campaign.identity import ROOT
 from sim.capabilities import CapabilityError
 
 Files = Mapping[str, bytes]
@@ -45,9 +46,6 @@ DOCUMENTED: Final = (
     LinkError,
 )
 """The errors of the public functions; a kind whose entrance documents fewer names them itself."""
-
-ROOT: Final = Path(__file__).parents[2]
-"""The repository."""
 
 UNDER_TEST: Final = tuple(f"{ROOT}/{folder}/" for folder in ("golden", "hdl", "openwmma", "sim", "boards"))
 """Folders of what is under test, each with a slash."""

@@ -19,10 +19,11 @@ import platformdirs
 from numba.core import event
 from numba.core.event import Listener
 
+from regression.campaign.identity import ROOT
 from regression.fuzz.calls import API, ARRAYS
 from regression.fuzz.command_lines import COMMAND_LINES
 from regression.fuzz.control_programs import CONTROL_PROGRAMS
-from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files, Kind, Outcome, judge
+from regression.fuzz.kind import UNDER_TEST, Closed, Files, Kind, Outcome, judge
 from regression.fuzz.launches import LAUNCHES
 from regression.fuzz.ptx import PTX
 from regression.fuzz.scalar_programs import SCALAR_PROGRAMS

@@ -27,7 +27,7 @@ from regression.random_programs.choices import (
     multiplies_of,
     place_in,
 )
-from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
+from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
 from regression.random_programs.program import (
     BLOCK_BYTES,
     HOT_BYTES,
@@ -50,8 +50,6 @@ MULTIPLIES: Final = 48
 
 _INTERFERENCE: Final = 0.2
 """How likely any command is followed by one that has nothing to do with it."""
-
-_SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
 _ADDRESSES: Final = 2
 """Registers of row addresses that one load brings."""
@@ -135,7 +133,7 @@ class _Maker:
         instruction = next(self._multiplies)
         is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
         kind = next(self._float_kinds if is_float else self._integer_kinds)
-        matrices = dict(zip(_SOURCES, draw_operands(self.random, instruction, kind), strict=True))
+        matrices = dict(zip(SOURCES, draw_operands(self.random, instruction, kind), strict=True))
         sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
         if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}

@@ -31,11 +31,11 @@ BLOCK_BYTES: Final = 1024
 BLOCK_REGISTERS: Final = 8
 """How many registers that is."""
 
-_SQUARE: Final = Shape(16, 16, 16)
+SQUARE: Final = Shape(16, 16, 16)
 
 RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
-    8: ("c", "f32", _SQUARE),
-    4: ("c", "f16", _SQUARE),
+    8: ("c", "f32", SQUARE),
+    4: ("c", "f16", SQUARE),
     2: ("c", "s32", Shape(8, 8, 32)),
     1: ("a", "s4", Shape(8, 8, 32)),
 }
@@ -78,13 +78,13 @@ class Program:
 
 def block_load(register: int, address: int, space: Space = "global") -> Load:
     """Load `BLOCK_BYTES` bytes, whatever they are, into eight registers."""
-    instruction = LoadInstruction(use="c", layout="row", shape=_SQUARE, type="f32", space=space)
+    instruction = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space=space)
     return Load(instruction, register, address)
 
 
 def block_store(register: int, address: int, space: Space = "global") -> Store:
     """Store eight registers, whatever they hold, to `BLOCK_BYTES` bytes."""
-    instruction = StoreInstruction(layout="row", shape=_SQUARE, type="f32", space=space)
+    instruction = StoreInstruction(layout="row", shape=SQUARE, type="f32", space=space)
     return Store(instruction, register, address)
 
 

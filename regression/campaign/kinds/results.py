@@ -14,19 +14,16 @@ from golden.multiply import mma
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, Shape, Use
+from golden.tables.instruction_set import CORE_FAMILIES, Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from regression.campaign.kind import Configuration, Kind, Outcome, Task
 from regression.random_programs.choices import multiplies_of
-from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
-from regression.random_programs.program import BLOCK_BYTES, BLOCK_REGISTERS, block_load, block_store
+from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
+from regression.random_programs.program import BLOCK_BYTES, BLOCK_REGISTERS, SQUARE, block_load, block_store
 from sim.rtl_machine import RtlMachine
-
-_SQUARE: Final = Shape(16, 16, 16)
-_SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
 
 
 class Batch:
@@ -60,7 +57,7 @@ class Batch:
     @property
     def _operands(self) -> int:
         """Registers for the operands of a set, in whole blocks."""
-        used = self._together * sum(self._sizes[use] for use in _SOURCES)
+        used = self._together * sum(self._sizes[use] for use in SOURCES)
         return -(-used // BLOCK_REGISTERS) * BLOCK_REGISTERS
 
     @property
@@ -87,7 +84,7 @@ class Batch:
         register = self._first(number)
         for tile in range(self._together):
             places: dict[Use, int] = {}
-            for use in _SOURCES:
+            for use in SOURCES:
                 places[use] = register
                 register += self._sizes[use]
             result = self._first(number) + self._operands + tile * self._sizes["d"]
@@ -107,20 +104,20 @@ class Batch:
         words = np.concatenate(
             [
                 distribute(matrix, use, types[use], shape)
-                for use, matrix in zip(_SOURCES, (a, b, c), strict=True)
+                for use, matrix in zip(SOURCES, (a, b, c), strict=True)
             ],
             axis=1,
         )
         image = np.zeros((self.sets, self._operands, LANES), dtype=np.uint32)
         packed = words.reshape(self.sets, -1, LANES)
         image[:, : packed.shape[1]] = packed
-        blocks = collect(image.reshape(-1, BLOCK_REGISTERS, LANES), "c", "f32", _SQUARE)
+        blocks = collect(image.reshape(-1, BLOCK_REGISTERS, LANES), "c", "f32", SQUARE)
         return np.ascontiguousarray(blocks, dtype="<u4").reshape(-1).view(np.uint8)
 
     def results(self, data: NDArray[np.uint8]) -> NDArray[np.uint32]:
         """The registers of D of each tile, shape (tiles, registers, 32), from the bytes that were stored."""
-        blocks = np.ascontiguousarray(data).view("<u4").reshape(self.sets, _SQUARE.m, _SQUARE.n)
-        words = distribute(blocks.astype(np.uint32), "c", "f32", _SQUARE)
+        blocks = np.ascontiguousarray(data).view("<u4").reshape(self.sets, SQUARE.m, SQUARE.n)
+        words = distribute(blocks.astype(np.uint32), "c", "f32", SQUARE)
         used = self._together * self._sizes["d"]
         return words[:, :used].reshape(self.tiles, self._sizes["d"], LANES)
 
