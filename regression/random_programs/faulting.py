@@ -1,7 +1,6 @@
 """Runs commands that must fault among others that must not, on a core and on the golden machine."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,16 +18,6 @@ from sim.simulation import BusTiming
 
 _PAGE = 4096
 _SHARED_COMPARED = 4096
-
-
-@dataclass(frozen=True, kw_only=True)
-class FaultVerdict:
-    """What came of one illegal command."""
-
-    illegal: Illegal
-    mode: str
-    """``serial`` or ``overlapped``."""
-    difference: str | None
 
 
 class FaultSession:
@@ -50,15 +39,18 @@ class FaultSession:
         # In the last page but two, where neither programs nor broken accesses come.
         self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
 
-    def run(self) -> Iterator[FaultVerdict]:
-        """Run every way to a fault once, command by command and overlapped in turn."""
+    def run(self) -> Iterator[tuple[Illegal, str, str | None]]:
+        """Run every way to a fault once, first ``serial``, then ``overlapped``.
+
+        Yields the illegal command, the mode, and what differed.
+        """
         for command in self._program.commands:
             self._golden.execute(command)
         self._rtl.execute_batch(self._program.commands)
         self._executed = len(self._program.commands)
         for mode in ("serial", "overlapped"):
             for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
-                yield FaultVerdict(illegal=illegal, mode=mode, difference=self._run(illegal, mode))
+                yield illegal, mode, self._run(illegal, mode)
 
     def close(self) -> None:
         """Close both machines."""

@@ -25,10 +25,6 @@ class Core(Machine, Protocol):
         """Global memory, in this process."""
 
 
-OpenCore = Callable[[Program], Core]
-"""Makes the core that a program is to run on, just reset."""
-
-
 def open_rtl(program: Program) -> RtlMachine:
     """The Verilated core of the program's preset, its memory as the program wants it."""
     return RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
@@ -36,7 +32,7 @@ def open_rtl(program: Program) -> RtlMachine:
 
 def difference(
     program: Program,
-    open_core: OpenCore = open_rtl,
+    open_core: Callable[[Program], Core] = open_rtl,
     *,
     lockstep: bool = False,
     on_end: Callable[[Core], None] = lambda core: None,
@@ -45,7 +41,7 @@ def difference(
 
     `lockstep` compares all registers and memory after each command, each ending before the next starts.
     Otherwise the core overlaps commands as it can, and they are compared at the end, by way of memory.
-    `on_end` is called with the core when all went well, before it is closed.
+    `open_core` makes the core, just reset. `on_end` is called with it when all went well, before it is closed.
     """
     try:
         core = open_core(program)

@@ -170,8 +170,8 @@ def test_illegal_commands_are_refused_by_the_golden_machine(preset):
 def test_the_core_refuses_illegal_commands_and_changes_nothing(preset, seed):
     with closing(FaultSession(preset, seed)) as session:
         verdicts = list(session.run())
-    assert [(item.illegal, item.mode, item.difference) for item in verdicts if item.difference] == []
-    assert {item.illegal.cause for item in verdicts} == set(Cause)
+    assert [(illegal, mode, found) for illegal, mode, found in verdicts if found] == []
+    assert {illegal.cause for illegal, _, _ in verdicts} == set(Cause)
     assert len(verdicts) > 100
 
 

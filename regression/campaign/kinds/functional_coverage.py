@@ -113,12 +113,11 @@ def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     failures = []
     for name in dict.fromkeys((_LEAST, preset)):
         with closing(FaultSession(name, seed)) as session:
-            for verdict in session.run():
-                illegal, mode = verdict.illegal, verdict.mode
-                if verdict.difference is None:
+            for illegal, mode, found in session.run():
+                if found is None:
                     seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
                 else:
-                    failures.append(f"{illegal}, {mode}: {verdict.difference}")
+                    failures.append(f"{illegal}, {mode}: {found}")
     return "\n".join(failures) or None
 
 
