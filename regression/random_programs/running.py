@@ -41,7 +41,7 @@ def difference(
 
     `lockstep` compares all registers and memory after each command, each ending before the next starts.
     Otherwise the core overlaps commands as it can, and they are compared at the end, by way of memory.
-    `open_core` makes the core, just reset. `on_end` is called with it when all went well, before it is closed.
+    `open_core` makes the core, just reset. `on_end` gets it when all went well, before it is closed.
     """
     try:
         core = open_core(program)
