@@ -35,7 +35,9 @@ def progress(console: Console, campaign: Campaign) -> Iterator[Callable[[], None
     began = time.monotonic()
     if console.is_terminal:
         with Live(console=console, refresh_per_second=2, transient=True) as live:
-            yield lambda: live.update(_line(campaign, time.monotonic() - began))
+            yield lambda: live.update(
+                console.render_str(_line(campaign, time.monotonic() - began), highlight=True)
+            )
         return
     said = began
 
