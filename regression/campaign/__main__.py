@@ -14,13 +14,12 @@ from rich.console import Console
 
 from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError, explain_error
 from regression.campaign.client import Amount, Campaign
-from regression.campaign.cluster import connected
+from regression.campaign.cluster import connected, perform
 from regression.campaign.identity import ROOT, identity
 from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
 from regression.campaign.report import Result, print_table, progress, write_report
 from regression.campaign.store import Store
-from regression.campaign.worker import perform
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -151,23 +150,21 @@ def _single(kind: Kind, key: str) -> int:
 
 
 def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str | None, jobs: int) -> int:
-    console, errors = Console(soft_wrap=True), Console(stderr=True, soft_wrap=True)
+    console, errors = (
+        Console(stderr=stderr, soft_wrap=True, markup=False, highlight=False) for stderr in (False, True)
+    )
     recorded = Store(place, kind, identity())
     try:
         work = Campaign(kind, recorded, amount)
-        console.print(
-            f"{kind.name}: seed {kind.seed}, store {place}, {work.standing.tasks} tasks recorded",
-            markup=False,
-            highlight=False,
-        )
+        console.print(f"{kind.name}: seed {kind.seed}, store {place}, {work.tasks} tasks recorded")
         try:
             if work.has_tasks():
                 cluster = connected(scheduler, jobs, type(kind).__module__)
-                with cluster as client, progress(errors, kind, amount) as tell:
-                    work.run(client, lambda line: errors.print(line, markup=False, highlight=False), tell)
+                with cluster as client, progress(errors, work) as tell:
+                    work.run(client, errors.print, tell)
         except KeyboardInterrupt:
             print(
-                f"interrupted; {work.standing.tasks} tasks are recorded, and --seed {kind.seed} resumes",
+                f"interrupted; {work.tasks} tasks are recorded, and --seed {kind.seed} resumes",
                 file=sys.stderr,
             )
             return INTERRUPTED
@@ -200,20 +197,17 @@ def _saved(kind: Kind, outcomes: list[tuple[Task, Outcome]], folder: Path) -> li
 
 
 def _print(console: Console, result: Result, folder: Path) -> None:
-    def say(line: str) -> None:
-        console.print(line, markup=False, highlight=False)
-
     for table in result.verdict.tables:
         print_table(console, table)
     for case in result.failures[:_SHOWN]:
-        say(f"{case.name}: {case.failure}\n    {case.command}")
+        console.print(f"{case.name}: {case.failure}\n    {case.command}")
     for hole in result.verdict.holes[:_SHOWN]:
-        say(f"not covered: {hole}")
+        console.print(f"not covered: {hole}")
     for line in (*result.verdict.lines, *result.verdict.failures):
-        say(line)
+        console.print(line)
     kind = result.kind
     total = sum(outcome.results for _, outcome in result.outcomes)
-    say(
+    console.print(
         f"{kind.name}, seed {kind.seed}: {len(result.outcomes)} tasks, {total} {kind.unit}, "
         f"{len(result.failures)} failures; report {folder / 'index.html'}"
     )

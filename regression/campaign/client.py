@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -11,11 +11,10 @@ from typing import Final
 from distributed import Client, Future, KilledWorker
 from distributed.scheduler import Scheduler
 
-from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers
+from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers, work
 from regression.campaign.identity import identity
 from regression.campaign.kind import Kind, Outcome, Report, Task
 from regression.campaign.store import Store
-from regression.campaign.worker import work
 
 _TICK_SECONDS: Final = 0.5
 _AGAIN_SECONDS: Final = 1.0
@@ -37,42 +36,35 @@ class Amount:
     """Whether to end when there are no holes."""
 
 
-@dataclass
-class Standing:
-    """How far a campaign has come."""
-
-    tasks: int = 0
-    results: int = 0
-    failures: int = 0
-    """Tasks, results and failures recorded in this run and in earlier ones."""
-    resumed: int = 0
-    """Tasks recorded in earlier runs."""
-    new_results: int = 0
-    """Of this run."""
-    total: int | None = None
-    """Tasks, where that is known."""
-    workers: int = 0
-    holes: int | None = None
-
-
 class Campaign:
     """A campaign of a kind on a cluster, recorded in a store, up to an amount of work."""
 
     def __init__(self, kind: Kind, store: Store, amount: Amount) -> None:
-        self._kind = kind
+        self.kind = kind
+        self.amount = amount
+        self.tasks = self.results = self.failures = 0
+        """Recorded in this run and in earlier ones."""
+        self.workers = 0
+        self.holes: int | None = None
+        """Bins that are missing; None of a kind without coverage."""
         self._store = store
-        self._amount = amount
         self._done: set[str] = set()
         self._deaths: Counter[str] = Counter()
         self._running: dict[Future[Report], Task] = {}
         self._ended: SimpleQueue[Future[Report]] = SimpleQueue()
         self._again: list[tuple[float, Task]] = []
-        self.standing = Standing()
         for task, outcome in store.outcomes():
             self._count(task, outcome)
-        self.standing.resumed, self.standing.new_results = self.standing.tasks, 0
-        self._planned = self.standing.results
-        self._tasks = self._new_tasks()
+        self.resumed = self.tasks, self.results
+        """Tasks and results of earlier runs."""
+        self._planned = self.results
+        tasks = kind.tasks()
+        self.total: int | None = None
+        """Tasks, where that is known."""
+        if kind.amount is None and not kind.has_coverage:
+            listed = list(tasks)
+            self.total, tasks = len(listed), iter(listed)
+        self._tasks = (task for task in tasks if task.key not in self._done)
 
     def has_tasks(self) -> bool:
         """Whether there is work for a cluster; of a campaign that has ended there is none."""
@@ -81,16 +73,14 @@ class Campaign:
             self._again.append((0, first))
         return first is not None
 
-    def run(
-        self, client: Client, tell: Callable[[str], None], on_progress: Callable[[Standing], None]
-    ) -> None:
+    def run(self, client: Client, tell: Callable[[str], None], on_progress: Callable[[], None]) -> None:
         """Run tasks until the amount is reached; at most one runs on a worker's thread.
 
-        `tell` is told of workers that are refused, `on_progress` the standing twice a second. ClusterLost if
+        `tell` is told of workers that are refused, `on_progress` is called twice a second. ClusterLost if
         the scheduler or all workers are gone, and StoreError.
         """
-        of_kind = self._kind.place, self._kind.seed, self._kind.configuration
-        end = None if self._amount.seconds is None else time.monotonic() + self._amount.seconds
+        of_kind = type(self.kind), self.kind.seed, self.kind.configuration
+        end = None if self.amount.seconds is None else time.monotonic() + self.amount.seconds
         had_workers = time.monotonic()
         looked = float("-inf")
         try:
@@ -100,9 +90,9 @@ class Campaign:
                 now = time.monotonic()
                 if now - looked >= _TICK_SECONDS:
                     looked, threads = now, client.nthreads()
-                    self.standing.workers = len(threads)
+                    self.workers = len(threads)
                     restore_workers(client)
-                    on_progress(self.standing)
+                    on_progress()
                 had_workers = now if threads else had_workers
                 if now - had_workers > _PATIENCE_SECONDS:
                     raise ClusterLost(f"no worker for {_PATIENCE_SECONDS} s; {self._kept()}")
@@ -113,8 +103,7 @@ class Campaign:
                     task = self._again.pop(0)[1] if is_due else self._next()
                     is_empty = task is None
                     if task is not None:
-                        arguments = (*of_kind, task.key, task.arguments, identity())
-                        future: Future[Report] = client.submit(work, *arguments, pure=False)
+                        future: Future[Report] = client.submit(work, *of_kind, task, identity(), pure=False)
                         self._running[future] = task
                         future.add_done_callback(self._ended.put)
                 if self._running:
@@ -127,19 +116,11 @@ class Campaign:
             if client.status == "running":
                 client.cancel(list(self._running), force=True)
 
-    def _new_tasks(self) -> Iterator[Task]:
-        tasks = self._kind.tasks()
-        if self._kind.amount is None and not self._kind.has_coverage:
-            listed = list(tasks)
-            self.standing.total = len(listed)
-            tasks = iter(listed)
-        return (task for task in tasks if task.key not in self._done)
-
     def _next(self) -> Task | None:
-        amount = self._amount
-        if amount.results is not None and max(self._planned, self.standing.results) >= amount.results:
+        amount = self.amount
+        if amount.results is not None and max(self._planned, self.results) >= amount.results:
             return None
-        if amount.until_covered and not self._kind.holes():
+        if amount.until_covered and not self.kind.holes():
             return None
         task = next(self._tasks, None)
         self._planned += task.results if task else 0
@@ -186,7 +167,7 @@ class Campaign:
                 self._deaths[task.key] += 1
                 if self._deaths[task.key] < DEATHS:
                     return None
-                case = self._kind.case(task, f"ended its worker {DEATHS} times")
+                case = self.kind.case(task, f"ended its worker {DEATHS} times")
                 return Report(outcome=Outcome(cases=(case,)), seconds=0, worker=error.last_worker.address)
             raise ClusterLost(
                 f"workers cannot do tasks of this client: {type(error).__name__}: {error}; {self._kept()}"
@@ -197,16 +178,14 @@ class Campaign:
 
     def _count(self, task: Task, outcome: Outcome) -> None:
         self._done.add(task.key)
-        self._kind.add(task, outcome)
-        standing = self.standing
-        standing.tasks += 1
-        standing.results += outcome.results
-        standing.new_results += outcome.results
-        standing.failures += len(outcome.failures)
-        standing.holes = len(self._kind.holes()) if self._kind.has_coverage else None
+        self.kind.add(task, outcome)
+        self.tasks += 1
+        self.results += outcome.results
+        self.failures += len(outcome.failures)
+        self.holes = len(self.kind.holes()) if self.kind.has_coverage else None
 
     def _kept(self) -> str:
-        return f"{self.standing.tasks} tasks are recorded, and the same command resumes"
+        return f"{self.tasks} tasks are recorded, and the same command resumes"
 
 
 async def _remove_worker(dask_scheduler: Scheduler, address: str) -> None:

@@ -1,21 +1,28 @@
-"""The Dask cluster of a campaign: processes of this machine, or one that is there."""
+"""The Dask cluster of a campaign, processes of this machine or one that is there, and what its workers do."""
 
 import logging
+import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, get_worker
 from distributed.scheduler import Scheduler
 from distributed.utils import get_mp_context
 
 from openwmma.usage_error import UsageError
+from regression.campaign.identity import Identity, identity
+from regression.campaign.kind import Configuration, Kind, Outcome, Report, Task
 
 DEATHS: Final = 3
 """A task that ended so many workers is recorded as a failure and not tried again."""
 
 _WORKER_SECONDS: Final = 300
+
+_LINES: Final = 30
+"""Of a traceback."""
 
 
 class ClusterLost(UsageError):
@@ -36,9 +43,7 @@ def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]
     }
     with dask.config.set(settings), _silent():
         if scheduler is None:
-            get_mp_context().set_forkserver_preload(
-                ["distributed.nanny", "regression.campaign.worker", module]
-            )
+            get_mp_context().set_forkserver_preload(["distributed.nanny", __name__, module])
             local = LocalCluster(
                 n_workers=jobs,
                 threads_per_worker=1,
@@ -90,3 +95,27 @@ def _silent() -> Iterator[None]:
         yield
     finally:
         logging.disable(logging.NOTSET)
+
+
+def work(kind: type[Kind], seed: int, configuration: Configuration, task: Task, needed: Identity) -> Report:
+    """Do a task on a Dask worker.
+
+    A worker whose identity is not the client's, which is `needed`, does nothing but say so.
+    """
+    address = get_worker().address
+    difference = needed.difference(identity())
+    if difference is not None:
+        refusal = f"worker {address} is refused: {difference}"
+        return Report(outcome=Outcome(cases=()), seconds=0, worker=address, refusal=refusal)
+    began = time.perf_counter()
+    outcome = perform(kind(seed, configuration), task)
+    return Report(outcome=outcome, seconds=time.perf_counter() - began, worker=address)
+
+
+def perform(kind: Kind, task: Task) -> Outcome:
+    """Do a task in this process. An exception is a failure of the task."""
+    try:
+        return kind.run(task)
+    except Exception:  # noqa: BLE001  # whatever it is, other tasks go on
+        text = "\n".join(traceback.format_exc().splitlines()[-_LINES:])
+        return Outcome(cases=(kind.case(task, text),))

@@ -1,6 +1,7 @@
 """What an outcome depends on beside its task: the sources and the tools, the same for client and workers."""
 
 import hashlib
+import os
 import platform
 import subprocess
 from dataclasses import dataclass
@@ -46,12 +47,24 @@ class Identity:
         return None
 
 
+def captured(*command: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a folder, with some more variables of the environment, and keep what it prints."""
+    environment = os.environ | variables
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 @cache
 def identity() -> Identity:
     """The identity of this process; found out once."""
-    asked = subprocess.run(
-        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    asked = captured("git", "rev-parse", "--short=12", "HEAD")
     digest = hashlib.sha256()
     for folder in _FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):

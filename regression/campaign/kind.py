@@ -127,11 +127,6 @@ class Kind(ABC):
         self.seed = seed
         self.configuration = configuration
 
-    @property
-    def place(self) -> str:
-        """The class, as `pkgutil.resolve_name` takes it."""
-        return f"{type(self).__module__}:{type(self).__qualname__}"
-
     def require(self) -> None:
         """Check the configuration before anything runs; UsageError for what is wrong."""
         for option, known in self.known.items():

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table as RichTable
 
-from regression.campaign.client import Amount, Standing
+from regression.campaign.client import Campaign
 from regression.campaign.identity import Identity
 from regression.campaign.kind import Case, Kind, Outcome, Table, Task, Verdict
 from regression.campaign.kinds import KINDS
@@ -27,23 +27,25 @@ _LOG_SECONDS: Final = 30
 
 
 @contextmanager
-def progress(console: Console, kind: Kind, amount: Amount) -> Iterator[Callable[[Standing], None]]:
+def progress(console: Console, campaign: Campaign) -> Iterator[Callable[[], None]]:
     """A line that is kept up to date on a terminal; elsewhere a line every half minute.
 
-    What it yields is to be called with the standing.
+    What it yields is to be called now and then.
     """
     began = time.monotonic()
     if console.is_terminal:
         with Live(console=console, refresh_per_second=2, transient=True) as live:
-            yield lambda standing: live.update(_line(kind, amount, standing, time.monotonic() - began))
+            yield lambda: live.update(
+                console.render_str(_line(campaign, time.monotonic() - began), highlight=True)
+            )
         return
     said = began
 
-    def tell(standing: Standing) -> None:
+    def tell() -> None:
         nonlocal said
         if time.monotonic() - said >= _LOG_SECONDS:
             said = time.monotonic()
-            console.print(_line(kind, amount, standing, said - began), markup=False, highlight=False)
+            console.print(_line(campaign, said - began))
 
     yield tell
 
@@ -56,35 +58,29 @@ def print_table(console: Console, table: Table) -> None:
     console.print(shown, markup=False)
 
 
-def _line(kind: Kind, amount: Amount, standing: Standing, seconds: float) -> str:
-    rate = standing.new_results / max(seconds, 1e-9)
-    of_tasks = f" of {standing.total}" if standing.total is not None else ""
+def _line(campaign: Campaign, seconds: float) -> str:
+    kind, (tasks, results) = campaign.kind, campaign.resumed
+    rate = (campaign.results - results) / max(seconds, 1e-9)
+    of_tasks = f" of {campaign.total}" if campaign.total is not None else ""
     parts = [
-        f"{kind.name}: {standing.tasks}{of_tasks} tasks",
-        f"{standing.results} {kind.unit}",
+        f"{kind.name}: {campaign.tasks}{of_tasks} tasks",
+        f"{campaign.results} {kind.unit}",
         f"{rate:.1f} {kind.unit}/s",
-        f"{standing.failures} failures",
-        f"{standing.workers} workers",
+        f"{campaign.failures} failures",
+        f"{campaign.workers} workers",
     ]
-    if standing.holes is not None:
-        parts.append(f"{standing.holes} bins missing")
-    left = _seconds_left(amount, standing, seconds, rate)
-    if left is not None:
-        parts.append(f"{timedelta(seconds=round(left))} left")
+    if campaign.holes is not None:
+        parts.append(f"{campaign.holes} bins missing")
+    left = []
+    if campaign.amount.seconds is not None:
+        left.append(campaign.amount.seconds - seconds)
+    if campaign.amount.results is not None and rate:
+        left.append((campaign.amount.results - campaign.results) / rate)
+    if campaign.total is not None and campaign.tasks > tasks:
+        left.append((campaign.total - campaign.tasks) * seconds / (campaign.tasks - tasks))
+    if left:
+        parts.append(f"{timedelta(seconds=round(max(0.0, min(left))))} left")
     return ", ".join(parts)
-
-
-def _seconds_left(amount: Amount, standing: Standing, seconds: float, rate: float) -> float | None:
-    """The least of what the limits allow; None where none of them can be foretold."""
-    new = standing.tasks - standing.resumed
-    found = []
-    if amount.seconds is not None:
-        found.append(amount.seconds - seconds)
-    if amount.results is not None and rate:
-        found.append((amount.results - standing.results) / rate)
-    if standing.total is not None and new:
-        found.append((standing.total - standing.tasks) * seconds / new)
-    return max(0.0, min(found)) if found else None
 
 
 _LINES: Final = 3000

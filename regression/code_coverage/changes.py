@@ -1,12 +1,12 @@
 """What a change touches: sources of the hardware whose coverage it may lower."""
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from regression.campaign.identity import captured
 from regression.code_coverage.requirements import BENCHES, EXCLUSIONS, Benches, read_benches, read_exclusions
 
 
@@ -104,5 +104,5 @@ def _users(file: str, folder: Path) -> set[str]:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     """What git prints; None if it fails."""
-    asked = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    asked = captured("git", *arguments, folder=folder)
     return asked.stdout.strip() if asked.returncode == 0 else None

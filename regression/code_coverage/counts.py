@@ -5,31 +5,25 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from regression.code_coverage.sources import SEPARATOR
 
-_MODULE: Final = re.compile(r"module ")
-_ATTRIBUTE: Final = re.compile(r'^ *\(\* src = "(?P<places>[^"]*)" \*\)$')
-_COMMENT: Final = re.compile(r'^ *\/\* src = "(?P<places>[^"]*)" \*\/$')
+_ATTRIBUTE: Final = re.compile(r'^ *[(/]\* src = "(?P<places>[^"]*)" \*[)/]$')
 _OTHER_ATTRIBUTE: Final = re.compile(r"^ *\(\* .* \*\)$")
 _SIGNAL: Final = re.compile(r"^  (?:input|output|wire|reg)\b.*?(?P<name>\\\S+|\w+) *(?:= \S+)?;$")
-_PROCESS: Final = re.compile(r"^  always @\* begin$")
 _SWITCH: Final = re.compile(r"^(?P<indent> +)casez \(")
 _ITEM: Final = re.compile(r"^(?P<indent> +)(?P<patterns>\d+'[bh][\da-f?, 'bh]+|default):$")
 _PATTERN: Final = re.compile(r"(?P<width>\d+)'(?:b(?P<bits>[01?]+)|h(?P<hex>[\da-f]+))")
 _CHOICE: Final = re.compile(r' \? \(\* src = "(?P<places>[^"]*)" \*\)')
-_PROCESS_END: Final = "  end"
 _NUMBER: Final = re.compile(r"\$\d+$")
 _FIELD: Final = re.compile(r"[.\[]")
 
 
-@dataclass(frozen=True, order=True)
-class Place:
-    """A line of a source file."""
+class Place(NamedTuple):
+    """A line of a source file, named as in the Verilog."""
 
     file: str
-    """As it stands in the Verilog."""
     line: int
 
     @classmethod
@@ -75,18 +69,18 @@ class VerilogPlaces:
         """Indentation of the blocks and switches around a line, the block's Verilog line, and the switch."""
         pending: tuple[Place, ...] = ()
         for number, line in enumerate(text.splitlines(), 1):
-            if found := _ATTRIBUTE.match(line) or _COMMENT.match(line):
+            if found := _ATTRIBUTE.match(line):
                 pending = tuple(Place.parse(part) for part in found["places"].split(SEPARATOR))
             elif not _OTHER_ATTRIBUTE.match(line):
                 self._read(number, line, pending)
                 pending = ()
 
     def _read(self, number: int, line: str, pending: tuple[Place, ...]) -> None:
-        if _MODULE.match(line):
+        if line.startswith("module "):
             self._module, self._of_name = (pending[0] if pending else None), {}
         elif found := _SIGNAL.match(line):
             self._note_signal(number, found["name"], pending)
-        elif _PROCESS.match(line):
+        elif line == "  always @* begin":
             self.blocks[number] = ()
             self._open = [(0, number, None)]
         elif found := _SWITCH.match(line):
@@ -99,7 +93,7 @@ class VerilogPlaces:
             switch.patterns.extend(_patterns(found["patterns"]))
             self._open.append((len(found["indent"]), number, None))
             self.blocks[number] = pending
-        elif line == _PROCESS_END and self._open:
+        elif line == "  end" and self._open:
             self._around(1)
         elif found := _CHOICE.search(line):
             self.choices[number] = Place.parse(found["places"])
@@ -144,9 +138,9 @@ def _cover_all(patterns: list[str]) -> bool:
     )
 
 
-Kind = Literal["line", "branch", "toggle"]
+PointKind = Literal["line", "branch", "toggle"]
 
-KINDS: Final[tuple[Kind, ...]] = ("line", "branch", "toggle")
+KINDS: Final[tuple[PointKind, ...]] = ("line", "branch", "toggle")
 
 _ROW: Final = re.compile(r"^C '(?P<fields>.*)' (?P<count>\d+)$")
 _FIELD_START: Final = "\x01"
@@ -157,12 +151,13 @@ _BIT: Final = re.compile(r"\[(\d+)\] ")
 _CHOICES: Final = {"cond_then": "first value", "cond_else": "second value"}
 
 
-@dataclass(frozen=True, order=True)
-class Point:
+class Point(NamedTuple):
     """Something that a test can reach, in all instances of a line."""
 
-    place: Place
-    kind: Kind
+    file: str
+    """From the root of the repository."""
+    line: int
+    kind: PointKind
     """``line``: the assignment there; ``branch``: a side of a choice there; ``toggle``: a bit of a signal."""
     name: str = ""
     """Which side, or signal, bit and edge; nothing for a line."""
@@ -181,35 +176,33 @@ def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:
     `folder`, the project; those outside are left out.
     """
     places = VerilogPlaces(verilog.read_text(), f"{folder}/")
-    found: Counter[Point] = Counter()
+    found: Counter[tuple[Place, PointKind, str]] = Counter()
     blocks: dict[int, int] = defaultdict(int)
     for line, kind, name, count in _rows(counts):
         if kind == "line":
             blocks[line] += count
         elif kind == "branch" and name in _CHOICES and line in places.choices:
-            _count(found, folder, places.choices[line], "branch", _CHOICES[name], count)
+            found[places.choices[line], "branch", _CHOICES[name]] += count
         elif kind == "toggle" and line in places.signals:
             signal, place = places.signals[line]
             edge = _EDGE.match(_ENCODED.sub(lambda code: chr(int(code[1], 16)), name))
             if edge is not None:
                 bit = f"[{edge['bit']}]" if edge["bit"] is not None else ""
-                _count(found, folder, place, "toggle", f"{signal}{bit} {edge['edge']}", count)
+                found[place, "toggle", f"{signal}{bit} {edge['edge']}"] += count
     for line, assignments in places.blocks.items():
         for place in assignments:
-            _count(found, folder, place, "line", "", blocks[line])
+            found[place, "line", ""] += blocks[line]
     for switch in places.switches:
         first = places.blocks[switch.items[0]] if switch.items else ()
         if first:
             none = blocks[switch.parent] - sum(blocks[item] for item in switch.items)
-            _count(found, folder, first[0], "branch", "not taken", none)
-    return found
-
-
-def _count(found: Counter[Point], folder: Path, place: Place, kind: Kind, name: str, count: int) -> None:
-    file = Path(place.file)
-    if file.is_relative_to(folder):
-        inside = Place(file.relative_to(folder).as_posix(), place.line)
-        found[Point(inside, kind, name)] += count
+            found[first[0], "branch", "not taken"] += none
+    inside: Counter[Point] = Counter()
+    for (place, kind, name), count in found.items():
+        file = Path(place.file)
+        if file.is_relative_to(folder):
+            inside[Point(file.relative_to(folder).as_posix(), place.line, kind, name)] = count
+    return inside
 
 
 def _rows(counts: Path) -> Iterator[tuple[int, str, str, int]]:

@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from regression.code_coverage.counts import KINDS, Kind, Point
+from regression.code_coverage.counts import KINDS, Point, PointKind
 
 BENCHES: Final = "regression/code_coverage/benches.toml"
 """From the root of the repository."""
 
-REQUIRED: Final[Mapping[Kind, float]] = {"line": 1.0, "branch": 1.0, "toggle": 0.99}
+REQUIRED: Final[Mapping[PointKind, float]] = {"line": 1.0, "branch": 1.0, "toggle": 0.99}
 """The share of each kind that must be reached in each source."""
 
 
@@ -28,7 +28,7 @@ class Benches:
 
     files: frozenset[str]
     """From the root of the repository."""
-    required: Mapping[Kind, float]
+    required: Mapping[PointKind, float]
     """Shares of each kind: `REQUIRED`, or less for those that only other testbenches reach."""
 
 
@@ -43,7 +43,7 @@ def read_benches(text: str) -> dict[str, Benches]:
 def _benches(source: str, row: list[str] | dict[str, Any]) -> Benches:
     if isinstance(row, list):
         row = {"benches": row}
-    lower: dict[Kind, float] = {kind: row[kind] for kind in KINDS if kind in row}
+    lower: dict[PointKind, float] = {kind: row[kind] for kind in KINDS if kind in row}
     if unknown := set(row) - {"benches", "reason", *KINDS}:
         raise BenchesError(f"{source}: expected benches, {', '.join(KINDS)} and reason, not {unknown}")
     if bool(lower) != bool(row.get("reason", "").strip()):
@@ -96,7 +96,7 @@ class Exclusion:
         bit = point.bit if self.every is None else point.bit % self.every
         return (
             point.kind == self.kind
-            and _matches(point.place.file, self.file)
+            and _matches(point.file, self.file)
             and _matches(point.name, self.name)
             and _matches(statement, self.statement)
             and (self.bits is None or self.bits[0] <= bit <= self.bits[1])
@@ -137,7 +137,7 @@ def apply_exclusions(
     kept: Counter[Point] = Counter()
     excluded: Counter[Exclusion] = Counter(dict.fromkeys(exclusions, 0))
     for point, count in counts.items():
-        statement = source(point.place.file)[point.place.line - 1].strip()
+        statement = source(point.file)[point.line - 1].strip()
         match = next((item for item in exclusions if item.matches(point, statement)), None)
         if match is None:
             kept[point] = count

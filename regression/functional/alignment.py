@@ -1,6 +1,5 @@
 """Coverpoints of the alignment: how far the terms of a sum lie below the largest of them."""
 
-from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from typing import Any, Final
@@ -9,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import Decoded
-from golden.tables.formats import FloatFormat, float_format
+from golden.tables.formats import float_format
 from golden.tables.profiles import HOPPER
 from regression.functional.model import Seen, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum
@@ -59,14 +58,15 @@ def _fates(terms: str, term: str, distance: int) -> frozenset[str]:
         near = format.bits == 16 or distance in (0, _FAR)
         powers = [1 << place for place in range(0 if near else fraction, fraction + 1)]
         significands = {power | low for power in powers for low in (0, 1)}
-    return frozenset(_fate(item, distance + fraction - _TILE_WINDOW) for item in significands)
+    codes = _fate_codes(np.array(list(significands)), np.array(distance + fraction - _TILE_WINDOW))
+    return frozenset(_FATES[code] for code in codes)
 
 
-def _fate(significand: int, cut: int) -> str:
-    left = significand >> max(cut, 0)
-    if left << max(cut, 0) == significand:
-        return "whole"
-    return "cut" if left else "nothing left"
+def _fate_codes(terms: NDArray[Any], unit: NDArray[Any]) -> NDArray[Any]:
+    """The places in `_FATES` of what becomes of terms of which whole multiples of two to `unit` are kept."""
+    in_units = np.ldexp(np.abs(terms), -unit.astype(np.int32))
+    left = np.trunc(in_units)
+    return np.where(left == in_units, 0, np.where(left > 0, 1, 2))
 
 
 def _no_fate(terms: str, term: str, distance: str, fate: str) -> str | None:
@@ -77,14 +77,11 @@ def _no_fate(terms: str, term: str, distance: str, fate: str) -> str | None:
     return f"no such term has the bits to be {fate} at this distance"
 
 
-def _floor(result: FloatFormat) -> int:
-    floor = HOPPER.least_exponent(result)
-    assert floor is not None
-    return floor
+_FLOORS: Final = {name: HOPPER.least_exponent(kind.result) or 0 for name, kind in SUMS.items()}
 
 
 def _above_floor(name: str) -> str | None:
-    floor = _floor(SUMS[name].result)
+    floor = _FLOORS[name]
     if SUMS[name].least_exponent < floor:
         return None
     return f"no product of these types has an exponent below {floor}, nor has an addend"
@@ -122,36 +119,26 @@ def sample_alignment(seen: Seen, item: Sum) -> None:
     kind = item.kind
     is_tile = kind.terms in _TILES
     edges, names = (_TILE_EDGES, _TILE_DISTANCES) if is_tile else (_EDGES, _DISTANCES)
-    for term, values, distance, largest in _terms(item):
+    finite = np.isfinite(item.total)
+    addend = item.addend.float64(), item.addend.alignment_exponent(), item.largest, finite
+    products = item.products, item.product_exponents, item.largest[:, None, :], finite[:, None, :]
+    for term, parts in (("product", products), (f"addend {kind.result.name}", addend)):
         if _no_term(kind.terms, term) is None:
+            values, exponents, largest, where = np.broadcast_arrays(*parts)
+            values, exponents, largest = values[where], exponents[where], largest[where]
+            distance = largest - exponents
             places = np.where(values == 0, len(edges), np.searchsorted(edges, distance, side="right") - 1)
             if is_tile:
                 places = len(_FATES) * places + _fate_codes(values, largest - _TILE_WINDOW)
             axes = (names, _FATES) if is_tile else (names,)
             point = "tile distance" if is_tile else "alignment distance"
             count_codes(seen, point, places, kind.terms, term, *axes)
-    products = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
-    greatest = np.maximum(products, item.addend.alignment_exponent())
+    exponents = np.where(item.products == 0, np.iinfo(np.int16).min, item.product_exponents).max(axis=1)
+    greatest = np.maximum(exponents, item.addend.alignment_exponent())
     some = np.any(item.products != 0, axis=1) | (item.addend.significand != 0)
-    below = np.isfinite(item.total) & some & (greatest < _floor(kind.result))
+    below = finite & some & (greatest < _FLOORS[kind.name])
     if below.any():
         seen["exponent floor", kind.name] += int(below.sum())
-
-
-def _terms(item: Sum) -> Iterator[tuple[str, NDArray[Any], NDArray[Any], NDArray[Any]]]:
-    """The name of a term, its values, their distances, and the exponents above them."""
-    finite = np.isfinite(item.total)
-    every = np.broadcast_to(finite[:, None, :], item.products.shape)
-    largest = np.broadcast_to(item.largest[:, None, :], every.shape)[every]
-    yield "product", item.products[every], largest - item.product_exponents[every], largest
-    distance = item.largest[finite] - item.addend.alignment_exponent()[finite]
-    yield f"addend {item.kind.result.name}", item.addend.float64()[finite], distance, item.largest[finite]
-
-
-def _fate_codes(terms: NDArray[Any], unit: NDArray[Any]) -> NDArray[Any]:
-    in_units = np.ldexp(np.abs(terms), -unit.astype(np.int32))
-    left = np.trunc(in_units)
-    return np.where(left == in_units, 0, np.where(left > 0, 1, 2))
 
 
 def sample_gaps(seen: Seen, addition: str, c: Decoded, *others: Decoded) -> None:

@@ -17,7 +17,6 @@ from regression.functional import alignment, environment, hazards, instructions,
 from regression.functional.model import Coverpoint, Seen
 from regression.functional.sums import is_fused, sums_of
 from regression.random_programs.program import Program
-from regression.random_programs.rows import row_addresses
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
 
@@ -41,7 +40,9 @@ def observe(program: Program, core: Core) -> Seen:
         instructions.sample_command(seen, command)
         before = machine.read_registers() if isinstance(command, Mma) else None
         if isinstance(command, LoadMatrix | StoreMatrix):
-            rows[index] = row_addresses(command, machine.read_registers(), program.config.shared_base)
+            base = program.config.shared_base if command.space == "shared" else 0
+            addresses = machine.read_registers(command.addresses, 1)[0, : 8 * command.count]
+            rows[index] = [base + address for address in addresses.tolist()]
             instructions.sample_rows(seen, command, rows[index])
         machine.execute(command)
         if before is not None and isinstance(command, Mma):

@@ -13,25 +13,33 @@ from golden.programs.buffers import BASE
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Shape, Space
+from golden.tables.instruction_set import Space
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import LoadInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.functional import hazards
-from regression.random_programs.choices import PLACES, access_command, access_of, accesses_of, place_in
-from regression.random_programs.footprints import operands_of, registers_of
+from regression.random_programs.choices import (
+    PLACES,
+    UNITS,
+    access_command,
+    access_of,
+    accesses_of,
+    commands_of,
+    operands_of,
+    place_in,
+    registers_of,
+)
 from regression.random_programs.generator import hot_access
 from regression.random_programs.program import (
     BLOCK_BYTES,
     BLOCK_REGISTERS,
     HOT_BYTES,
+    SQUARE,
     Image,
     Program,
     block_load,
     block_store,
     span,
 )
-from regression.random_programs.rows import TABLE_REGISTERS, place_table
 from sim.simulation import BusTiming
 
 _TRIES: Final = 500
@@ -46,7 +54,6 @@ _ADDRESSES: Final = 16
 
 _MATRICES: Final = 24
 _ROW: Final = 16
-_SQUARE: Final = Shape(16, 16, 16)
 _SQUARE_BYTES: Final = 512
 """Of a matrix of f16 in memory, as many as four matrices of a move have."""
 
@@ -77,7 +84,7 @@ def hazard_program(preset: str, seed: int) -> Program:
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind, older, younger, extent in product(hazards.ROLES, hazards.UNITS, hazards.UNITS, hazards.EXTENTS):
+    for kind, older, younger, extent in product(hazards.ROLES, UNITS, UNITS, hazards.EXTENTS):
         # What ldmatrix reads are addresses, which `_address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
         if hazards.impossible(kind, older, younger, extent) is None and not is_of_addresses:
@@ -106,8 +113,7 @@ def _register_pair(
         moves = [item for item in (second, first) if isinstance(item, LoadMatrix | StoreMatrix)]
         if second not in moves or second.addresses not in registers_of(first)[1]:
             for move in moves:
-                register = min(move.addresses, config.registers - TABLE_REGISTERS)
-                yield place_table(image, register, _valid_rows(random))
+                yield image.place_words(min(move.addresses, config.registers - 2), _valid_rows(random))
             yield from (first, second)
             return
     raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
@@ -115,7 +121,7 @@ def _register_pair(
 
 def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
     """A command of a unit, with any registers."""
-    forms = hazards.commands_of(unit, config)
+    forms = commands_of(unit, config)
     command = forms[random.integers(len(forms))]
     if isinstance(command, Load | Store):
         command = hot_access(random, config, command.instruction, PLACES[random.integers(4)])
@@ -172,7 +178,7 @@ def _address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
 
     Before each pair comes what makes it ready. The addresses are placed in the image, global memory.
     """
-    for older, younger, extent in product(hazards.UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
+    for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
         if hazards.impossible("read after write", older, "ldmatrix", extent) is None:
             count = int(random.choice([1, 2, 4]))
             kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
@@ -184,11 +190,11 @@ def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands
     """Commands of which the last one writes addresses to the register, and others if not `all` is meant."""
     rows = _valid_rows(random)
     size = 1 if extent == "all" else 2
-    load = place_table(image, _SOURCE, rows)
+    load = image.place_words(_SOURCE, rows)
     if unit == "fill":
         return (Fill(_ADDRESSES, size, int(rows[0, 0])),)
     if unit == "load":
-        return (place_table(image, _ADDRESSES, rows) if size == 2 else _single_load(image, rows[0]),)
+        return (image.place_words(_ADDRESSES, rows[:size], alignment=8 if size == 2 else 256),)
     if unit == "move":
         return load, Move(_ADDRESSES, _SOURCE, size)
     if unit == "movmatrix":
@@ -202,18 +208,10 @@ def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands
         return (
             block_load(_BLOCK, pool),
             block_store(_BLOCK, 0, "shared"),
-            place_table(image, _SOURCE, in_order),
+            image.place_words(_SOURCE, in_order),
             LoadMatrix(_ADDRESSES, _SOURCE, size),
         )
     return _sum_of_zeros(image, random, unit)
-
-
-def _single_load(image: Image, row: NDArray[np.uint32]) -> Load:
-    """The load of one register, word by word: of four-bit elements by rows."""
-    instruction = LoadInstruction(use="a", layout="row", shape=Shape(8, 8, 32), type="s4", space="global")
-    address = image.place(row.nbytes, 256)
-    image.write(address, row.view(np.uint8))
-    return Load(instruction, _ADDRESSES, address)
 
 
 def _sum_of_zeros(image: Image, random: Generator, unit: str) -> Commands:
@@ -221,9 +219,7 @@ def _sum_of_zeros(image: Image, random: Generator, unit: str) -> Commands:
     is_f64 = unit == "f64"
     form = "m8n8k4.row.col.f64.f64.f64.f64" if is_f64 else "m8n8k16.row.col.s32.s8.s8.s32"
     instruction = resolve_instruction(f"mma.sync.aligned.{form}")
-    loads = [
-        place_table(image, _BLOCK + first, _valid_rows(random)) for first in ((0, 2) if is_f64 else (0,))
-    ]
+    loads = [image.place_words(_BLOCK + first, _valid_rows(random)) for first in ((0, 2) if is_f64 else (0,))]
     multiply = Mma(instruction, d=_ADDRESSES, a=_SOURCE, b=_SOURCE + 2, c=_BLOCK)
     return *loads, Fill(_SOURCE, 4, 0), multiply
 
@@ -242,13 +238,13 @@ def _row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[
         space: Space = "generic" if generic else "shared"
         base = BASE if memory == "global" else config.shared_base if generic else 0
         rows = [base + place + _ROW * random.permutation(LANES) for place in starts]
-        commands: list[Command] = [place_table(image, _ADDRESSES, np.stack(rows).astype(np.uint32))]
+        commands: list[Command] = [image.place_words(_ADDRESSES, np.stack(rows).astype(np.uint32))]
         for index, (each, place) in enumerate(zip(reversed(kind.split()[::2]), starts, strict=True)):
             register = _MATRICES + 8 * index
             if moves in ("both", ("older", "younger")[index]):
                 move = LoadMatrix if each == "load" else StoreMatrix
                 commands.append(move(register, _ADDRESSES + index, 4, bool(random.integers(2)), space))
                 continue
-            access = access_of("c" if each == "load" else "d", "f16", _SQUARE, "row", space)
+            access = access_of("c" if each == "load" else "d", "f16", SQUARE, "row", space)
             commands.append(access_command(access, register, base + place, None))
         yield tuple(commands)

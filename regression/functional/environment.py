@@ -1,5 +1,6 @@
 """Coverpoints of what is around the core: a slow bus, a full queue, a host that is too early, and faults."""
 
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import fields
 from typing import Final
@@ -8,11 +9,10 @@ import numpy as np
 
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.faulting import FaultVerdict, state_difference
+from regression.random_programs.faulting import state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS
 from regression.random_programs.running import open_rtl
-from sim.rtl_machine import RtlMachine
 from sim.simulation import BusWaits, HostRefusal
 
 _WAITS: Final = {field.name: field.name.replace("_", " ") for field in fields(BusWaits)}
@@ -52,40 +52,30 @@ def sample_waits(seen: Seen, waits: BusWaits) -> None:
             seen["wait", label] += count
 
 
-def sample_fault(seen: Seen, verdict: FaultVerdict) -> None:
-    """Note a fault that was as expected."""
-    if verdict.difference is None:
-        illegal = verdict.illegal
-        seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, verdict.mode)] += 1
-
-
 def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
     """Run a program while the host asks for what it must not, and compare; what was wrong, if anything."""
     program = make_program(preset, seed, multiplies=8)
     golden = program.golden()
+    ones = np.array([0xFFFF_FFFF], dtype=np.uint32)
     with closing(open_rtl(program)) as machine:
+        accesses: dict[str, Callable[[int], object]] = {
+            "read": machine.simulation.read,
+            "write": lambda address: machine.simulation.write(address, ones),
+        }
         share = -(-len(program.commands) // len(_EARLY))
         for turn, name in enumerate(_EARLY):
             part = program.commands[turn * share : (turn + 1) * share]
             machine.queue(part)
-            for access in ("read", "write"):
+            for access, attempt in accesses.items():
                 if (access, name) == ("read", "mode"):
                     continue
-                if not _is_refused(machine, access, _EARLY[name]):
+                try:
+                    attempt(_EARLY[name])
+                except HostRefusal:
+                    seen["early host", bin_name(access, name)] += 1
+                else:
                     return f"a {access} of the {name} was accepted while the core was at work"
-                seen["early host", bin_name(access, name)] += 1
             machine.finish()
             for command in part:
                 golden.execute(command)
         return state_difference(golden, machine)
-
-
-def _is_refused(machine: RtlMachine, access: str, address: int) -> bool:
-    try:
-        if access == "read":
-            machine.simulation.read(address)
-        else:
-            machine.simulation.write(address, np.array([0xFFFF_FFFF], dtype=np.uint32))
-    except HostRefusal:
-        return True
-    return False

@@ -1,37 +1,20 @@
 """Coverpoints of dependences between commands that may be under way at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
-from itertools import product
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 from golden.lines import gather_lines
-from golden.tables.commands import (
-    MATRIX_COUNTS,
-    MATRIX_ROW_BYTES,
-    Command,
-    Fill,
-    Load,
-    LoadMatrix,
-    Mma,
-    Move,
-    MoveMatrix,
-    Store,
-    StoreMatrix,
-)
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, LoadMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import Space
-from golden.tables.matrix_moves import instruction_of
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import access_command, accesses_of, multiplies_of
-from regression.random_programs.footprints import operands_of, registers_of
+from regression.random_programs.choices import UNITS, commands_of, operands_of, registers_of, unit_of
 
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
-UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
 EXTENTS: Final = ("all", "part")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
 BYTES: Final = ("all", "part", "between lines")
@@ -46,26 +29,6 @@ ROLES: Final[Mapping[str, tuple[str, str]]] = {
     "write after write": ("writes", "writes"),
 }
 """What the older and the younger command of each hazard do with the registers."""
-
-
-@cache
-def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
-    """Every form of a unit's commands on a core, on the first registers."""
-    match unit:
-        case "load" | "store":
-            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
-            return tuple(access_command(item, 0, 0, None) for item in accesses)
-        case "tile" | "f64":
-            multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
-            return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
-        case "fill":
-            return tuple(Fill(0, count, 0) for count in range(1, 33))
-        case "move":
-            return tuple(Move(0, 0, count) for count in range(1, 33))
-        case "movmatrix":
-            return (MoveMatrix(0, 0),)
-    move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
-    return tuple(move(0, 0, *form) for form in product(MATRIX_COUNTS, (False, True)))
 
 
 @cache
@@ -126,7 +89,7 @@ def sample_hazards(
 
     `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(_unit(command), *registers_of(command)) for command in commands]
+    facts = [(unit_of(command), *registers_of(command)) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
@@ -152,31 +115,20 @@ def _sample_registers(seen: Seen, older: Facts, younger: Facts) -> None:
             seen["register hazard", bin_name(kind, older_unit, younger_unit, extent)] += 1
 
 
-def _unit(command: Command) -> str:
-    match command:
-        case Mma(instruction):
-            return "f64" if instruction.a_type == "f64" else "tile"
-        case LoadMatrix() | StoreMatrix() | MoveMatrix():
-            return instruction_of(command).mnemonic
-        case _:
-            return type(command).__name__.lower()
+Lines = list[tuple[int, int]]
+"""Generic addresses and sizes."""
 
 
-@dataclass(frozen=True)
-class _Access:
-    """An access to memory: the address and size of its lines, at generic addresses; a move has no space."""
+class _Access(NamedTuple):
+    """An access to memory; a move of matrices has no space."""
 
     kind: str
     space: Space | None
-    lines: list[tuple[int, int]]
+    lines: Lines
 
-    def touches(self, other: "_Access") -> bool:
-        return any(a < b + m and b < a + n for a, n in self.lines for b, m in other.lines)
 
-    def within(self, memory: str) -> "_Access":
-        """The lines in one memory."""
-        lines = [line for line in self.lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
-        return replace(self, lines=lines)
+def _touch(first: Lines, second: Lines) -> bool:
+    return any(a < b + m and b < a + n for a, n in first for b, m in second)
 
 
 def _access(command: Command, rows: Sequence[int]) -> _Access | None:
@@ -195,7 +147,7 @@ def _sample_memory(seen: Seen, older: _Access, younger: _Access) -> None:
     first, second = older.lines, younger.lines
     if first[0][0] >= sum(second[-1]) or second[0][0] >= sum(first[-1]):
         return
-    extent = "all" if first == second else "part" if older.touches(younger) else "between lines"
+    extent = "all" if first == second else "part" if _touch(first, second) else "between lines"
     memory = "shared" if first[0][0] >= _SHARED_BASE else "global"
     named = "alike" if older.space == younger.space else "differently"
     seen["memory hazard", bin_name(f"{younger.kind} after {older.kind}", memory, named, extent)] += 1
@@ -205,7 +157,10 @@ def _sample_rows(seen: Seen, older: _Access, younger: _Access) -> None:
     """Note two accesses of which one at least moves matrices."""
     who = "both" if older.space is younger.space is None else "younger" if older.space else "older"
     for memory in ("global", "shared"):
-        first, second = older.within(memory), younger.within(memory)
-        if first.lines and second.lines:
-            extent = "some" if first.touches(second) else "none"
+        first, second = (
+            [line for line in item.lines if (line[0] >= _SHARED_BASE) == (memory == "shared")]
+            for item in (older, younger)
+        )
+        if first and second:
+            extent = "some" if _touch(first, second) else "none"
             seen["row hazard", bin_name(f"{younger.kind} after {older.kind}", who, memory, extent)] += 1

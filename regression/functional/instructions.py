@@ -19,14 +19,21 @@ from golden.tables.commands import (
 )
 from hdl.config import PRESETS
 from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import PLACES, Access, accesses_of, least_stride, multiplies_of
-from regression.random_programs.rows import ROW_PLACES
+from regression.random_programs.choices import (
+    PLACES,
+    ROW_PLACES,
+    Access,
+    accesses_of,
+    least_stride,
+    multiplies_of,
+)
 
 _CONFIG: Final = PRESETS["small"]
 """A core of all families, whose on-chip memory begins where it does in every preset."""
 
 _BEAT, _PAGE = 16, 4096
 _MOVES = ("ldmatrix", "stmatrix")
+_AMOUNTS = ("none", "one", "several")
 _STRIDES = ("none", "smallest", "wide")
 _PAGES = ("none", "between lines", "within a line")
 
@@ -44,9 +51,6 @@ def _no_default(access: str, stride: str) -> str | None:
     item = _ACCESSES[access]
     aligned = least_stride(item) == item.shape.default_stride(item.use, item.layout)
     return None if aligned or stride != "none" else "its default stride is not aligned, and so a fault"
-
-
-_OFFSETS: Final = tuple(str(offset) for offset in (0, 4, 8, 12))
 
 
 def _beat_offset(access: str, offset: str) -> str | None:
@@ -74,7 +78,7 @@ POINTS: Final = (
     coverpoint(
         "access offset",
         "Every load and store at every place in a beat of the bus that its alignment allows.",
-        {"access": list(_ACCESSES), "bytes": _OFFSETS},
+        {"access": list(_ACCESSES), "bytes": ("0", "4", "8", "12")},
         _beat_offset,
     ),
     coverpoint(
@@ -87,7 +91,7 @@ POINTS: Final = (
         "Fills and moves of no registers, one, and several; moves that overlap themselves.",
         {
             "kind": ("fill", "move"),
-            "registers": ("none", "one", "several", "onto itself, up", "onto itself, down"),
+            "registers": (*_AMOUNTS, "onto itself, up", "onto itself, down"),
         },
         lambda kind, count: "a fill has no source" if kind == "fill" and count.startswith("onto") else None,
     ),
@@ -126,12 +130,12 @@ def sample_command(seen: Seen, command: object) -> None:
         case MoveMatrix(destination, source):
             _sample_overlap(seen, "movmatrix", destination == source)
         case Fill(_, count):
-            seen["registers moved", bin_name("fill", _amount(count))] += 1
+            seen["registers moved", bin_name("fill", _AMOUNTS[min(count, 2)])] += 1
         case Move(destination, source, count):
             if source != destination and abs(source - destination) < count:
                 direction = "up" if destination > source else "down"
                 seen["registers moved", bin_name("move", f"onto itself, {direction}")] += 1
-            seen["registers moved", bin_name("move", _amount(count))] += 1
+            seen["registers moved", bin_name("move", _AMOUNTS[min(count, 2)])] += 1
 
 
 def sample_access(seen: Seen, command: Load | Store) -> None:
@@ -172,7 +176,3 @@ def sample_rows(seen: Seen, command: LoadMatrix | StoreMatrix, rows: Sequence[in
 
 def _sample_overlap(seen: Seen, name: str, same: bool) -> None:
     seen["matrix registers", bin_name(name, "the same" if same else "another")] += 1
-
-
-def _amount(count: int) -> str:
-    return "none" if count == 0 else "one" if count == 1 else "several"

@@ -50,16 +50,10 @@ def coverpoint(
 
     From a value of each axis `exclude` gives the reason why they cannot go together, or None.
     """
-    bins = []
-    excluded = {}
-    for parts in product(*axes.values()):
-        label = bin_name(*parts)
-        reason = exclude(*parts)
-        if reason is None:
-            bins.append(label)
-        else:
-            excluded[label] = reason
-    return Coverpoint(name=name, what=what, bins=tuple(bins), excluded=excluded)
+    reasons = {bin_name(*parts): exclude(*parts) for parts in product(*axes.values())}
+    bins = tuple(item for item, reason in reasons.items() if reason is None)
+    excluded = {item: reason for item, reason in reasons.items() if reason is not None}
+    return Coverpoint(name=name, what=what, bins=bins, excluded=excluded)
 
 
 def bin_name(*parts: str) -> str:
@@ -87,7 +81,12 @@ def share(model: Sequence[Coverpoint], seen: Seen) -> tuple[int, int]:
 def tables(model: Sequence[Coverpoint], seen: Seen) -> list[Table]:
     """A row for each coverpoint, and why bins are excluded."""
     found, bins = share(model, seen)
-    rows = [(point.name, *_figures(point, seen)) for point in model]
+    rows = []
+    for point in model:
+        count, least = len(point.bins), min((seen[point.name, item] for item in point.bins), default=0)
+        reached = count - len(point.holes(seen))
+        shares = str(count), str(reached), _percent(reached, count)
+        rows.append((point.name, *shares, str(len(point.excluded)), str(least)))
     rows.append(("all", str(bins), str(found), _percent(found, bins), "", ""))
     header = ("coverpoint", "bins", "seen", "%", "excluded", "least often")
     reasons = Counter((point.name, reason) for point in model for reason in point.excluded.values())
@@ -96,13 +95,6 @@ def tables(model: Sequence[Coverpoint], seen: Seen) -> list[Table]:
         Table(title="functional coverage", header=header, rows=rows),
         Table(title="excluded", header=("coverpoint", "bins", "reason"), rows=excluded),
     ]
-
-
-def _figures(point: Coverpoint, seen: Seen) -> tuple[str, ...]:
-    bins = len(point.bins)
-    found = bins - len(point.holes(seen))
-    least = min((seen[point.name, item] for item in point.bins), default=0)
-    return str(bins), str(found), _percent(found, bins), str(len(point.excluded)), str(least)
 
 
 def _percent(found: int, bins: int) -> str:

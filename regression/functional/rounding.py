@@ -142,7 +142,8 @@ def sample_rounding(seen: Seen, item: Sum) -> None:
     """Note what rounding does to a sum, and where the terms cancel."""
     kind, finite = item.kind, np.isfinite(item.total)
     sample_numbers(seen, kind.name, item.total[finite], item.unit[finite].astype(np.int64), kind.kept)
-    seen["cancellation", kind.name] += int((finite & item.cancelled).sum())
+    cancelled = (item.total == 0) & np.any(item.products != 0, axis=1)
+    seen["cancellation", kind.name] += int((finite & cancelled).sum())
 
 
 def sample_conversion(seen: Seen, sums: NDArray[Any]) -> None:

@@ -101,12 +101,6 @@ class Sum:
         """The greatest exponent, to which the terms are aligned."""
         return self.unit + np.int32(self.kind.rules.fraction_bits)
 
-    @property
-    def cancelled(self) -> NDArray[np.bool_]:
-        """Where nothing is left although not all products are zero."""
-        cancelled: NDArray[np.bool_] = (self.total == 0) & np.any(self.products != 0, axis=1)
-        return cancelled
-
 
 def is_fused(instruction: MmaInstruction) -> bool:
     """Whether a multiply consists of fused dot-product-adds: floating point, but not f64."""
@@ -150,27 +144,25 @@ def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -
     parts: Sequence[slice | list[int]] = [slice(kinds[0].block)]
     if len(kinds) == 2:
         addend, parts = np.zeros_like(c), fp8_halves(instruction.shape.k)
-    found: list[Sum] = []
+    found = []
     for kind, part in zip(kinds, parts, strict=True):
-        found.append(_sum(kind, a[:, part], b[part], addend))
+        total, unit, bits = block_sums(a[:, part], b[part], addend, *kind.multiplied, kind.rules)
+        x, y = decode(a[:, part], kind.multiplied[0]), decode(b[part], kind.multiplied[1])
+        with np.errstate(invalid="ignore"):
+            products = x.float64()[:, :, None] * y.float64()[None]
+        found.append(
+            Sum(
+                kind=kind,
+                products=products,
+                product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
+                addend=decode(addend, result),
+                total=total,
+                unit=unit,
+                bits=bits.astype(addend.dtype),
+            )
+        )
         addend = found[-1].bits
     return tuple(found)
-
-
-def _sum(kind: SumKind, a: NDArray[Any], b: NDArray[Any], addend: NDArray[Any]) -> Sum:
-    total, unit, bits = block_sums(a, b, addend, *kind.multiplied, kind.rules)
-    x, y = (decode(bits, format) for bits, format in zip((a, b), kind.multiplied, strict=True))
-    with np.errstate(invalid="ignore"):
-        products = x.float64()[:, :, None] * y.float64()[None]
-    return Sum(
-        kind=kind,
-        products=products,
-        product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
-        addend=decode(addend, kind.result),
-        total=total,
-        unit=unit,
-        bits=bits.astype(addend.dtype),
-    )
 
 
 def least_exponent(format: FloatFormat) -> int:

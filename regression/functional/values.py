@@ -28,10 +28,10 @@ _CLASSES: Final = (*_FLOAT_CLASSES, *_INTEGER_CLASSES)
 def _codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
     """The classes of all elements of a matrix, as indices."""
     format = FORMATS[type]
-    return _float_codes(bits, format) if isinstance(format, FloatFormat) else _integer_codes(bits, format)
-
-
-def _float_codes(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
+    if not isinstance(format, FloatFormat):
+        first = len(_FLOAT_CLASSES)
+        ordered = [bits == 0, bits == format.minimum, bits == format.maximum, bits < 0]
+        return np.select(ordered, [first, first + 1, first + 2, first + 3], first + 4)
     number = decode(bits, format)
     significand, hidden = number.significand.astype(np.int64), 1 << format.fraction_bits
     magnitude = bits & bits.dtype.type(format.sign_mask - 1)
@@ -54,12 +54,6 @@ def _float_codes(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
         for name in conditions
     ]
     return np.select(list(conditions.values()), codes)
-
-
-def _integer_codes(values: NDArray[Any], format: Any) -> NDArray[Any]:
-    first = len(_FLOAT_CLASSES)
-    ordered = [values == 0, values == format.minimum, values == format.maximum, values < 0]
-    return np.select(ordered, [first, first + 1, first + 2, first + 3], first + 4)
 
 
 def datapath(instruction: MmaInstruction) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from regression.campaign.__main__ import main as campaign
-from regression.fuzz.reducing import load
+from regression.campaign.kinds.fuzzing import load
 from regression.fuzz.worker import Limits, Worker
 
 app = typer.Typer(add_completion=False)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from random import Random
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,9 +16,10 @@ from golden.approximation.instructions import FORMS
 from golden.programs.buffers import BASE
 from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import USES
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
-from regression.fuzz.corpus import PROGRAM_PTX, TABLES
+from regression.fuzz.corpus import PROGRAM_PTX, WORDS
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
 from regression.random_programs.choices import multiplies_of
@@ -50,9 +51,6 @@ def through_fragment(matrix: Any, *fragment: str) -> np.ndarray:
     return golden.collect(golden.distribute(matrix, *fragment), *fragment)  # type: ignore[arg-type]
 
 
-_USES: Final[tuple[Literal["a", "b", "c", "d"], ...]] = ("a", "b", "c", "d")
-
-
 def array_call(random: Random) -> str:
     """A call with arrays whose shapes and types fit as a rule."""
     way = random.random()
@@ -70,7 +68,7 @@ def array_call(random: Random) -> str:
         return f"same(golden.approximate, {form!r}, {', '.join(written)})"
     instruction = random.choice(multiplies_of())
     if way < 0.45:
-        use = random.choice(_USES)
+        use = random.choice(USES)
         name = getattr(instruction, f"{use}_type")
         extents = instruction.shape.extent(use)
         matrix = array(random, extents, _fitting(random, name))
@@ -78,7 +76,7 @@ def array_call(random: Random) -> str:
     leading = random.choice(((), (), (1,), (2,), (0,), (2, 1)))
     raw = random.random() < 0.3
     operands = []
-    for use in _USES[:3]:
+    for use in USES[:3]:
         extents = (*leading, *instruction.shape.extent(use))
         if random.random() < 0.05:
             extents = shape(random)
@@ -103,8 +101,8 @@ def _fitting(random: Random, name: str, *, raw: bool = False) -> str:
     return f"'u{FORMATS[name].bits // 8 if name != 'tf32' else 4}'" if raw else values[name]
 
 
-NOT_CALLED: Final = TABLES["not_called"]
-_OBJECTS: Final = TABLES["objects"]
+NOT_CALLED: Final = WORDS["not_called"]
+_OBJECTS: Final = WORDS["objects"]
 
 _METHODS_OF: Final = ("DeviceBuffer", "Kernel", "Memory", "Module")
 """Classes whose methods users call; their machines do it for them otherwise."""
@@ -201,8 +199,8 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
     }
     if name in meant:
         return meant[name]()
-    if name in TABLES["meant"]:
-        return str(random.choice(TABLES["meant"][name]))
+    if name in WORDS["meant"]:
+        return str(random.choice(WORDS["meant"][name]))
     if "ArrayLike" in annotation or "_Buffer" in annotation:
         return array(random)
     if "bool" in annotation:
@@ -240,18 +238,11 @@ def launched(*arguments: Any) -> Any:
     return array
 
 
+_CALLED: Final = (in_threads, launched, machine, same, through_device, through_fragment)
 _NAMES: Final = {
     **NAMES,
-    "KERNEL": KERNEL,
-    "in_threads": in_threads,
-    "launched": launched,
-    "PROGRAM": PROGRAM_PTX,
-    "golden": golden,
-    "machine": machine,
-    "openwmma": openwmma,
-    "same": same,
-    "through_device": through_device,
-    "through_fragment": through_fragment,
+    **{item.__name__: item for item in _CALLED},
+    **{"KERNEL": KERNEL, "PROGRAM": PROGRAM_PTX, "golden": golden, "openwmma": openwmma},
 }
 
 

@@ -16,7 +16,7 @@ import typer.main
 from golden.tables.profiles import PROFILES
 from openwmma.cli import app, main
 from openwmma.usage import FAILURE, MISUSE
-from regression.fuzz.corpus import LAUNCH_PTX, LONG, PROGRAM_PTX, TABLES, WORDS
+from regression.fuzz.corpus import LAUNCH_PTX, LONG, PROGRAM_PTX, WORDS
 from regression.fuzz.kind import Files, Kind, PropertyError
 from regression.fuzz.launches import archive, array_file, damaged_array, launch_files
 from regression.fuzz.ptx import damaged_text
@@ -34,7 +34,7 @@ def _commands() -> dict[str, list[Any]]:
 
 
 def _value(random: Random, name: str) -> str:
-    meant = (*TABLES["arguments"].get(name, ("a.npy",)), *(PROFILES if name == "--profile" else ()))
+    meant = (*WORDS["arguments"].get(name, ("a.npy",)), *(PROFILES if name == "--profile" else ()))
     way = random.random()
     if way < 0.85:
         return str(random.choice(meant))

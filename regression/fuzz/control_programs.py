@@ -43,7 +43,7 @@ _CONSTANTS: Final = {
     **{"0x80000000": 1 << 31, "7 % 4": 3, "2>1?9:8": 9, "0b101": 5, "017": 15},
 }
 _ELEMENTS: Final[dict[str, Any]] = {
-    **{"u8": 8, "s16": 16, "u32": 32, "b32": 32},
+    **{"u8": np.uint8, "s16": np.int16, "u32": np.uint32, "b32": np.uint32},
     **{"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16},
 }
 
@@ -198,23 +198,22 @@ class _Writer:
 
     def _table(self, number: int) -> Statement:
         """The look-up in a variable with an initialiser in which lists may be incomplete."""
-        kind, width = self.random.choice(list(_ELEMENTS.items()))
+        kind, dtype = self.random.choice(list(_ELEMENTS.items()))
         rows, columns = self.random.choice(((1, 5), (2, 2), (3, 4)))
         space = self.random.choice(("global", "const"))
-        is_integer = isinstance(width, int)
-        known: tuple[Any, ...] = (1, 100, -1 if kind[0] == "s" else 127) if is_integer else (1.5, -2.0, 0.25)
+        is_float = "f" in kind
+        known: tuple[Any, ...] = (1.5, -2.0, 0.25) if is_float else (1, 100, -1 if kind[0] == "s" else 127)
         lists = [
             self.random.choices(known, k=self.random.randrange(1, columns + 1))
             for _ in range(self.random.randrange(1, rows + 1))
         ]
         text = ", ".join("{" + ", ".join(map(str, row)) + "}" for row in lists)
         self.module.append(f".{space} .align 4 .{kind} table{number}[{rows}][{columns}] = {{{text}}};")
-        bits = width if is_integer else 8 * np.dtype(width).itemsize
-        elements = np.zeros((rows, columns), np.int64 if is_integer else width)
+        elements = np.zeros((rows, columns), dtype)
         for place, row in enumerate(lists):
             elements[place, : len(row)] = row
-        patterns = elements if is_integer else elements.view(f"u{bits // 8}")
-        self.names[f"table{number}"] = [int(item) & (1 << bits) - 1 for item in patterns.flat]
+        bits = 8 * elements.itemsize
+        self.names[f"table{number}"] = elements.reshape(-1).view(f"u{elements.itemsize}").tolist()
         register, widened = ("$x", "") if bits == 32 else ("%h", " cvt.u32.u16 $x, %h;")
         return (
             f"rem.u32 %n, $a, {elements.size}; mul.wide.u32 %at, %n, {bits // 8}; "

@@ -6,17 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from regression.fuzz.kind import ROOT
+from regression.campaign.identity import ROOT
 
-_READ: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text())
-
-WORDS: Final[dict[str, list[str]]] = {name: item for name, item in _READ.items() if isinstance(item, list)}
-"""Of `words.toml`, by the language they belong to."""
-
-TABLES: Final[dict[str, dict[str, Any]]] = {
-    name: item for name, item in _READ.items() if isinstance(item, dict)
-}
-"""Of `words.toml`."""
+WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text())
+"""Lists of words by the language they belong to, and tables of them."""
 
 LONG: Final = (
     "x" * 3000,

@@ -26,6 +26,7 @@ from golden.tables.faults import Fault
 from golden.tables.matrix_instructions import IllegalInstruction
 from openwmma.cuda_source import CompilerError
 from openwmma.usage_error import UsageError
+from regression.campaign.identity import ROOT
 from sim.capabilities import CapabilityError
 
 Files = Mapping[str, bytes]
@@ -45,9 +46,6 @@ DOCUMENTED: Final = (
     LinkError,
 )
 """The errors of the public functions; a kind whose entrance documents fewer names them itself."""
-
-ROOT: Final = Path(__file__).parents[2]
-"""The repository."""
 
 UNDER_TEST: Final = tuple(f"{ROOT}/{folder}/" for folder in ("golden", "hdl", "openwmma", "sim", "boards"))
 """Folders of what is under test, each with a slash."""
@@ -207,11 +205,9 @@ def _is_documented(error: BaseException, documented: tuple[type[Exception], ...]
         return True
     if isinstance(error, OSError):
         return error.filename is not None
-    return type(error) in (ValueError, TypeError, IndexError) and _is_raised_by_project(error)
-
-
-def _is_raised_by_project(error: BaseException) -> bool:
-    """Whether a ``raise`` of the project made it, and not an operation on something unforeseen."""
+    if type(error) not in (ValueError, TypeError, IndexError):
+        return False
+    # A ``raise`` of the project made it, and not an operation on something unforeseen.
     code, instruction = list(steps(error))[-1]
     return is_ours(code) and code.co_code[instruction] == dis.opmap["RAISE_VARARGS"]
 

@@ -34,7 +34,7 @@ def damaged_array(random: Random, array: np.ndarray) -> bytes:
     """The bytes of an .npy file: another description, another type, or changes anywhere."""
     way = random.randrange(4)
     if way == 0:
-        described = random.choice((*WORDS["headers"], *LONG[:5])).encode()
+        described = str(random.choice((*WORDS["headers"], *LONG[:5]))).encode()
         version = random.choice((b"\1\0", b"\1\0", b"\2\0", b"\3\0", b"\4\0"))
         length = struct.pack(
             "<H" if version == b"\1\0" else "<I", random.choice((len(described) + 1, 5, 60000))
@@ -63,21 +63,20 @@ def array_file(array: np.ndarray) -> bytes:
     return buffer.getvalue()
 
 
-def _members() -> dict[str, bytes]:
-    return {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+_MEMBERS: Final = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
 
 
 def launch_files() -> dict[str, bytes]:
     """A whole launch, undamaged."""
     return {
         "k.json": json.dumps([_CASE]).encode(),
-        "k.npz": archive(_members()),
+        "k.npz": archive(_MEMBERS),
         "k.ptx": LAUNCH_PTX.encode(),
     }
 
 
 def _damaged_archive(random: Random) -> bytes:
-    members = _members()
+    members = dict(_MEMBERS)
     name = random.choice(list(members))
     way = random.randrange(6)
     if way == 0:

@@ -19,10 +19,11 @@ import platformdirs
 from numba.core import event
 from numba.core.event import Listener
 
+from regression.campaign.identity import ROOT
 from regression.fuzz.calls import API, ARRAYS
 from regression.fuzz.command_lines import COMMAND_LINES
 from regression.fuzz.control_programs import CONTROL_PROGRAMS
-from regression.fuzz.kind import ROOT, UNDER_TEST, Closed, Files, Kind, Outcome, judge
+from regression.fuzz.kind import UNDER_TEST, Closed, Files, Kind, Outcome, judge
 from regression.fuzz.launches import LAUNCHES
 from regression.fuzz.ptx import PTX
 from regression.fuzz.scalar_programs import SCALAR_PROGRAMS
@@ -112,6 +113,8 @@ class Worker:
 
     def __enter__(self) -> "Worker":
         self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
+        self._trace = Path(self._folder.name, "trace")
+        """Gets the traceback of an input that ends the process."""
         self._start()
         return self
 
@@ -139,11 +142,6 @@ class Worker:
         slow = "waits too long" if is_late else "takes too long"
         what = slow if code in (None, -signal.SIGPROF) else f"ends the process with {code}"
         return Outcome("failure", f"{what}: {_innermost(trace)}", trace[-1500:])
-
-    @property
-    def _trace(self) -> Path:
-        """Gets the traceback of an input that ends the process."""
-        return Path(self._folder.name, "trace")
 
     def _start(self) -> None:
         # A worker of Dask is a daemon, to which multiprocessing allows no children: it might leave them

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from regression.random_programs.failing import load_program
 from regression.random_programs.running import difference
-from regression.random_programs.saving import load_program
 
 app = typer.Typer(add_completion=False)
 

@@ -1,17 +1,29 @@
-"""What a random program chooses from: every instruction of the tables that a core has."""
+"""What a random program chooses from: every instruction that a core has, with its operands."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
-from itertools import product
-from typing import Final, Generic, TypeVar
+from functools import cache
+from itertools import count, product
+from typing import Final, TypeVar
 
 import numpy as np
 
-from golden.tables.commands import Load, Store
+from golden.tables.commands import (
+    MATRIX_COUNTS,
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Shape, Space, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
+from golden.tables.matrix_moves import instruction_of
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 
@@ -20,32 +32,28 @@ Access = LoadInstruction | StoreInstruction
 PLACES: Final = ("global", "shared", "generic to global", "generic to shared")
 """The state spaces, and which memory a generic address means."""
 
+ROW_PLACES: Final = ("shared", "generic to shared", "generic to global", "generic to both")
+"""State space of rows of matrices, and which memory their generic addresses mean."""
+
+_ROW_MOVES: Final[tuple[type[LoadMatrix | StoreMatrix], ...]] = (LoadMatrix, StoreMatrix)
+MOVES: Final = tuple(product(_ROW_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACES))
+"""Every form of `ldmatrix` and `stmatrix`: command, matrices, ``.trans``, one of `ROW_PLACES`."""
+
+UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
+
 _Item = TypeVar("_Item")
 
 
-class Deck(Generic[_Item]):
-    """Items dealt in random order, each once before any comes again.
+def deck(items: Sequence[_Item], seed: int, start: int = 0) -> Iterator[_Item]:
+    """Items dealt in random order without end, each once before any comes again.
 
     Decks of the same seed deal alike. `start` items were dealt before, so that programs may go on where
     others stopped.
     """
-
-    def __init__(self, items: Sequence[_Item], seed: int, start: int = 0) -> None:
-        self._items = tuple(items)
-        self._seed = seed
-        self._next = start
-
-    def deal(self) -> _Item:
-        """The next item."""
-        number, place = divmod(self._next, len(self._items))
-        self._next += 1
-        return self._items[_order(self._seed, number, len(self._items))[place]]
-
-
-@lru_cache(maxsize=16)
-def _order(seed: int, number: int, count: int) -> list[int]:
-    order: list[int] = np.random.default_rng((seed, number)).permutation(count).tolist()
-    return order
+    for number in count(start // len(items)):
+        order = np.random.default_rng((seed, number)).permutation(len(items)).tolist()
+        for place in order[max(0, start - number * len(items)) :]:
+            yield items[place]
 
 
 def _multiplies(family: Family) -> Iterator[MmaInstruction]:
@@ -101,3 +109,62 @@ def least_stride(instruction: Access) -> int:
     default = instruction.shape.default_stride(instruction.use, instruction.layout)
     unit = stride_unit(instruction)
     return -(-default // unit) * unit
+
+
+@cache
+def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
+    """Every form of a unit's commands on a core, on the first registers."""
+    match unit:
+        case "load" | "store":
+            accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
+            return tuple(access_command(item, 0, 0, None) for item in accesses)
+        case "tile" | "f64":
+            multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
+            return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
+        case "fill":
+            return tuple(Fill(0, count, 0) for count in range(1, 33))
+        case "move":
+            return tuple(Move(0, 0, count) for count in range(1, 33))
+        case "movmatrix":
+            return (MoveMatrix(0, 0),)
+    move = LoadMatrix if unit == "ldmatrix" else StoreMatrix
+    return tuple(move(0, 0, *form) for form in product(MATRIX_COUNTS, (False, True)))
+
+
+def unit_of(command: Command) -> str:
+    """One of `UNITS`."""
+    match command:
+        case Mma(instruction):
+            return "f64" if instruction.a_type == "f64" else "tile"
+        case LoadMatrix() | StoreMatrix() | MoveMatrix():
+            return instruction_of(command).mnemonic
+        case _:
+            return type(command).__name__.lower()
+
+
+def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
+    """How many registers each operand of a command has, and whether it is written; by its field."""
+    match command:
+        case Mma(instruction):
+            return {use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()}
+        case Load(instruction) | Store(instruction):
+            return {"register": (instruction.fragment.registers, isinstance(command, Load))}
+        case LoadMatrix() | StoreMatrix():
+            return {"register": (command.count, isinstance(command, LoadMatrix)), "addresses": (1, False)}
+        case Fill():
+            return {"register": (command.count, True)}
+        case Move() | MoveMatrix():
+            count = command.count if isinstance(command, Move) else 1
+            return {"destination": (count, True), "source": (count, False)}
+
+
+def registers_of(command: Command) -> tuple[list[range], range]:
+    """What a command reads, and what it writes."""
+    reads, written = [], range(0)
+    for name, (size, is_written) in operands_of(command).items():
+        first = getattr(command, name)
+        if is_written:
+            written = range(first, first + size)
+        else:
+            reads.append(range(first, first + size))
+    return reads, written

@@ -1,6 +1,6 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -17,29 +17,32 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
+    MOVES,
     PLACES,
     Access,
-    Deck,
     access_command,
     access_of,
     accesses_of,
+    deck,
     multiplies_of,
     place_in,
 )
-from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
+from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
 from regression.random_programs.program import (
     BLOCK_BYTES,
     HOT_BYTES,
+    RAW,
     SHARED_WINDOW,
+    SPOT,
     Image,
     Program,
     block_load,
     block_store,
     draw_across,
+    draw_rows,
     draw_stride,
     span,
 )
-from regression.random_programs.rows import TABLE_REGISTERS, all_moves, draw_rows, place_table
 from sim.simulation import BusTiming
 
 MULTIPLIES: Final = 48
@@ -48,18 +51,8 @@ MULTIPLIES: Final = 48
 _INTERFERENCE: Final = 0.2
 """How likely any command is followed by one that has nothing to do with it."""
 
-_SPOT: Final = 2048
-"""Bytes within which every second access to the hot bytes stays, so that they meet soon."""
-
-_SOURCES: Final[tuple[Use, ...]] = ("a", "b", "c")
-
-_RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
-    8: ("c", "f32", Shape(16, 16, 16)),
-    4: ("c", "f16", Shape(16, 16, 16)),
-    2: ("c", "s32", Shape(8, 8, 32)),
-    1: ("a", "s4", Shape(8, 8, 32)),
-}
-"""Fragments whose loads and stores move so many registers as they are: `mma` has none of its own."""
+_ADDRESSES: Final = 2
+"""Registers of row addresses that one load brings."""
 
 _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 """Latency and stall of global memory."""
@@ -102,14 +95,14 @@ class _Maker:
         self.image = Image(self.random)
         dealt = number * multiplies
         chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
-        self._multiplies = Deck(chosen, seed, dealt)
-        self._float_kinds = Deck(kinds, seed, dealt)
-        self._integer_kinds = Deck(INTEGER_KINDS, seed, dealt)
+        self._multiplies = deck(chosen, seed, dealt)
+        self._float_kinds = deck(kinds, seed, dealt)
+        self._integer_kinds = deck(INTEGER_KINDS, seed, dealt)
         places = PLACES if config.shared_bytes else PLACES[::2]
-        self._accesses = Deck(
+        self._accesses = deck(
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
-        self._moves = Deck(list(all_moves()), seed, dealt)
+        self._moves = deck(MOVES, seed, dealt)
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -137,10 +130,10 @@ class _Maker:
 
     def _multiply(self, half: int, halves: int) -> Iterator[Command]:
         """Loads of operands, a multiply, and the store of its result to a place of its own."""
-        instruction = self._multiplies.deal()
+        instruction = next(self._multiplies)
         is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
-        kind = (self._float_kinds if is_float else self._integer_kinds).deal()
-        matrices = dict(zip(_SOURCES, draw_operands(self.random, instruction, kind), strict=True))
+        kind = next(self._float_kinds if is_float else self._integer_kinds)
+        matrices = dict(zip(SOURCES, draw_operands(self.random, instruction, kind), strict=True))
         sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
         if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}
@@ -164,7 +157,7 @@ class _Maker:
 
     def _raw_size(self, size: int) -> int:
         """The registers of a fragment of `mma`, and those behind it that move with it."""
-        sizes = [count for count in _RAW if count >= 4 or "i4" in self.config.formats]
+        sizes = [count for count in RAW if count >= 4 or "i4" in self.config.formats]
         return size if size > max(sizes) else min(count for count in sizes if count >= size)
 
     def _carriers(
@@ -174,8 +167,8 @@ class _Maker:
         if instruction.mnemonic == "wmma":
             yield 0, use, instruction.types[use], instruction.shape
             return
-        step = min(size, max(_RAW))
-        yield from ((first, *_RAW[step]) for first in range(0, size, step))
+        step = min(size, max(RAW))
+        yield from ((first, *RAW[step]) for first in range(0, size, step))
 
     def _pieces(
         self, instruction: MmaInstruction, use: Use, matrix: NDArray[Any], register: int, size: int
@@ -247,7 +240,7 @@ class _Maker:
         """Any access in the hot memory, a fill, or a move, on any registers."""
         kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
-            access, place = self._accesses.deal()
+            access, place = next(self._accesses)
             yield hot_access(self.random, self.config, access, place)
         elif kind < 10:
             yield self._fill_or_move(is_fill=kind < 8)
@@ -260,11 +253,11 @@ class _Maker:
         if random.random() < 0.25:
             yield MoveMatrix(*random.integers(0, registers, 2).tolist())
             return
-        kind, count, transposed, place = self._moves.deal()
-        first = int(random.integers(registers - TABLE_REGISTERS + 1))
-        rows = [draw_rows(random, self.config, place) for _ in range(TABLE_REGISTERS)]
-        yield place_table(self.image, first, np.stack(rows))
-        addresses = first + int(random.integers(TABLE_REGISTERS))
+        kind, count, transposed, place = next(self._moves)
+        first = int(random.integers(registers - _ADDRESSES + 1))
+        rows = [draw_rows(random, self.config, place) for _ in range(_ADDRESSES)]
+        yield self.image.place_words(first, np.stack(rows))
+        addresses = first + int(random.integers(_ADDRESSES))
         if random.random() < 0.3:
             moved = int(random.integers(registers))
             yield Move(moved, addresses, 1)
@@ -290,8 +283,8 @@ def hot_access(random: Generator, config: CoreConfig, access: Access, place: str
     layout = access.fragment
     window = SHARED_WINDOW if "shared" in place else HOT_BYTES
     stride = draw_stride(random, access)
-    if span(access, stride) <= _SPOT and random.random() < 0.5:
-        window = _SPOT
+    if span(access, stride) <= SPOT and random.random() < 0.5:
+        window = SPOT
     room = (window - span(access, stride)) // layout.size
     base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
     address = base + layout.size * int(random.integers(room + 1))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, product
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -29,15 +29,15 @@ from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import CoreConfig
 from regression.random_programs.choices import (
-    Deck,
     access_command,
     accesses_of,
+    deck,
     least_stride,
     multiplies_of,
+    operands_of,
     place_in,
     stride_unit,
 )
-from regression.random_programs.footprints import past_registers
 from regression.random_programs.program import span
 from regression.random_programs.words import WORD_WAYS, illegal_words
 
@@ -48,6 +48,7 @@ _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.MISALIGNED_STRIDE: ("one element more", "half a fragment more", "default"),
     Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
 }
+_Command = TypeVar("_Command", bound=Command)
 _LAST_WARP: Final = 15
 """That a command can name."""
 
@@ -131,6 +132,13 @@ def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed
     return [found[index] for index in random.permutation(len(found))]
 
 
+def _past_end(command: _Command, operand: str, registers: int) -> _Command:
+    """A command of which an operand ends one register behind the last of so many."""
+    count, _ = operands_of(command)[operand]
+    changed: dict[str, Any] = {operand: max(0, registers + 1 - count)}
+    return replace(command, **changed)
+
+
 class _Maker:
     """Legal commands, and how to break them."""
 
@@ -140,10 +148,10 @@ class _Maker:
         self._memory = memory
         accesses = accesses_of(config)
         self._accesses = {
-            kind: Deck([item for item in accesses if (item.use == "d") == (kind == "store")], 1, 20 * seed)
+            kind: deck([item for item in accesses if (item.use == "d") == (kind == "store")], 1, 20 * seed)
             for kind in ("load", "store")
         }
-        self._multiplies = Deck(multiplies_of(config), 1, 7 * seed)
+        self._multiplies = deck(multiplies_of(config), 1, 7 * seed)
 
     def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
         """A command of a kind that faults for a cause in a way; None where none can."""
@@ -173,7 +181,7 @@ class _Maker:
     def _legal(self, kind: str) -> Command:
         """A command of a kind that is legal, or whose like is on another core."""
         if kind == "multiply":
-            return Mma(self._multiplies.deal(), d=0, a=8, b=16, c=24)
+            return Mma(next(self._multiplies), d=0, a=8, b=16, c=24)
         if kind == "fill":
             return Fill(0, int(self._random.integers(2, 300)), 1)
         if kind == "move":
@@ -191,19 +199,19 @@ class _Maker:
             return None
         named = way.removesuffix(_PAST_REGISTERS).split()[-1]
         operand = named if kind != "fill" else "register"
-        return past_registers(self._legal(kind), operand, config.registers)
+        return _past_end(self._legal(kind), operand, config.registers)
 
     def _past_warps(self, kind: str) -> Command | None:
         command = self._legal(kind)
         if kind == "fill":
-            command = past_registers(command, "register", self._config.registers)
+            command = _past_end(command, "register", self._config.registers)
         if self._config.warps > _LAST_WARP:
             return None
         return replace(command, warp=int(self._random.integers(self._config.warps, _LAST_WARP + 1)))
 
     def _access(self, kind: str, place: str = "global") -> Load | Store:
         """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
-        instruction = place_in(self._accesses[kind].deal(), place)
+        instruction = place_in(next(self._accesses[kind]), place)
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))
@@ -228,7 +236,7 @@ class _Maker:
         unit, size = stride_unit(instruction), instruction.fragment.size
         stride = default if access.stride is None else access.stride
         if cause is Cause.REGISTER_RANGE:
-            return past_registers(access, "register", self._config.registers)
+            return _past_end(access, "register", self._config.registers)
         if cause is Cause.MISALIGNED_ADDRESS:
             return replace(access, address=access.address + int(self._random.integers(1, size)))
         if cause is Cause.SHORT_STRIDE:
@@ -305,7 +313,7 @@ class _Maker:
         row = 0 if way.startswith("first") else 8 * count - 1
         if cause is Cause.REGISTER_RANGE:
             operand = "register" if way.startswith("matrices") else "addresses"
-            command = past_registers(command, operand, self._config.registers)
+            command = _past_end(command, operand, self._config.registers)
         if cause is Cause.MISALIGNED_ADDRESS or way.endswith(_MISALIGNED):
             rows[row] += random.integers(1, MATRIX_ROW_BYTES)
         elif "past the shared memory" in way:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from golden.arguments import dtype_of
 from golden.random_operands import exponent_fields
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import Shape, Use
+from golden.tables.instruction_set import USES, Shape
 from golden.tables.matrix_instructions import MmaInstruction
 
 TWO_PRODUCTS: Final = ("two products", "two small products", "two infinite products")
@@ -44,7 +44,7 @@ _EXPONENTS: Final = {
 }
 """Distributions of exponents as `golden.random_operands` names them, of those that are not near one."""
 
-_USES: Final[tuple[Use, ...]] = ("a", "b", "c")
+SOURCES: Final = USES[:3]
 Bits = NDArray[Any]
 
 
@@ -56,19 +56,19 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
     shape = instruction.shape
     if instruction.c_type == "s32":
         a, b, c = (
-            _integers(random, FORMATS[instruction.types[use]], kind, shape.extent(use)) for use in _USES
+            _integers(random, FORMATS[instruction.types[use]], kind, shape.extent(use)) for use in SOURCES
         )
         return a, b, c
-    formats = [float_format(instruction.types[use]) for use in (*_USES, "d")]
+    formats = [float_format(instruction.types[use]) for use in USES]
     if kind in ("ties", "special alone", *TWO_PRODUCTS):
         a, b = (
-            _zeros(random, format, shape.extent(use)) for use, format in zip(_USES[:2], formats, strict=False)
+            _zeros(random, format, shape.extent(use)) for use, format in zip(USES, formats[:2], strict=False)
         )
         fill = {"ties": _ties, "special alone": _special_alone}.get(kind, partial(_two_products, kind))
         return a, b, fill(random, shape, formats, a, b)
     a, b, c = (
         _floats(random, format, kind, shape.extent(use), addend=use == "c")
-        for use, format in zip(_USES, formats, strict=False)
+        for use, format in zip(SOURCES, formats, strict=False)
     )
     if kind == "cancelling":
         _cancel(random, a, b, *formats[:2])

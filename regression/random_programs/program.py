@@ -1,6 +1,6 @@
 """A program as it runs, and global memory while one is made: where things lie in it, and what it holds."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,11 +8,13 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from golden.lines import gather_lines
+from golden.fragments import collect
+from golden.lines import gather_lines, matrix_to_lines
 from golden.memory import Memory
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Load, Store
-from golden.tables.instruction_set import Shape, Space
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, Store
+from golden.tables.instruction_set import Shape, Space, Use
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
@@ -29,7 +31,18 @@ BLOCK_BYTES: Final = 1024
 BLOCK_REGISTERS: Final = 8
 """How many registers that is."""
 
-_SQUARE: Final = Shape(16, 16, 16)
+SQUARE: Final = Shape(16, 16, 16)
+
+RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
+    8: ("c", "f32", SQUARE),
+    4: ("c", "f16", SQUARE),
+    2: ("c", "s32", Shape(8, 8, 32)),
+    1: ("a", "s4", Shape(8, 8, 32)),
+}
+"""Fragments whose loads and stores move so many registers as they are: `mma` has none of its own."""
+
+SPOT: Final = 2048
+"""Bytes within which every second access to the hot bytes stays, so that they meet soon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,14 +78,25 @@ class Program:
 
 def block_load(register: int, address: int, space: Space = "global") -> Load:
     """Load `BLOCK_BYTES` bytes, whatever they are, into eight registers."""
-    instruction = LoadInstruction(use="c", layout="row", shape=_SQUARE, type="f32", space=space)
+    instruction = LoadInstruction(use="c", layout="row", shape=SQUARE, type="f32", space=space)
     return Load(instruction, register, address)
 
 
 def block_store(register: int, address: int, space: Space = "global") -> Store:
     """Store eight registers, whatever they hold, to `BLOCK_BYTES` bytes."""
-    instruction = StoreInstruction(layout="row", shape=_SQUARE, type="f32", space=space)
+    instruction = StoreInstruction(layout="row", shape=SQUARE, type="f32", space=space)
     return Store(instruction, register, address)
+
+
+def raw_load(register: int, words: NDArray[np.uint32], address: int) -> tuple[Load, NDArray[np.uint8]]:
+    """The load that brings words to registers, and the bytes that it reads at an address in global memory.
+
+    The words have shape (count, 32), with a count of `RAW`.
+    """
+    use, name, shape = RAW[len(words)]
+    load = LoadInstruction(use=use, layout="row", shape=shape, type=name, space="global")
+    lines = matrix_to_lines(collect(words, use, name, shape), load)
+    return Load(load, register, address), lines.reshape(-1)
 
 
 def observed_bytes(config: CoreConfig) -> int:
@@ -117,11 +141,6 @@ class Image:
         words[::4] = words[::4] & 0x83FF | random.integers(10, 20, words[::4].size).astype(np.uint16) << 10
         self._data[:HOT_BYTES] = words.view(np.uint8)
 
-    @property
-    def end(self) -> int:
-        """The address behind the last place given out."""
-        return BASE + self._end
-
     def place(self, size: int, alignment: int, *, across: int = 0) -> int:
         """Give out `size` bytes; the address of the first, a multiple of `alignment`, a power of two.
 
@@ -143,6 +162,12 @@ class Image:
     def write(self, address: int, data: NDArray[Any]) -> None:
         """Let the memory hold some bytes."""
         self._data[address - BASE : address - BASE + len(data)] = data
+
+    def place_words(self, register: int, words: NDArray[np.uint32], alignment: int = 8) -> Load:
+        """Place what `raw_load` reads, and return its load."""
+        load, data = raw_load(register, words, self.place(words.nbytes, alignment))
+        self.write(load.address, data)
+        return load
 
     def program(
         self, preset: str, seed: tuple[int, int], timing: BusTiming, commands: Iterable[Command]
@@ -176,3 +201,37 @@ def draw_across(random: Generator, instruction: Access, size: int) -> int:
     if size < 2 * unit or random.random() < 0.75:
         return 0
     return unit * int(random.integers(1, size // unit))
+
+
+def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.uint32]:
+    """Addresses of a row for each lane, in the hot bytes of the memories of a core with on-chip memory.
+
+    Shape (32,): one row behind the other, in any order, or a few of them again and again, in one of
+    `regression.random_programs.choices.ROW_PLACES`.
+    """
+    near = random.random() < 0.5
+    shared = _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
+    if place == "shared":
+        return shared.astype(np.uint32)
+    shared += config.shared_base
+    if place == "generic to shared":
+        return shared.astype(np.uint32)
+    hot = BASE + _draw(random, HOT_BYTES, near)
+    if place == "generic to global":
+        return hot.astype(np.uint32)
+    # Of the first eight rows, which always count, one at least in each memory.
+    chosen = random.random(LANES) < 0.5
+    chosen[:2] = (True, False)
+    return np.where(chosen, shared, hot).astype(np.uint32)
+
+
+def _draw(random: Generator, size: int, near: bool) -> NDArray[np.int64]:
+    count = (SPOT if near else size) // MATRIX_ROW_BYTES
+    kind = random.integers(3)
+    if kind == 0:
+        places = random.integers(count - LANES + 1) + np.arange(LANES)
+    elif kind == 1:
+        places = random.permutation(count)[:LANES]
+    else:
+        places = random.choice(count, 5)[random.integers(0, 5, LANES)]
+    return MATRIX_ROW_BYTES * places.astype(np.int64)

@@ -1,14 +1,16 @@
-"""Runs a program on a core and on the golden machine, and says where they differ."""
+"""Runs a program on a core and on the golden machine: where they differ, and how much is compared."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from golden.lines import gather_lines
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command
+from golden.tables.commands import Command, Mma, Store
 from golden.tables.faults import Fault
-from regression.random_programs.program import Program, observations, observed_bytes
+from regression.random_programs.choices import registers_of
+from regression.random_programs.program import HOT_BYTES, Program, observations, observed_bytes
 from sim.lockstep import LockstepMachine
 from sim.mismatch import Mismatch, memory_difference
 from sim.rtl_machine import RtlMachine
@@ -23,10 +25,6 @@ class Core(Machine, Protocol):
         """Global memory, in this process."""
 
 
-OpenCore = Callable[[Program], Core]
-"""Makes the core that a program is to run on, just reset."""
-
-
 def open_rtl(program: Program) -> RtlMachine:
     """The Verilated core of the program's preset, its memory as the program wants it."""
     return RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
@@ -34,7 +32,7 @@ def open_rtl(program: Program) -> RtlMachine:
 
 def difference(
     program: Program,
-    open_core: OpenCore = open_rtl,
+    open_core: Callable[[Program], Core] = open_rtl,
     *,
     lockstep: bool = False,
     on_end: Callable[[Core], None] = lambda core: None,
@@ -43,7 +41,7 @@ def difference(
 
     `lockstep` compares all registers and memory after each command, each ending before the next starts.
     Otherwise the core overlaps commands as it can, and they are compared at the end, by way of memory.
-    `on_end` is called with the core when all went well, before it is closed.
+    `open_core` makes the core, just reset. `on_end` gets it when all went well, before it is closed.
     """
     try:
         core = open_core(program)
@@ -95,3 +93,30 @@ def _fault(machine: Machine, commands: Sequence[Command]) -> Fault | None:
 
 def _told(fault: Fault | None) -> str:
     return "executed everything" if fault is None else f"stopped with a fault ({fault})"
+
+
+def compared_results(commands: tuple[Command, ...]) -> int:
+    """How many elements of D stand in memory at the end of a program.
+
+    Counted is what one multiply left in its registers, nothing of it overwritten, when a store took it to
+    global memory beyond the hot bytes, to which no program of this package stores twice.
+    """
+    writer: dict[int, int] = {}
+    results: dict[int, range] = {}
+    elements: dict[int, int] = {}
+    stored: set[int] = set()
+    for number, command in enumerate(commands):
+        reads, written = registers_of(command)
+        if isinstance(command, Mma):
+            results[number] = written
+            elements[number] = command.instruction.shape.m * command.instruction.shape.n
+        elif isinstance(command, Store):
+            (taken,) = reads
+            first = gather_lines(command.instruction, command.address, command.stride)[0][0]
+            sources = {writer.get(register, -1) for register in taken}
+            source = sources.pop()
+            kept = command.instruction.space != "shared" and first >= BASE + HOT_BYTES
+            if kept and not sources and results.get(source) == taken:
+                stored.add(source)
+        writer.update(dict.fromkeys(written, number))
+    return sum(elements[number] for number in stored)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from unittest import mock
 
-from regression.campaign import worker
+from regression.campaign import cluster
 from regression.campaign.identity import identity
 
 other = replace(identity(), commit="another-commit")
-mock.patch.object(worker, "identity", return_value=other).start()
+mock.patch.object(cluster, "identity", return_value=other).start()

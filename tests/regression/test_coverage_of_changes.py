@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from openwmma.usage import UsageError
-from regression.campaign.kinds.code_coverage import CodeCoverage
+from regression.campaign.kinds.code_coverage import CodeCoverage, CoverageReport
 from regression.code_coverage.changes import NoRevision, change_since, has_hardware, touched
 from regression.code_coverage.counts import Place, Point
-from regression.code_coverage.report import CoverageReport
 from regression.code_coverage.requirements import BENCHES, EXCLUSIONS, BenchesError, read_benches
 
 ROOT = Path(__file__).parents[2]
@@ -254,7 +253,7 @@ def test_malformed_rows(row, message):
 
 def points(kind, reached, count):
     place = Place("hdl/a.py", 1)
-    return Counter({Point(place, kind, f"a[{bit}] 0->1"): int(bit < reached) for bit in range(count)})
+    return Counter({Point(*place, kind, f"a[{bit}] 0->1"): int(bit < reached) for bit in range(count)})
 
 
 @pytest.mark.parametrize(

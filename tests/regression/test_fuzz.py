@@ -15,10 +15,9 @@ import planted
 import pytest
 
 from openwmma import read_launches
-from regression.campaign.kinds.fuzzing import Fuzz
+from regression.campaign.kinds.fuzzing import Fuzz, load, save, shrink
 from regression.fuzz.calls import NOT_CALLED, targets
 from regression.fuzz.launches import launch_files
-from regression.fuzz.reducing import load, save, shrink
 from regression.fuzz.worker import KINDS, Input, Limits, Worker, make
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from golden.multiply import mma
 from golden.tables.commands import Load, Mma, Store
 from golden.tables.instruction_set import CORE_FAMILIES
 from hdl.config import PRESETS
-from regression.mma_sync import campaign
-from regression.mma_sync.campaign import F64_CORE, FAMILIES, Batch, Difference, compare, core_of
+from regression.campaign.kinds import results
+from regression.campaign.kinds.results import F64_CORE, FAMILIES, Batch, Difference, compare, core_of
 from regression.random_programs.choices import multiplies_of
 
 SMALL = PRESETS["small"]
@@ -63,7 +63,7 @@ def test_a_wrong_bit_is_found(monkeypatch):
         result[2, 3, 4] ^= 1
         return result
 
-    monkeypatch.setattr(campaign, "mma", wrong)
+    monkeypatch.setattr(results, "mma", wrong)
     (found,) = compare("mma.integer", 4000, config=SMALL, sets=4)
     assert isinstance(found, Difference)
     # Row 3, column 4 of m16n8: lane 14, element 0.

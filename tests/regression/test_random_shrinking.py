@@ -16,10 +16,9 @@ from regression.campaign.kind import Case
 from regression.campaign.kinds import random_programs
 from regression.campaign.kinds.random_programs import RandomPrograms
 from regression.random_programs import __main__ as command
+from regression.random_programs.failing import load_program, minimise, ptx_text, save_program, shrink
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
-from regression.random_programs.saving import load_program, ptx_text, save_program
-from regression.random_programs.shrink import minimise, shrink
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.mismatch import Mismatch

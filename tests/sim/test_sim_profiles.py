@@ -10,7 +10,7 @@ from golden.programs.kernel_run import Output, run_program
 from golden.ptx.program import parse_module
 from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS
-from regression.mma_sync.campaign import FAMILIES, Difference, compare
+from regression.campaign.kinds.results import FAMILIES, Difference, compare
 from sim.machines import Backend, open_machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -1,25 +1,28 @@
 """Lines, branches and signal bits of the hardware that the testbenches reach."""
 
+import re
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
+from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
 from regression.code_coverage.changes import Change, NoRevision, change_since, touched
-from regression.code_coverage.counts import Place, Point, read_counts
-from regression.code_coverage.report import CoverageReport
+from regression.code_coverage.counts import KINDS, Point, PointKind, read_counts
 from regression.code_coverage.requirements import (
     BENCHES,
     EXCLUSIONS,
     REQUIRED,
     Benches,
+    Exclusion,
     apply_exclusions,
     read_benches,
     read_exclusions,
@@ -28,6 +31,107 @@ from regression.code_coverage.requirements import (
 _HARDWARE: Final = "hdl/"
 _PLUGIN: Final = "regression.code_coverage.sources"
 _MARKS: Final = "(not long or coverage) and not icarus"
+_BIT: Final = re.compile(r"^(?P<signal>.*)\[(?P<bit>\d+)\] (?P<edge>.*)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageReport:
+    """Counts without what need not be reached."""
+
+    counts: Counter[Point]
+    excluded: Counter[Exclusion]
+    """How many points each has left out."""
+    benches: Mapping[str, Benches] = field(default_factory=dict)
+    """What is required of sources; of others it is `REQUIRED`."""
+
+    @property
+    def failures(self) -> list[str]:
+        """What is too little, and the exclusions that are needed no more; empty when all is well."""
+        shares = []
+        for file, points in self._by_file.items():
+            needed = self.benches[file].required if file in self.benches else REQUIRED
+            for kind in KINDS:
+                reached, count = _reached(points, kind)
+                share = f"{reached} of {count} ({reached / max(count, 1):.2%})"
+                if reached < needed[kind] * count:
+                    shares.append(f"{file}: {kind} coverage must be at least {needed[kind]:.1%}, not {share}")
+                elif needed[kind] < REQUIRED[kind] and reached >= REQUIRED[kind] * count:
+                    shares.append(f"{file}: {kind} coverage needs no lower share, since it is {share}")
+        idle = [
+            f"an exclusion must exclude something; {item.kind} {item.name} in {item.file} does not"
+            for item, count in self.excluded.items()
+            if not count
+        ]
+        return shares + idle
+
+    @property
+    def failures_in_all(self) -> list[str]:
+        """What is too little in all sources together."""
+        found = []
+        for kind, required in REQUIRED.items():
+            reached, count = _reached(self.counts, kind)
+            if reached < required * count:
+                found.append(
+                    f"{kind} coverage in all must be at least {required:.1%}, not {reached / count:.2%}"
+                )
+        return found
+
+    def tables(self) -> list[Table]:
+        """The share of each kind by file, and what is excluded."""
+        header = ("file", *(word for kind in KINDS for word in (kind, "share")))
+        shares = Table(
+            title="code coverage",
+            header=header,
+            rows=[(file, *_cells(points)) for file, points in (*self._by_file.items(), ("all", self.counts))],
+        )
+        rows = [
+            (item.file, item.kind, item.name, item.statement, str(count), item.reason)
+            for item, count in self.excluded.items()
+        ]
+        words = ("file", "kind", "name", "statement", "points", "reason")
+        return [shares, Table(title="excluded", header=words, rows=rows)]
+
+    def holes(self) -> list[str]:
+        """A line for each statement, choice and signal that was not reached, in the order of the sources."""
+        missed = sorted(point for point, count in self.counts.items() if not count)
+        bits: dict[tuple[str, int, str, str, str], list[int]] = defaultdict(list)
+        for point in missed:
+            match = _BIT.match(point.name) if point.kind == "toggle" else None
+            signal, edge = (match["signal"], match["edge"]) if match else (point.name, "")
+            key = (point.file, point.line, point.kind, signal, edge)
+            bits[key] += [int(match["bit"])] if match else []
+        return [
+            f"{file}:{line}: {kind} {signal}{_ranges(places)} {edge}".rstrip()
+            for (file, line, kind, signal, edge), places in bits.items()
+        ]
+
+    @cached_property
+    def _by_file(self) -> dict[str, Counter[Point]]:
+        found: dict[str, Counter[Point]] = defaultdict(Counter)
+        for point, count in sorted(self.counts.items()):
+            found[point.file][point] = count
+        return found
+
+
+def _cells(points: Counter[Point]) -> list[str]:
+    cells = []
+    for kind in KINDS:
+        reached, count = _reached(points, kind)
+        cells += [f"{reached} of {count}", f"{reached / count:.1%}"] if count else ["", ""]
+    return cells
+
+
+def _reached(points: Counter[Point], kind: PointKind) -> tuple[int, int]:
+    hits = [count > 0 for point, count in points.items() if point.kind == kind]
+    return sum(hits), len(hits)
+
+
+def _ranges(bits: list[int]) -> str:
+    """Bits as in ``[0, 4 to 7]``; nothing without any."""
+    numbered = groupby(enumerate(sorted(bits)), lambda item: item[1] - item[0])
+    runs = [[bit for _, bit in run] for _, run in numbered]
+    told = [f"{run[0]}" if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    return f"[{', '.join(told)}]" if told else ""
 
 
 class CodeCoverage(Kind):
@@ -86,9 +190,7 @@ class CodeCoverage(Kind):
             for verilog in sorted(data.glob("*.v")):
                 counts.update(read_counts(verilog, verilog.with_suffix(".dat"), ROOT))
         rows = [
-            (point.place.file, point.place.line, point.kind, point.name, count)
-            for point, count in sorted(counts.items())
-            if point.place.file.startswith(_HARDWARE)
+            (*point, count) for point, count in sorted(counts.items()) if point.file.startswith(_HARDWARE)
         ]
         return Outcome(cases=cases, results=len(cases), data=rows)
 
@@ -97,11 +199,14 @@ class CodeCoverage(Kind):
 
         Where every testbench has run, what they reach of all sources is judged too.
         """
-        ran = {task.arguments["file"]: _counts(outcome.data or ()) for task, outcome in outcomes}
+        ran = {
+            task.arguments["file"]: Counter({Point(*point): count for *point, count in outcome.data or ()})
+            for task, outcome in outcomes
+        }
         judged = {
             source: its for source, its in self._benches.items() if its.files and its.files <= ran.keys()
         }
-        seen = {point.place.file for counts in ran.values() for point in counts}
+        seen = {point.file for counts in ran.values() for point in counts}
         nameless = sorted({*seen, *self._touched} - {*self._benches})
         report = _report(ran, judged)
         failures = [
@@ -134,7 +239,7 @@ def _report(ran: Mapping[str, Counter[Point]], benches: Mapping[str, Benches]) -
     counts: Counter[Point] = Counter()
     for bench, found in ran.items():
         own = {source for source, its in benches.items() if bench in its.files}
-        counts.update({point: count for point, count in found.items() if point.place.file in own})
+        counts.update({point: count for point, count in found.items() if point.file in own})
     exclusions = [
         item
         for item in read_exclusions((ROOT / EXCLUSIONS).read_text())
@@ -142,7 +247,3 @@ def _report(ran: Mapping[str, Counter[Point]], benches: Mapping[str, Benches]) -
     ]
     kept, excluded = apply_exclusions(counts, exclusions, ROOT)
     return CoverageReport(counts=kept, excluded=excluded, benches=benches)
-
-
-def _counts(rows: Iterable[Any]) -> Counter[Point]:
-    return Counter({Point(Place(file, line), kind, name): count for file, line, kind, name, count in rows})

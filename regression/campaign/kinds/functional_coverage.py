@@ -13,7 +13,7 @@ from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.functional import environment
 from regression.functional.collector import MODEL, observe
 from regression.functional.directed import hazard_program
-from regression.functional.model import Seen, share, tables
+from regression.functional.model import Seen, bin_name, share, tables
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
 from regression.random_programs.operands import TWO_PRODUCTS
@@ -113,10 +113,11 @@ def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     failures = []
     for name in dict.fromkeys((_LEAST, preset)):
         with closing(FaultSession(name, seed)) as session:
-            for verdict in session.run():
-                environment.sample_fault(seen, verdict)
-                if verdict.difference is not None:
-                    failures.append(f"{verdict.illegal}, {verdict.mode}: {verdict.difference}")
+            for illegal, mode, found in session.run():
+                if found is None:
+                    seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
+                else:
+                    failures.append(f"{illegal}, {mode}: {found}")
     return "\n".join(failures) or None
 
 

@@ -1,14 +1,13 @@
 """Launch files, repeated and compared in every byte."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import ROOT
+from regression.campaign.identity import captured
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 
 _TAIL: Final = 4000
@@ -45,13 +44,7 @@ class Kernels(Kind):
         options = ["run", "--launch", task.arguments["file"], "--case", task.arguments["case"]]
         options += ["--on", self.configuration["on"]]
         options += ["--preset", self.configuration["preset"]] if self.configuration["preset"] else []
-        ran = subprocess.run(
-            [sys.executable, "-m", "openwmma", *options],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        ran = captured(sys.executable, "-m", "openwmma", *options)
         failure = (ran.stdout + ran.stderr)[-_TAIL:] if ran.returncode else ""
         case = Case(name=task.key, failure=failure, command=f"openwmma {' '.join(options)}")
         return Outcome(cases=(case,), results=1)

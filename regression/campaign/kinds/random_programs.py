@@ -9,12 +9,10 @@ from typing import ClassVar, Final
 from hdl.config import PRESETS
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 from regression.random_programs.choices import multiplies_of
-from regression.random_programs.footprints import compared_results
+from regression.random_programs.failing import save_program, shrink
 from regression.random_programs.generator import MULTIPLIES, make_program
 from regression.random_programs.program import Program
-from regression.random_programs.running import difference
-from regression.random_programs.saving import save_program
-from regression.random_programs.shrink import shrink
+from regression.random_programs.running import compared_results, difference
 
 _PROGRAMS: Final = 2
 """In a task."""

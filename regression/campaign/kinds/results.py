@@ -1,12 +1,231 @@
-"""Results of chosen instructions by the million: the Verilated core against the golden model."""
+"""Random results of mma.sync by the million: the Verilated core against the golden model."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import count
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
-from hdl.config import PRESETS
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.fragments import collect, distribute
+from golden.memory import Memory
+from golden.multiply import mma
+from golden.programs.buffers import BASE
+from golden.tables.commands import Command, Mma
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import CORE_FAMILIES, Use
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import MmaInstruction
+from hdl.command import encode
+from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from regression.campaign.kind import Configuration, Kind, Outcome, Task
-from regression.mma_sync.campaign import FAMILIES, Difference, compare, core_of
+from regression.random_programs.choices import multiplies_of
+from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
+from regression.random_programs.program import BLOCK_BYTES, BLOCK_REGISTERS, SQUARE, block_load, block_store
+from sim.rtl_machine import RtlMachine
+
+
+class Batch:
+    """The commands of many tiles, and where their operands and results lie; ValueError if no set fits.
+
+    `mma` has no loads and stores of its own. The operands of some tiles lie one after the other in registers,
+    as loads of 8 registers bring them; so do their results. Sets of such tiles take turns, so that a core
+    loads the next set and stores the last one while it multiplies.
+
+    `instruction` is a form of `mma`, `sets` how many sets are multiplied, and `registers` the 32-bit
+    registers per lane of the machine.
+    """
+
+    def __init__(self, *, instruction: MmaInstruction, sets: int, registers: int) -> None:
+        self.instruction = instruction
+        self.sets = sets
+        self._sizes: dict[Use, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
+        # Tiles in a set: as many as have eight registers of results, or fewer where they do not fit.
+        self._together = BLOCK_REGISTERS // self._sizes["d"]
+        while self._together > 1 and self._slot > registers:
+            self._together //= 2
+        self._slots = registers // self._slot
+        if self._slots < 1:
+            raise ValueError(f"{instruction} needs {self._slot} registers, not {registers}")
+        self.tiles = sets * self._together
+        self.operand_bytes = sets * self._operands * 4 * LANES
+        """Of all sets."""
+        self.memory_bytes = -(-(self.operand_bytes + sets * BLOCK_BYTES) // 4096) * 4096
+        """Of operands and results, in whole pages."""
+
+    @property
+    def _operands(self) -> int:
+        """Registers for the operands of a set, in whole blocks."""
+        used = self._together * sum(self._sizes[use] for use in SOURCES)
+        return -(-used // BLOCK_REGISTERS) * BLOCK_REGISTERS
+
+    @property
+    def _slot(self) -> int:
+        return self._operands + BLOCK_REGISTERS
+
+    def commands(self) -> Iterator[Command]:
+        """Loads, multiplies and stores; successive sets are interleaved."""
+        lags = (0, 1, 2) if self._slots > 1 else (0, 0, 0)
+        for step in range(self.sets + lags[-1]):
+            for lag, make in zip(lags, (self._loads, self._multiplies, self._stores), strict=True):
+                if 0 <= step - lag < self.sets:
+                    yield from make(step - lag)
+
+    def _first(self, number: int) -> int:
+        return number % self._slots * self._slot
+
+    def _loads(self, number: int) -> Iterator[Command]:
+        for block in range(0, self._operands, BLOCK_REGISTERS):
+            place = (number * self._operands + block) * 4 * LANES
+            yield block_load(self._first(number) + block, BASE + place)
+
+    def _multiplies(self, number: int) -> Iterator[Command]:
+        register = self._first(number)
+        for tile in range(self._together):
+            places: dict[Use, int] = {}
+            for use in SOURCES:
+                places[use] = register
+                register += self._sizes[use]
+            result = self._first(number) + self._operands + tile * self._sizes["d"]
+            yield Mma(self.instruction, d=result, a=places["a"], b=places["b"], c=places["c"])
+
+    def _stores(self, number: int) -> Iterator[Command]:
+        address = BASE + self.operand_bytes + number * BLOCK_BYTES
+        yield block_store(self._first(number) + self._operands, address)
+
+    def operand_image(self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint8]:
+        """The bytes that the loads bring.
+
+        Matrices have shapes (tiles, m, k), (tiles, k, n) and (tiles, m, n), and elements as `golden.mma`
+        takes them.
+        """
+        types, shape = self.instruction.types, self.instruction.shape
+        words = np.concatenate(
+            [
+                distribute(matrix, use, types[use], shape)
+                for use, matrix in zip(SOURCES, (a, b, c), strict=True)
+            ],
+            axis=1,
+        )
+        image = np.zeros((self.sets, self._operands, LANES), dtype=np.uint32)
+        packed = words.reshape(self.sets, -1, LANES)
+        image[:, : packed.shape[1]] = packed
+        blocks = collect(image.reshape(-1, BLOCK_REGISTERS, LANES), "c", "f32", SQUARE)
+        return np.ascontiguousarray(blocks, dtype="<u4").reshape(-1).view(np.uint8)
+
+    def results(self, data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+        """The registers of D of each tile, shape (tiles, registers, 32), from the bytes that were stored."""
+        blocks = np.ascontiguousarray(data).view("<u4").reshape(self.sets, SQUARE.m, SQUARE.n)
+        words = distribute(blocks.astype(np.uint32), "c", "f32", SQUARE)
+        used = self._together * self._sizes["d"]
+        return words[:, :used].reshape(self.tiles, self._sizes["d"], LANES)
+
+
+FAMILIES: Final = tuple(
+    family.name for family in CORE_FAMILIES if family.mnemonic == "mma" and family.name.startswith("mma.")
+)
+"""Names of the families; m8n8k16 is one of integers."""
+
+F64_CORE: Final = replace(
+    PRESETS["standard"], dot_product=DotProductConfig(formats=frozenset({"f16"})), f64_units=4
+)
+"""Four f64 units, and little beside them: a quarter of the cycles of `standard`, and shorter ones."""
+
+_SETS: Final = 64
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first result that is wrong."""
+
+    instruction: MmaInstruction
+    tile: int
+    register: int
+    lane: int
+    found: int
+    expected: int
+    """Words of D."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.instruction}: tile {self.tile}, register {self.register} of D, lane {self.lane}: "
+            f"core {self.found:#010x}, golden {self.expected:#010x}"
+        )
+
+
+def core_of(family: str, preset: str = "standard") -> CoreConfig:
+    """The core on which a family is fastest: a preset, or `F64_CORE`."""
+    return F64_CORE if family == "mma.f64" else PRESETS[preset]
+
+
+def compare(
+    family: str, results: int, *, config: CoreConfig, seed: int | tuple[int, ...] = 1, sets: int = _SETS
+) -> Iterator[int | Difference]:
+    """Multiply random tiles and compare every bit of at least so many elements of D.
+
+    All forms of the family and all kinds of operands take turns. Yields how many elements were compared in
+    one batch; or what differs, and then nothing more. The core is built if it never was. ValueError for an
+    unknown family, or one that the core has not.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family}")
+    forms = [item for item in multiplies_of(config) if item.family.name == family]
+    if not forms:
+        raise ValueError(f"the core has no {family}")
+    batches = [Batch(instruction=form, sets=sets, registers=config.registers) for form in forms]
+    words = [np.array([encode(item) for item in batch.commands()], dtype=np.uint32) for batch in batches]
+    memory = Memory(max(batch.memory_bytes for batch in batches), BASE)
+    machine = RtlMachine(config, memory)
+    random = np.random.default_rng(seed)
+    done = turn = 0
+    try:
+        while done < results:
+            batch, commands = batches[turn % len(batches)], words[turn % len(batches)]
+            found = _run(machine, batch, commands, _operands(random, batch))
+            if isinstance(found, Difference):
+                yield found
+                return
+            done, turn = done + found, turn + 1
+            yield found
+    finally:
+        machine.close()
+
+
+Operands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+
+def _operands(random: np.random.Generator, batch: Batch) -> Operands:
+    is_float = isinstance(FORMATS[batch.instruction.a_type], FloatFormat)
+    kinds = FLOAT_KINDS if is_float else INTEGER_KINDS
+    start = int(random.integers(len(kinds)))
+    drawn = [
+        draw_operands(random, batch.instruction, kinds[(start + tile) % len(kinds)])
+        for tile in range(batch.tiles)
+    ]
+    a, b, c = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
+    return a, b, c
+
+
+def _run(
+    machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operands: Operands
+) -> int | Difference:
+    data, size = machine.memory.data, batch.operand_bytes
+    data[:size] = batch.operand_image(*operands)
+    data[size:] = 0
+    if not machine.execute_words(commands):
+        raise RuntimeError(f"{batch.instruction}: the core stopped with a fault: {machine.clear_fault()}")
+    found = batch.results(data[size : size + batch.sets * BLOCK_BYTES])
+    instruction = batch.instruction
+    result = mma(instruction, *operands, profile=machine.profile)
+    expected = distribute(result, "d", instruction.d_type, instruction.shape)
+    places = np.argwhere(found != expected)
+    if not len(places):
+        return int(result.size)
+    tile, register, lane = places[0].tolist()
+    words = (int(each[tile, register, lane]) for each in (found, expected))
+    return Difference(instruction, tile, register, lane, *words)
+
 
 _RESULTS: Final = 200_000
 """Of a task."""

@@ -1,17 +1,17 @@
 """The tests of this repository, in processes of their own."""
 
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import ClassVar, Final
 
 from junitparser import JUnitXml, TestCase, TestSuite
 
-from regression.campaign.identity import ROOT
+from regression.campaign.identity import ROOT, captured
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 
 _TAIL: Final = 6000
@@ -82,16 +82,6 @@ def _case(item: TestCase) -> Case:
     return Case(name=name, failure=failure, command=f"python -m pytest '{name}'" if failure else "")
 
 
-def _pytest(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
-    return subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def _pytest(*options: str) -> CompletedProcess[str]:
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+    return captured(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, PYTHONPATH=paths)

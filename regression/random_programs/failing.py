@@ -1,10 +1,13 @@
-"""Programs that failed, as files: PTX to run and read, and everything else that brings the failure back."""
+"""Programs that fail: made shorter and plainer by delta debugging, and saved.
+
+As files they are PTX to run and read, and everything else that brings the failure back.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -19,7 +22,84 @@ from sim.simulation import BusTiming
 ENTRY = "program"
 """The name of the kernel; its one parameter is the array that becomes global memory."""
 
+_Item = TypeVar("_Item")
 _KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in get_args(Command)}
+
+
+def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool]) -> tuple[_Item, ...]:
+    """The minimising delta debugging of Zeller and Hildebrandt, on complements.
+
+    Of what is left of the items, for which `fails` is true, none can be left out alone.
+    """
+    kept = tuple(items)
+    chunk = max(1, len(kept) // 2)
+    while True:
+        start, count = 0, len(kept)
+        while start < len(kept):
+            rest = kept[:start] + kept[start + chunk :]
+            if fails(rest):
+                kept = rest
+            else:
+                start += chunk
+        if len(kept) == count:
+            if chunk == 1:
+                return kept
+            chunk //= 2
+
+
+def shrink(program: Program, fails: Callable[[Program], bool]) -> Program:
+    """Shrink a program that fails: first its commands, then their operands, timing and memory.
+
+    What is left fails too, and no command of it can be left out alone.
+    """
+
+    def still(commands: tuple[Command, ...]) -> bool:
+        return fails(replace(program, commands=commands))
+
+    program = replace(program, commands=minimise(program.commands, still))
+    plain = replace(program, timing=BusTiming(latency=20, stall=0, seed=1))
+    if fails(plain):
+        program = plain
+    for index in range(len(program.commands)):
+        for candidate in _simpler(program.commands[index]):
+            commands = (*program.commands[:index], candidate, *program.commands[index + 1 :])
+            if fails(replace(program, commands=commands)):
+                program = replace(program, commands=commands)
+    program = replace(program, commands=minimise(program.commands, still))
+    return _cleared(program, fails)
+
+
+def _simpler(command: Command) -> Iterator[Command]:
+    """Commands of the same effect but for one operand, the plainest first."""
+    yield from _plainer(command, stride=None, value=0, count=1, transposed=False)
+    if isinstance(command, Load | Store | Mma):
+        plain = {"space": "global"} if getattr(command.instruction, "space", "") == "generic" else {}
+        for instruction in _plainer(command.instruction, saturate=False, rounding=None, **plain):
+            yield replace(command, instruction=instruction)
+
+
+def _plainer(item: Any, **plain: Any) -> Iterator[Any]:
+    """The item with one of its fields plain that is not."""
+    for name, value in plain.items():
+        if getattr(item, name, value) not in (value, 0):
+            yield replace(item, **{name: value})
+
+
+def _cleared(program: Program, fails: Callable[[Program], bool]) -> Program:
+    """Replace memory by zeros, in ever smaller pieces down to 64 bytes, as far as the program still fails."""
+    step = program.memory.size
+    while step >= 64:
+        for start in range(0, program.memory.size, step):
+            piece = slice(start, start + step)
+            if not program.memory[piece].any():
+                continue
+            memory = program.memory.copy()
+            memory[piece] = 0
+            candidate = replace(program, memory=memory)
+            if fails(candidate):
+                program = candidate
+        step //= 4
+    return program
 
 
 def save_program(folder: Path, program: Program, failure: str) -> None:
@@ -46,9 +126,10 @@ def save_program(folder: Path, program: Program, failure: str) -> None:
         "seed": program.seed,
         "timing": asdict(program.timing),
         "failure": failure,
-        "commands": [_described(command) for command in program.commands],
+        "commands": [{"kind": type(command).__name__, **vars(command)} for command in program.commands],
     }
-    (folder / "program.json").write_text(json.dumps(description, indent=1) + "\n")
+    text = json.dumps(description, indent=1, default=str)  # of an instruction, its text
+    (folder / "program.json").write_text(text + "\n")
 
 
 def load_program(folder: Path) -> Program:
@@ -62,13 +143,6 @@ def load_program(folder: Path) -> Program:
         memory=np.load(folder / "memory.npy", allow_pickle=False),
         commands=tuple(_command(item) for item in description["commands"]),
     )
-
-
-def _described(command: Command) -> dict[str, Any]:
-    fields = {name: getattr(command, name) for name in command.__dataclass_fields__}
-    if "instruction" in fields:
-        fields["instruction"] = str(fields["instruction"])
-    return {"kind": type(command).__name__, **fields}
 
 
 def _command(description: Mapping[str, Any]) -> Command:
