@@ -145,7 +145,11 @@ class Bench:
         assert sum(unit.operations for unit in self.units) - operations == busy == products
         read = sum(registers_of(use, shape) for use in INPUTS for shape in shapes)
         assert self.registers.reads - reads == 8 * read
-        assert self.registers.writes - writes == 8 * sum(registers_of("d", shape) for shape in shapes)
+        written = sum(registers_of("d", shape) for shape in shapes)
+        assert self.registers.writes - writes == 8 * written
+        # Each lane once: another one would get a wrong value until its own write.
+        lanes = [lanes.bit_count() for _, lanes in self.registers.written[writes:]]
+        assert lanes == [4] * 8 * written
         return done
 
 
