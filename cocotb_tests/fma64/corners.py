@@ -66,6 +66,14 @@ def nans() -> Iterator[Case]:
         yield from in_each_mode(*triple)
 
 
+def single_bits() -> Iterator[Case]:
+    """Each bit of a fraction or exponent alone, and each alone missing in an exponent or beside its ones."""
+    for base, bit in product((0, INFINITY), range(63)):
+        x = base ^ 1 << bit
+        for operands in ((x, ONE, 0), (ONE, x, 0), (0, ONE, x)):
+            yield Case(*operands, bit % 4)
+
+
 def distances() -> Iterator[Case]:
     """Every distance between product and addend at which anything can depend on it, and some beyond."""
     rng = random.Random(1)
@@ -167,7 +175,7 @@ def powers() -> Iterator[Case]:
 CORNERS = {
     corner.__name__: corner
     for corner in (
-        *(specials, nans, distances, subnormal_distances),
+        *(specials, nans, single_bits, distances, subnormal_distances),
         *(overflow, underflow, cancellation, powers),
     )
 }
