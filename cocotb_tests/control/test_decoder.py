@@ -329,6 +329,24 @@ async def loads_that_could_be_multiplies(dut: Any) -> None:
     assert met > 20
 
 
+@cocotb.test
+async def fills_that_could_be_others(dut: Any) -> None:
+    """Fills and moves whose other bits make them loads, stores or multiplies but for the opcode."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    others = [bits_of(Mma(instruction, 0, 0, 0, 0)) for instruction in multiplies(config)]
+    for held in legal_fragments(config):
+        count = rng.randrange(config.registers // 2) << 17
+        others.append(bits_of(access(rng, config, *held, 0)) & ~(RESERVED << 17) | count)
+    for bits, opcode in product(others, (Opcode.FILL, Opcode.MOVE)):
+        fill = bits >> 3 << 3 | opcode.value
+        decoded = await decode(dut, fill)
+        assert decoded.cause == expected_cause(fill, config, warp()), f"{fill:#x}"
+        if not decoded.cause:
+            first, count = fill >> 32 & LIMIT - 1, fill >> 16 & (1 << 12) - 1
+            assert footprint(decoded)[1] == set(range(first, first + count))
+
+
 KEY, RESERVED = (1 << 14) - 1, (1 << 11) - 1
 """What stands above the opcode of a load or store, and the reserved bits above that."""
 
@@ -483,6 +501,7 @@ ANY = (
     "absent_formats_and_spaces",
     "every_length_of_fill_and_move",
     "random_words",
+    "fills_that_could_be_others",
 )
 
 
