@@ -67,11 +67,16 @@ def nans() -> Iterator[Case]:
 
 
 def single_bits() -> Iterator[Case]:
-    """Each bit of a fraction or exponent alone, and each alone missing in an exponent or beside its ones."""
+    """Each bit alone in a fraction or exponent, missing in an exponent, and left alone of a product."""
     for base, bit in product((0, INFINITY), range(63)):
         x = base ^ 1 << bit
         for operands in ((x, ONE, 0), (ONE, x, 0), (0, ONE, x)):
             yield Case(*operands, bit % 4)
+    for bit in range(2, 105):
+        i, j = bit // 2, bit - bit // 2
+        rest = round_to_f64(-(1 << 52) - (1 << 52 - i) - (1 << 52 - j), -52, "rn")
+        for sign in (0, SIGN):
+            yield Case(ONE | 1 << 52 - i | sign, ONE | 1 << 52 - j, rest ^ sign, bit % 4)
 
 
 def distances() -> Iterator[Case]:
