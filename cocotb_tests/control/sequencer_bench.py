@@ -30,6 +30,7 @@ __all__ = [
     "CONFIG",
     "COUNT_FROM",
     "F64",
+    "MULTIPLIES",
     "SLOTS",
     "SQUARE",
     "STALLS",

@@ -15,6 +15,7 @@ from cocotb_tests.control.sequencer_bench import (
     CONFIG,
     COUNT_FROM,
     F64,
+    MULTIPLIES,
     SLOTS,
     SQUARE,
     STALLS,
@@ -35,7 +36,7 @@ from cocotb_tests.streams import StreamSource, pauses, start
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from hdl.command import COMMAND_BITS
+from hdl.command import COMMAND_BITS, Opcode
 from hdl.control.scoreboard import Unit
 from hdl.control.warps import Warps
 from hdl.memory.beats import CAUSE_BITS
@@ -480,6 +481,27 @@ async def clear_without_a_fault(dut: Any) -> None:
     for model in stubs.models:
         assert model.started == len(model.given)
         assert count_of(dut, model.warp) == len(model.given)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def fills_that_could_be_multiplies(dut: Any) -> None:
+    """Fills and moves whose other bits make them multiplies but for the opcode."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    stubs = Stubs(dut, rng)
+    await start(dut)
+    sources = [StreamSource(dut, f"commands_{model.warp}") for model in stubs.models]
+    for model, source in zip(stubs.models, sources, strict=True):
+        for instruction in rng.sample([*MULTIPLIES[False], *MULTIPLIES[True]], 50):
+            bits = bits_of(Mma(instruction, 0, 0, 0, 0), model.warp)
+            count, value = bits >> 16 & (1 << 12) - 1, bits >> 64 & (1 << 32) - 1
+            fill, move = Fill(0, count, value), Move(0, 0, count)
+            command, opcode = rng.choice([(fill, Opcode.FILL), (move, Opcode.MOVE)])
+            if count <= CONFIG.registers:
+                model.given.append(command)
+                source.put(bits >> 3 << 3 | opcode.value)
+    await until_idle(dut, *sources)
+    for model in stubs.models:
+        assert model.started == len(model.given) > 10
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

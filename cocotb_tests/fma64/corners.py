@@ -73,10 +73,11 @@ def single_bits() -> Iterator[Case]:
         for operands in ((x, ONE, 0), (ONE, x, 0), (0, ONE, x)):
             yield Case(*operands, bit % 4)
     for bit in range(2, 105):
-        i, j = bit // 2, bit - bit // 2
-        rest = round_to_f64(-(1 << 52) - (1 << 52 - i) - (1 << 52 - j), -52, "rn")
-        for sign in (0, SIGN):
-            yield Case(ONE | 1 << 52 - i | sign, ONE | 1 << 52 - j, rest ^ sign, bit % 4)
+        # (1 + x) (1 + y) less 1 + x + y is the positive or negative product of x and y.
+        x = 1 << 53 - bit // 2
+        for y in (1 << 53 - (bit - bit // 2), -1 << 53 - (bit - bit // 2)):
+            a, b, c = (round_to_f64(number + (1 << 53), -53, "rn") for number in (x, y, x + y))
+            yield Case(a, b, c | SIGN, bit % 4)
 
 
 def distances() -> Iterator[Case]:
