@@ -31,11 +31,14 @@ from hdl.config import CoreConfig
 
 MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
 MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
+_UNUSED = {(Opcode.FILL, "source"), (Opcode.MOVE, "value")}
+"""Fields that another opcode with the same fields uses."""
+
 _IGNORED = {
     opcode.value: sum(
         ((1 << field.width) - 1) << field.offset
         for name, field in data.Layout.cast(struct)
-        if name.startswith(("reserved", "unused"))
+        if name.startswith(("reserved", "unused")) or (opcode, name) in _UNUSED
     )
     for struct, opcodes in OPCODES.items()
     for opcode in opcodes

@@ -16,9 +16,9 @@ from golden.lines import gather_lines
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import ROUNDINGS, SPACES, Shape
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction, multiplies_of
 from hdl.command import encode
-from hdl.config import CoreConfig
+from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.scoreboard import Unit, slots
 from hdl.memory.beats import access_layout
 from hdl.multiply.f64.request import F64Request
@@ -30,6 +30,7 @@ __all__ = [
     "CONFIG",
     "COUNT_FROM",
     "F64",
+    "MULTIPLIES",
     "SLOTS",
     "SQUARE",
     "STALLS",
@@ -47,7 +48,20 @@ __all__ = [
     "warps",
 ]
 
-CONFIG = CoreConfig(f64_units=1, registers=256)
+CONFIG = CoreConfig(
+    f64_units=1, registers=256, dot_product=DotProductConfig(formats=frozenset({"f16", "i8", "b1"}))
+)
+MULTIPLIES = {
+    is_f64: [
+        instruction
+        for family in CONFIG.families
+        if ("f64" in family.multiplicands) == is_f64
+        for instruction in multiplies_of(family)
+    ]
+    for is_f64 in (False, True)
+}
+"""Of the tile multiplier, and of the one of f64."""
+
 SLOTS = slots(CONFIG)
 SQUARE = Shape(16, 16, 16)
 SHAPES = (SQUARE, Shape(32, 8, 16), Shape(8, 32, 16))
@@ -83,6 +97,7 @@ class Model:
     given: list[Command] = field(default_factory=list)
     started: int = 0
     under_way: list[Started] = field(default_factory=list)
+    failed: list[Started] = field(default_factory=list)
     overlapped: int = 0
     serial: bool = False
 
@@ -93,8 +108,8 @@ class Model:
         new = Started(unit, request, command, self.started)
         assert not (self.serial and self.under_way), "two commands at once"
         assert sum(other.unit is unit for other in self.under_way) < SLOTS[unit]
-        for other in self.under_way:
-            assert not must_wait(new, other), f"{command} was started during {other.command}"
+        for other in (*self.under_way, *self.failed):
+            assert not must_wait(new, other), f"{command} was started during or despite {other.command}"
         self.overlapped += bool(self.under_way)
         self.under_way.append(new)
         self.started += 1
@@ -170,6 +185,7 @@ class Stubs:
                     model, ended = mine.pop(0)
                     model.under_way.remove(ended)
                     cause = self.causes[model.warp].get(ended.number, 0)
+                    model.failed += [ended] * bool(cause)
                     if unit is Unit.LOAD:
                         dut.load_cause.value = cause
                     if unit is Unit.STORE:
@@ -277,20 +293,7 @@ def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Comman
         store = StoreInstruction(layout=layout, shape=shape, type=name)
         return Store(store, register, address, random_stride(rng, store, address))
     if kind in (2, 3):
-        shape, name, accumulators = rng.choice(
-            [(rng.choice(SHAPES), "f16", ("f16", "f32")), (F64, "f64", ("f64",))]
-        )
-        multiply = MmaInstruction(
-            shape=shape,
-            a_layout="row",
-            b_layout="col",
-            a_type=name,
-            b_type=name,
-            c_type=rng.choice(accumulators),
-            d_type=rng.choice(accumulators),
-            rounding=rng.choice(ROUNDINGS) if name == "f64" else None,
-            saturate=name == "f16" and rng.random() < 0.5,
-        )
+        multiply = rng.choice(MULTIPLIES[rng.random() < 0.5])
         return Mma(multiply, register, *(base + rng.randrange(56) for _ in "abc"))
     source = base + rng.randrange(50)
     most = 257 - max(register, source) if rng.random() < 0.1 else 14
@@ -327,6 +330,8 @@ def check_request(command: Command, unit: Unit, request: Any) -> None:
             assert unit is Unit.F64
             assert (request.a, request.b, request.c, request.d) == (a, b, c, d)
             assert ROUNDINGS[request.tile.rounding] == (instruction.rounding or "rn")
+            assert request.tile.two_blocks == (instruction.shape.m == 16)
+            assert 4 << request.tile.k_blocks_log2 == instruction.shape.k
         case Mma(instruction, d, a, b, c):
             assert unit is Unit.TILE
             check_tile(instruction, request)
@@ -335,17 +340,18 @@ def check_request(command: Command, unit: Unit, request: Any) -> None:
         case Fill(register, count, value):
             assert unit is Unit.MOVE
             assert (request.is_move, request.destination, request.count) == (0, register, count)
+            assert not request.transposes
             assert request.value == value
         case Move(destination, source, count):
             assert unit is Unit.MOVE
             assert (request.is_move, request.destination, request.source) == (1, destination, source)
-            assert request.count == count
+            assert (request.count, request.transposes) == (count, 0)
 
 
 def random_commands(rng: random.Random, count: int) -> list[Command]:
     """Commands near to one another, now and then elsewhere, so that all bits of their operands are used."""
     places = [
-        (rng.randrange(0, CONFIG.registers - 63), rng.getrandbits(18) << 14) for _ in range(count // 40 + 1)
+        (rng.randrange(0, CONFIG.registers - 71), rng.getrandbits(18) << 14) for _ in range(count // 40 + 1)
     ]
     return [random_command(rng, *places[number // 40]) for number in range(count)]
 

@@ -231,14 +231,14 @@ def footprint(decoded: Any) -> tuple[list[set[int]], set[int]]:
 
 
 async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
-    """Each fragment just within the register file, one too far, and a power of two too far."""
-    rng = random.Random(repr(instruction))
+    """Each fragment just within the register file, and with its last register at each power of two beyond."""
     types = {use: getattr(instruction, f"{use}_type") for use in "dabc"}
     for use, name in types.items():
-        last = registers - fragment(use, name, instruction.shape).registers
-        beyond = last + (1 << rng.randrange(8))
-        places = ((last, 0), (last + 1, Cause.REGISTER_RANGE), (beyond, Cause.REGISTER_RANGE))
-        for place, cause in places[: 2 + (beyond < LIMIT)]:
+        held = fragment(use, name, instruction.shape).registers
+        powers = (1 << bit for bit in range(LIMIT.bit_length()))
+        lasts = (registers - 1, *(power for power in powers if registers <= power < LIMIT + held - 1))
+        for last in lasts:
+            place, cause = last + 1 - held, Cause.REGISTER_RANGE if last >= registers else 0
             first = {"d": 0, "a": 0, "b": 0, "c": 0, use: place}
             decoded = await decode(dut, bits_of(Mma(instruction, **first)))
             assert decoded.cause == cause, (instruction, use, place)
@@ -259,12 +259,14 @@ async def every_length_of_fill_and_move(dut: Any) -> None:
             assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
             assert footprint(decoded) == ([], written)
             assert not decoded.move.is_move
+            assert not decoded.move.transposes
             assert (*in_warp(decoded.move.destination), decoded.move.count) == (place % registers, count)
             assert decoded.move.value == value
             decoded = await decode(dut, bits_of(Move(place, other, count)))
             assert (decoded.cause, decoded.unit) == (0, Unit.MOVE)
             assert footprint(decoded) == ([read] if count else [], written)
             assert decoded.move.is_move
+            assert not decoded.move.transposes
             assert (*in_warp(decoded.move.destination), decoded.move.count) == (place % registers, count)
             assert in_warp(decoded.move.source) == (other % registers,)
 
@@ -327,6 +329,24 @@ async def loads_that_could_be_multiplies(dut: Any) -> None:
                 check_memory(command, held, await decode(dut, bits & ~reserved | multiply & reserved))
                 met += 1
     assert met > 20
+
+
+@cocotb.test
+async def fills_that_could_be_others(dut: Any) -> None:
+    """Fills and moves whose other bits make them loads, stores or multiplies but for the opcode."""
+    config = CONFIGS[parameters()["config"]]
+    rng = random.Random(cocotb.RANDOM_SEED)
+    others = [bits_of(Mma(instruction, 0, 0, 0, 0)) for instruction in multiplies(config)]
+    for held in legal_fragments(config):
+        count = rng.randrange(config.registers // 2) << 17
+        others.append(bits_of(access(rng, config, *held, 0)) & ~(RESERVED << 17) | count)
+    for bits, opcode in product(others, (Opcode.FILL, Opcode.MOVE)):
+        fill = bits >> 3 << 3 | opcode.value
+        decoded = await decode(dut, fill)
+        assert decoded.cause == expected_cause(fill, config, warp()), f"{fill:#x}"
+        if not decoded.cause:
+            first, count = fill >> 32 & LIMIT - 1, fill >> 16 & (1 << 12) - 1
+            assert footprint(decoded)[1] == set(range(first, first + count))
 
 
 KEY, RESERVED = (1 << 14) - 1, (1 << 11) - 1
@@ -483,6 +503,7 @@ ANY = (
     "absent_formats_and_spaces",
     "every_length_of_fill_and_move",
     "random_words",
+    "fills_that_could_be_others",
 )
 
 

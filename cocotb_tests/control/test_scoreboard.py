@@ -37,28 +37,54 @@ class UnderWay:
 
 
 def random_command(rng: random.Random, tag: int, others: Sequence[UnderWay] = ()) -> UnderWay:
-    """Registers and blocks anywhere, and often where others have theirs."""
+    """Registers and blocks anywhere, and often at an edge of those that others have.
+
+    Then one operand alone is there, so that no other one hides it.
+    """
     unit = rng.choice(list(Unit))
     absent = 0.5 if unit is Unit.MOVE else 0.1
-    operands = [operand for other in others for operand in (*other.reads, other.write) if operand]
-    reads = [
-        None if rng.random() < absent else random_range(rng, REGISTERS, operands)
-        for _ in range(OPERANDS[unit])
+    taken = [operand for other in others for operand in (*other.reads, other.write) if operand]
+    count = OPERANDS[unit] + (unit is not Unit.STORE)
+    aimed = rng.randrange(count) if taken and rng.random() < 0.7 else None
+    operands = [
+        at_edge(rng, REGISTERS, rng.choice(taken))
+        if number == aimed
+        else None
+        if rng.random() < absent and number < OPERANDS[unit]
+        else random_range(rng, REGISTERS)
+        if aimed is None
+        else apart(rng, REGISTERS, taken)
+        for number in range(count)
     ]
-    write = None if unit is Unit.STORE else random_range(rng, REGISTERS, operands)
-    span = random_range(rng, BLOCKS, [other.span for other in others])
-    return UnderWay(unit, reads, write, span, tag, fetched=unit is Unit.LOAD)
+    write = None if unit is Unit.STORE else operands.pop()
+    opposites = [other.span for other in others if {unit, other.unit} == {Unit.LOAD, Unit.STORE}]
+    is_near = opposites and rng.random() < 0.7
+    span = at_edge(rng, BLOCKS, rng.choice(opposites)) if is_near else random_range(rng, BLOCKS)
+    return UnderWay(unit, operands, write, span, tag, fetched=unit is Unit.LOAD)
 
 
-def random_range(rng: random.Random, limit: int, others: Sequence[range]) -> range:
-    """Anywhere, or at an edge of another range, which it just meets or just does not."""
+def random_range(rng: random.Random, limit: int) -> range:
+    """Anywhere."""
     count = rng.choice([1, 2, rng.randrange(1, 9)])
-    first = rng.randrange(limit)
-    if others and rng.random() < 0.4:
-        other = rng.choice(others)
-        first = rng.choice((other.start - count, other.stop - 1)) + rng.randrange(2)
+    first = rng.randrange(limit - count + 1)
+    return range(first, first + count)
+
+
+def at_edge(rng: random.Random, limit: int, other: range) -> range:
+    """At an edge of another range, which it just meets or just does not."""
+    count = len(random_range(rng, limit))
+    first = rng.choice((other.start - count, other.stop - 1)) + rng.randrange(2)
     first = min(max(first, 0), limit - count)
     return range(first, first + count)
+
+
+def apart(rng: random.Random, limit: int, others: Sequence[range]) -> range | None:
+    """One that meets no other; None if that was not found."""
+    for _ in range(8):
+        found = random_range(rng, limit)
+        if not any(found.start < other.stop and other.start < found.stop for other in others):
+            return found
+    return None
 
 
 def meet(one: range | None, other: range | None) -> bool:

@@ -15,6 +15,7 @@ from cocotb_tests.control.sequencer_bench import (
     CONFIG,
     COUNT_FROM,
     F64,
+    MULTIPLIES,
     SLOTS,
     SQUARE,
     STALLS,
@@ -35,7 +36,7 @@ from cocotb_tests.streams import StreamSource, pauses, start
 from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from hdl.command import COMMAND_BITS
+from hdl.command import COMMAND_BITS, Opcode
 from hdl.control.scoreboard import Unit
 from hdl.control.warps import Warps
 from hdl.memory.beats import CAUSE_BITS
@@ -188,7 +189,7 @@ async def faults_stop_it(dut: Any, serial: int) -> None:
         reported.add(cause)
         executed[warp] += expected
         stubs.causes[warp] = {}
-        model.given, model.started = [], 0
+        model.given, model.started, model.failed = [], 0, []
         await drop(dut, source)
         dut.clear.value = 1 << warp
         await RisingEdge(dut.aclk)
@@ -328,6 +329,21 @@ async def stalls_of_a_warp(dut: Any, warp: int, source: StreamSource) -> None:
     for _ in range(fills):
         await end(dut, Unit.MOVE)
     await until_idle(dut, source)
+    # A load that is refused is refused at once, though its unit has no slot.
+    loads = SLOTS[Unit.LOAD]
+    await source.send(*[bits_of(A_LOAD, warp)] * loads)
+    for _ in range(20 * loads):
+        await RisingEdge(dut.aclk)
+    await source.send(bits_of(replace(A_LOAD, address=4), warp))
+    for _ in range(40):
+        await RisingEdge(dut.aclk)
+        assert stalled() in ([], ["stall_empty"])
+    for _ in range(loads):
+        await end(dut, Unit.LOAD)
+    assert of_warp(dut.cause, warp, CAUSE_BITS) == Cause.MISALIGNED_ADDRESS
+    dut.clear.value = 1 << warp
+    await RisingEdge(dut.aclk)
+    dut.clear.value = 0
 
 
 async def end(dut: Any, unit: Unit) -> None:
@@ -351,9 +367,9 @@ async def ends_of_operands(dut: Any) -> None:
     executed = [0] * len(sources)
     for _ in range(250):
         warp = rng.randrange(len(sources))
-        older = random_command(rng, rng.randrange(1, CONFIG.registers - 65))
+        older = random_command(rng, rng.randrange(1, CONFIG.registers - 73))
         while isinstance(older, Fill | Move):
-            older = random_command(rng, rng.randrange(1, CONFIG.registers - 65))
+            older = random_command(rng, rng.randrange(1, CONFIG.registers - 73))
         reads, writes = registers(older)
         operand = rng.choice([operand for operand in (*reads, writes) if operand])
         register = rng.choice((min(operand) - 1, min(operand), max(operand), max(operand) + 1))
@@ -395,7 +411,10 @@ async def single_bits_out_of_range(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def all_slots_taken(dut: Any) -> None:
-    """As many commands under way as there may be: the oldest fails, and others end in the same cycle."""
+    """As many commands under way as there may be: they end one by one, and the warp is busy until the last.
+
+    Then again, where the oldest fails, and others end in the same cycle.
+    """
     sources = await start_with_ready_units(dut)
     multiply, f64 = (
         MmaInstruction(
@@ -411,13 +430,23 @@ async def all_slots_taken(dut: Any) -> None:
         Unit.MOVE: [Fill(88, 1, 7)] * SLOTS[Unit.MOVE],
     }
     count = sum(map(len, commands.values()))
-    dut.load_cause.value = Cause.READ_DECODE_ERROR
-    dut.store_cause.value = 0
-    for warp, source in 3 * list(enumerate(sources)):
-        await source.send(*(bits_of(command, warp) for same in commands.values() for command in same))
+
+    async def fill(warp: int) -> None:
+        await sources[warp].send(*(bits_of(command, warp) for same in commands.values() for command in same))
         for _ in range(20 * count):
             await RisingEdge(dut.aclk)
-        assert not count_of(dut, warp)
+
+    for warp in range(warps()):
+        await fill(warp)
+        for ended, unit in enumerate(unit for unit, same in commands.items() for _ in same):
+            assert int(dut.busy.value) == int(dut.stall_empty.value) == 1 << warp
+            assert count_of(dut, warp) == ended
+            await end(dut, unit)
+        assert not dut.busy.value
+    dut.load_cause.value = Cause.READ_DECODE_ERROR
+    for warp in 3 * list(range(warps())):
+        await fill(warp)
+        assert count_of(dut, warp) == count
         for name in ("fetched", "done"):
             for step in range(max(SLOTS.values())):
                 working = sum(1 << unit.value for unit in Unit if step < SLOTS[unit])
@@ -427,7 +456,7 @@ async def all_slots_taken(dut: Any) -> None:
         while not dut.cause.value:
             await RisingEdge(dut.aclk)
         assert int(dut.cause.value) == Cause.READ_DECODE_ERROR << CAUSE_BITS * warp
-        assert not count_of(dut, warp), "the first of them failed"
+        assert count_of(dut, warp) == count, "the first of them failed"
         dut.clear.value = 1 << warp
         await RisingEdge(dut.aclk)
         dut.clear.value = 0
@@ -452,6 +481,27 @@ async def clear_without_a_fault(dut: Any) -> None:
     for model in stubs.models:
         assert model.started == len(model.given)
         assert count_of(dut, model.warp) == len(model.given)
+
+
+@cocotb.test(timeout_time=1, timeout_unit="ms")
+async def fills_that_could_be_multiplies(dut: Any) -> None:
+    """Fills and moves whose other bits make them multiplies but for the opcode."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    stubs = Stubs(dut, rng)
+    await start(dut)
+    sources = [StreamSource(dut, f"commands_{model.warp}") for model in stubs.models]
+    for model, source in zip(stubs.models, sources, strict=True):
+        for instruction in rng.sample([*MULTIPLIES[False], *MULTIPLIES[True]], 50):
+            bits = bits_of(Mma(instruction, 0, 0, 0, 0), model.warp)
+            count, value = bits >> 16 & (1 << 12) - 1, bits >> 64 & (1 << 32) - 1
+            fill, move = Fill(0, count, value), Move(0, 0, count)
+            command, opcode = rng.choice([(fill, Opcode.FILL), (move, Opcode.MOVE)])
+            if count <= CONFIG.registers:
+                model.given.append(command)
+                source.put(bits >> 3 << 3 | opcode.value)
+    await until_idle(dut, *sources)
+    for model in stubs.models:
+        assert model.started == len(model.given) > 10
 
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")

@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import cocotb
@@ -182,10 +183,16 @@ async def accumulator(dut: Any) -> None:
 
 @cocotb.test
 async def product_special(dut: Any) -> None:
+    """Any of them; and each NaN alone, each infinity alone or with one of the other sign."""
     rng = random.Random(cocotb.RANDOM_SEED)
+    everything = (1 << LANES) - 1
+    bits = [1 << lane for lane in range(LANES)]
+    cases = [(random_flags(rng), random_flags(rng), rng.getrandbits(LANES)) for _ in range(100)]
+    cases += [(bit, 0, rng.getrandbits(LANES)) for bit in bits]
+    cases += [(0, bit, signs) for bit in bits for signs in (0, bit, everything ^ bit, everything)]
+    cases += [(0, one | other, rng.getrandbits(LANES) & ~other | one) for one, other in permutations(bits, 2)]
     inputs, expected = [], []
-    for _ in range(400):
-        nans, infinities, signs = random_flags(rng), random_flags(rng), rng.getrandbits(LANES)
+    for nans, infinities, signs in cases:
         inputs.append({"nan": words(nans), "infinite": words(infinities), "sign": signs})
         special = (
             NAN * (nans != 0) | POSITIVE * (infinities & ~signs != 0) | NEGATIVE * (infinities & signs != 0)

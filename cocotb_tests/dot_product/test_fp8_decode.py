@@ -1,8 +1,8 @@
 """Decode fp8: fields of the products, zeros, and what infinities and NaN make, from the operands."""
 
 import random
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Iterator, Sequence
+from itertools import permutations, product
 from typing import Any
 
 import cocotb
@@ -69,17 +69,32 @@ def random_element(rng: random.Random) -> int:
     return rng.choice((0, 0x80, 1, 0x7F, 0x7C, 0xFC, 0x7E)) if rng.random() < 0.02 else rng.getrandbits(8)
 
 
-def operations(rng: random.Random, places: list[int]) -> Iterator[tuple[Mode, list[int], list[int]]]:
-    """Modes and elements: of any kind, all finite, and with one product that need not be finite."""
+def operations(
+    rng: random.Random, places: list[int], infinities: Sequence[tuple[int, int]]
+) -> Iterator[tuple[Mode, list[int], list[int], int]]:
+    """Modes, elements and the sign of C: of any kind, all finite, with one product that need not be finite.
+
+    And with products at pairs of places that are infinite, of different signs.
+    """
     for operation in range(600):
         rare = operation % 3
         a, b = ([random_element(rng) if rare else rng.getrandbits(6) for _ in range(32)] for _ in range(2))
-        yield rng.choice(FP8_MODES), a, b
+        yield rng.choice(FP8_MODES), a, b, rng.getrandbits(1)
     for mode in (mode for mode in FP8_MODES if mode.a_type == mode.b_type and mode.d_type == "f32"):
-        for place, pair in product(places, PAIRS):
-            a, b = ([rng.getrandbits(6) for _ in range(32)] for _ in range(2))
+        for place, pair, c_sign in product(places, PAIRS, (0, 1)):
+            a, b = finite_elements(rng), finite_elements(rng)
             a[place], b[place] = pair
-            yield mode, a, b
+            yield mode, a, b, c_sign
+        if mode.a_type == "e5m2":
+            for one, other in infinities:
+                a, b = finite_elements(rng), finite_elements(rng)
+                a[one], a[other], b[one], b[other] = 0x7C, 0xFC, 0x3C, 0x3C
+                yield mode, a, b, rng.getrandbits(1)
+
+
+def finite_elements(rng: random.Random) -> list[int]:
+    """Those of all lanes, of either sign."""
+    return [rng.getrandbits(6) | rng.choice((0, 0x80)) for _ in range(32)]
 
 
 @cocotb.test
@@ -89,10 +104,11 @@ async def products(dut: Any) -> None:
     order = [2 * lane for lane in range(LANES)] + [2 * lane + 1 for lane in range(LANES)]
     inputs: list[dict[str, int]] = []
     expected: list[dict[str, int | tuple[int, int]]] = []
-    for mode, a, b in operations(rng, order[:lanes]):
+    pairs = list(permutations(order[:LANES], 2))
+    for mode, a, b, c_sign in operations(rng, order[:lanes], pairs):
         formats = float_format(mode.a_type), float_format(mode.b_type)
-        c = rng.getrandbits(32)
-        c_sign = c >> (15 if mode.c_type == "f16" else 31) & 1
+        sign_bit = 15 if mode.c_type == "f16" else 31
+        c = rng.getrandbits(32) & ~(1 << sign_bit) | c_sign << sign_bit
         significands_a, significands_b, exponents, masks, signs, special = [], [], [], [], [], 0
         for place in order[:lanes]:
             a_sign, a_exponent, a_significand, a_infinite, a_nan = fields(a[place], formats[0])

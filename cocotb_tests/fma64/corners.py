@@ -66,6 +66,20 @@ def nans() -> Iterator[Case]:
         yield from in_each_mode(*triple)
 
 
+def single_bits() -> Iterator[Case]:
+    """Each bit alone in a fraction or exponent, missing in an exponent, and left alone of a product."""
+    for base, bit in product((0, INFINITY), range(63)):
+        x = base ^ 1 << bit
+        for operands in ((x, ONE, 0), (ONE, x, 0), (0, ONE, x)):
+            yield Case(*operands, bit % 4)
+    for bit in range(2, 105):
+        # (1 + x) (1 + y) less 1 + x + y is the positive or negative product of x and y.
+        x = 1 << 53 - bit // 2
+        for y in (1 << 53 - (bit - bit // 2), -1 << 53 - (bit - bit // 2)):
+            a, b, c = (round_to_f64(number + (1 << 53), -53, "rn") for number in (x, y, x + y))
+            yield Case(a, b, c | SIGN, bit % 4)
+
+
 def distances() -> Iterator[Case]:
     """Every distance between product and addend at which anything can depend on it, and some beyond."""
     rng = random.Random(1)
@@ -167,7 +181,7 @@ def powers() -> Iterator[Case]:
 CORNERS = {
     corner.__name__: corner
     for corner in (
-        *(specials, nans, distances, subnormal_distances),
+        *(specials, nans, single_bits, distances, subnormal_distances),
         *(overflow, underflow, cancellation, powers),
     )
 }

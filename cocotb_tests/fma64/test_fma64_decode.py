@@ -52,7 +52,7 @@ async def operands(dut: Any) -> None:
     """Numbers of every kind, and special values in every position."""
     rng = random.Random(cocotb.RANDOM_SEED)
     cases = random_cases(4_000, cocotb.RANDOM_SEED) + rng.sample(list(CORNERS["specials"]()), 4_000)
-    cases += rng.sample(list(CORNERS["nans"]()), 2_000)
+    cases += [*rng.sample(list(CORNERS["nans"]()), 2_000), *CORNERS["single_bits"]()]
     results = await run_stage(
         dut, [{"a": case.a, "b": case.b, "c": case.c} for case in cases], OUTPUTS, len(Decode.delays)
     )

@@ -9,6 +9,7 @@ import pytest
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
 from cocotb_tests.conftest import Simulate
+from cocotb_tests.fma64.corners import CORNERS
 from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import Case, pack, random_cases
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
@@ -30,7 +31,7 @@ async def results_in_order(dut: Any, shares: tuple[float, float]) -> None:
     await start(dut)
     source = StreamSource(dut, "operands", pauses(rng, shares[0]))
     sink = StreamSink(dut, "result", pauses(rng, shares[1]))
-    cases = random_cases(2_000, cocotb.RANDOM_SEED)
+    cases = [*random_cases(2_000, cocotb.RANDOM_SEED), *CORNERS["single_bits"]()]
     source.put(*map(pack, cases))
     results = await sink.take(len(cases), limit=200_000)
     for case, result, wanted in zip(cases, results, expected(cases), strict=True):

@@ -145,7 +145,11 @@ class Bench:
         assert sum(unit.operations for unit in self.units) - operations == busy == products
         read = sum(registers_of(use, shape) for use in INPUTS for shape in shapes)
         assert self.registers.reads - reads == 8 * read
-        assert self.registers.writes - writes == 8 * sum(registers_of("d", shape) for shape in shapes)
+        written = sum(registers_of("d", shape) for shape in shapes)
+        assert self.registers.writes - writes == 8 * written
+        # Each lane once: another one would get a wrong value until its own write.
+        lanes = [lanes.bit_count() for _, lanes in self.registers.written[writes:]]
+        assert lanes == [4] * 8 * written
         return done
 
 
@@ -279,14 +283,17 @@ async def throughput_of_the_largest(dut: Any) -> None:
 
 @cocotb.test
 async def slow_units(dut: Any) -> None:
-    """A latency above a round costs time, not results."""
+    """A latency above a round costs time, not results; the first round of a tile waits for none before."""
     rng = random.Random(cocotb.RANDOM_SEED)
-    bench = Bench(dut, rng, 0.0, latency=90)
+    latency = 90
+    bench = Bench(dut, rng, 0.0, latency)
     await start(dut)
     fill(bench, rng)
-    await bench.multiply(
+    done = await bench.multiply(
         [({"a": 0, "b": 2, "c": 4, "d": 20 + 4 * index}, index, SHAPE) for index in range(3)]
     )
+    periods = [later - earlier for earlier, later in pairwise(done)]
+    assert max(periods) <= 3 * (latency + 3) + 64 // parameters()["units"], periods
 
 
 @cocotb.test

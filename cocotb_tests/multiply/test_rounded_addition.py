@@ -179,12 +179,23 @@ def nearly_opposite(rng: random.Random, format: FloatFormat) -> tuple[int, int]:
     return x, x ^ format.sign_mask ^ rng.choice((1 << bits, rng.getrandbits(bits)))
 
 
-@cocotb.test
-async def sums(dut: Any) -> None:
-    """Exponents at their ends, and as far apart as a sum can tell; f32 and f16 mixed."""
-    rng = random.Random(cocotb.RANDOM_SEED)
-    inputs: list[dict[str, int]] = []
-    expected_sums: list[dict[str, int | tuple[int, int]]] = []
+def every_exponent(rng: random.Random, format: FloatFormat) -> Iterator[tuple[int, int]]:
+    """A difference of half a unit and of one in the last place of any exponent, and operands at any distance.
+
+    With an exponent up to the bits of a significand, the differences are subnormal.
+    """
+    top = (1 << format.exponent_bits) - 1
+    for exponent in range(1, top):
+        power = exponent << format.fraction_bits
+        x = random_number(rng, format, exponent)
+        for pair in ((power, power - 1 | format.sign_mask), (x, x ^ format.sign_mask ^ 1)):
+            yield from (pair, pair[::-1])
+        pair = random_number(rng, format, top - 1), random_number(rng, format, exponent)
+        yield from (pair, pair[::-1])
+
+
+def random_pairs(rng: random.Random) -> Iterator[tuple[FloatFormat, int, int]]:
+    """Exponents at their ends, and as far apart as a sum can tell."""
     for _ in range(10_000):
         format = FORMATS[rng.choice(("f32", "f16"))]
         top = (1 << format.exponent_bits) - 1
@@ -197,8 +208,23 @@ async def sums(dut: Any) -> None:
             x, y = nearly_half(rng, format)
         else:
             x, y = (random_number(rng, format, exponent) for exponent in (near, min(max(far, 0), top)))
+        yield format, x, y
+
+
+@cocotb.test
+async def sums(dut: Any) -> None:
+    """Sums of random operands and of every exponent; f32 and f16 mixed."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    inputs: list[dict[str, int]] = []
+    expected_sums: list[dict[str, int | tuple[int, int]]] = []
+    pairs = list(random_pairs(rng))
+    for format in FORMATS.values():
+        pairs += [(format, *pair) for pair in every_exponent(rng, format)]
+    rng.shuffle(pairs)
+    for format, x, y in pairs:
         words = [np.array([word], np.dtype(f"u{format.bits // 8}")) for word in (x, y)]
-        inputs.append({"x": x, "y": y, "is_f16": int(format.bits == 16)})
+        noise = [rng.getrandbits(32) >> format.bits << format.bits for _ in "xy"]
+        inputs.append({"x": x | noise[0], "y": y | noise[1], "is_f16": int(format.bits == 16)})
         expected_sums.append({"d": int(expected(*words, format)[0])})
     await check_stage(dut, inputs, expected_sums, RoundedAddition.latency)
 

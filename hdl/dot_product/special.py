@@ -83,8 +83,5 @@ class SpecialValues(DotProductStage):
 
 
 def _any(words: list[Value]) -> Value:
-    """Whether any bit of any word is set."""
-    combined = words[0]
-    for word in words[1:]:
-        combined = combined | word
-    return combined.any()
+    """Whether any flag of any word is set."""
+    return Cat(*words)[::PLACE].any()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from amaranth.back import rtlil
-from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Instance, Module, Mux, Signal, Value
 
 from boards.flow.tools import run_tool
 from regression.mutation.netlist import Mutant
@@ -187,7 +187,7 @@ class _Miter:
     def __init__(self, opened: _Opened, rules: Sequence[Rule]) -> None:
         self._opened = opened
         self._guards: dict[str, list[_Guard]] = defaultdict(list)
-        self._groups: list[tuple[bool, list[str]]] = []
+        self._groups: list[tuple[Rule, list[str]]] = []
         self._values: list[tuple[list[str], tuple[int, ...]]] = []
         self._facts: list[tuple[list[str], _Guard]] = []
         for rule in rules:
@@ -247,8 +247,8 @@ class _Miter:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
         if rule.ignored:
             self._guards.update({place: [(rule, [])] for name in bits for place in aliases[name]})
-        elif rule.any or rule.highest:
-            self._groups += [(rule.highest, word) for word in self._places(bits)]
+        elif rule.any or rule.highest or rule.alike:
+            self._groups += [(rule, word) for word in self._places(bits)]
         elif rule.values:
             self._values += [(word, rule.values) for word in self._places(bits)]
         else:
@@ -292,9 +292,9 @@ class _Miter:
         return Cat(word == code for code in rule.codes).any() if rule.codes else word.any()
 
     def _words(self, time: str) -> Iterator[Value]:
-        for is_highest, group in self._groups:
+        for rule, group in self._groups:
             one, other = (Cat(self._value(copy, name, time) for name in group) for copy in (0, 1))
-            yield _highest(one) == _highest(other) if is_highest else one.any() == other.any()
+            yield _counting(rule, one) == _counting(rule, other)
         for group, values in self._values:
             if time == ".q" or self._opened.registers.issuperset(group):
                 word = Cat(self._value(0, name, time) for name in group)
@@ -314,9 +314,14 @@ class _Miter:
         return text
 
 
-def _highest(word: Value) -> Value:
-    """The highest bit that is one, alone."""
-    return Cat(bit & ~word[place + 1 :].any() for place, bit in enumerate(word))
+def _counting(rule: Rule, word: Value) -> Value:
+    """What counts of a word: the highest bit that is one, the number but in a range, or if it is zero."""
+    if rule.highest:
+        return Cat(bit & ~word[place + 1 :].any() for place, bit in enumerate(word))
+    if rule.alike:
+        first, last = rule.alike
+        return Mux((word >= first) & (word <= last), first, word)
+    return word.any()
 
 
 def _is_whole(word: list[str], most: int) -> bool:

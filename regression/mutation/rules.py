@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
-_SAID: Final = ("unless", "while_valid", "only_while", "ignored", "any", "highest", "values")
+_SAID: Final = ("unless", "while_valid", "only_while", "ignored", "any", "highest", "alike", "values")
 """Fields of a rule, of which one says what may differ."""
 
 _PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
@@ -44,6 +44,8 @@ class Rule:
     """Of the signals of one name counts only whether one of them is one."""
     highest: bool = False
     """Of the signals of one name counts only which is the highest that is one."""
+    alike: tuple[int, ...] = ()
+    """The numbers of the signals of one name do not differ from the first of these two to the second."""
     values: tuple[int, ...] = ()
     """The only numbers that the signals of one name ever are; of inputs, an assumption. Zero is one of them,
     with which registers begin."""
@@ -72,6 +74,8 @@ def rules(path: Path = _FILE) -> tuple[Rule, ...]:
         said = sum(bool(getattr(rule, name)) for name in _SAID)
         if said != 1:
             raise ValueError(f"a rule must say one thing, not {said}: {rule.signals}")
+        if len(rule.alike) not in (0, 2):
+            raise ValueError(f"alike must have two numbers, not {len(rule.alike)}: {rule.signals}")
         if rule.values and 0 not in rule.values:
             raise ValueError(f"values must have 0, with which registers begin: {rule.signals}")
         found.append(rule)

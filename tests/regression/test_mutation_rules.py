@@ -11,17 +11,19 @@ import pytest
 from boards.flow.tools import run_tool
 from regression.mutation import equivalence
 from regression.mutation.equivalence import is_equivalent, require_rules
-from regression.mutation.netlist import Mutant
-from regression.mutation.rules import Rule, rules, stream_rules
+from regression.mutation.netlist import Mutant, mutate
+from regression.mutation.rules import Rule, rules, rules_of, stream_rules
+from regression.mutation.units import UNITS, Unit, simulation_of
 
 DESIGN = """
 module mutated(
     input clk, input go, input [3:0] word, input [2:0] code, input refuse,
     output reg out_valid, output reg [3:0] out_payload,
     output some, output two, output [3:0] sum, output refused,
-    output [2:0] top, output other, output fired);
+    output [2:0] top, output other, output fired, output [5:0] within);
   reg [3:0] kept;
   reg [4:0] mark;
+  reg [5:0] limit;
   reg [2:0] held;
   reg armed;
   always @(posedge clk) begin
@@ -30,8 +32,10 @@ module mutated(
     kept <= word;
     mark <= {1'b0, word};
     held <= code;
+    limit <= {word, 2'd0} ^ {3'd0, code};
     armed <= code == 3'd6;
   end
+  assign within = limit[5] ? 6'd32 : limit;
   assign top = mark[4] ? 3'd5 : mark[3] ? 3'd4 : mark[2] ? 3'd3 : mark[1] ? 3'd2 : {2'd0, mark[0]};
   assign other = word[0] | (code == 3'd5);
   assign fired = armed && held == 3'd6;
@@ -49,6 +53,8 @@ MUTANTS = {
     "two codes at once": "$xor -mode cnot1 -port A -portbit 0 -ctrlbit 0",
     "a bit below the highest": "$dff -mode cnot1 -port D -portbit 1 -ctrlbit 3",
     "a bit above the highest": "$dff -mode cnot1 -port D -portbit 3 -ctrlbit 1",
+    "a number among those alike": "$dff -mode cnot1 -port D -portbit 0 -ctrlbit 5",
+    "a number beside those alike": "$dff -mode cnot0 -port D -portbit 0 -ctrlbit 5",
     "what another code hides": "$or -mode inv -port A -portbit 0",
     "what another register knows": "$logic_and -mode const1 -port B -portbit 0",
     "result of what is refused": "$mux -mode inv -port B -portbit 2",
@@ -58,6 +64,8 @@ RULES = {
     "any": Rule(units=(), signals=r"kept\[\d\]", any=True, reason="."),
     "unless": Rule(units=(), signals=r"sum\[\d\]", unless="refused", reason="."),
     "highest": Rule(units=(), signals=r"mark\[\d\]", highest=True, reason="."),
+    "alike": Rule(units=(), signals=r"limit\[\d\]", alike=(32, 63), reason="."),
+    "too many alike": Rule(units=(), signals=r"limit\[\d\]", alike=(31, 63), reason="."),
     "codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(5,), reason="."),
     "more codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(4, 5), reason="."),
     "only while": Rule(units=(), signals="armed", only_while=r"held\[\d\]", codes=(6,), reason="."),
@@ -79,7 +87,7 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     type, options = MUTANTS[name].split(maxsplit=1)
     cells = json.loads((folder / "netlist.json").read_text())["modules"]["mutated"]["cells"]
     words = {name: item["connections"] for name, item in cells.items() if item["type"] == type}
-    width = 5 if "highest" in name else 4
+    width = 5 if "highest" in name else 6 if "alike" in name else 4
     cell = [name for name, ports in words.items() if len(ports.get("D", width * "d")) == width][-1]
     command = f"mutate -module mutated -cell {cell} {options}"
     return is_equivalent(Mutant(command=command, what=name, source=""), folder, given)
@@ -91,6 +99,7 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
         ("payload without its valid", None),
         ("one of the bits, where another is set", "any"),
         ("a bit below the highest", "highest"),
+        ("a number among those alike", "alike"),
         ("what another code hides", "codes"),
         ("what another register knows", "only while"),
         ("result of what is refused", "unless"),
@@ -108,6 +117,8 @@ def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: 
         ("payload", "any"),
         ("one of the bits", "any"),
         ("a bit above the highest", "highest"),
+        ("a number beside those alike", "alike"),
+        ("a number among those alike", "too many alike"),
         ("what another code hides", "more codes"),
         ("what another register knows", "false"),
         ("result", "unless"),
@@ -181,6 +192,23 @@ def test_a_rule_has_a_reason_and_says_one_thing(tmp_path: Path) -> None:
     path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nreason = "y"\n')
     with pytest.raises(ValueError, match=r"^a rule must say one thing, not 0: x$"):
         rules(path)
+    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nalike = [1]\nreason = "y"\n')
+    with pytest.raises(ValueError, match=r"^alike must have two numbers, not 1: x$"):
+        rules(path)
     path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nvalues = [1]\nreason = "y"\n')
     with pytest.raises(ValueError, match=r"^values must have 0, with which registers begin: x$"):
         rules(path)
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        pytest.param(unit, id=unit.name, marks=[pytest.mark.long] if unit.name == "sequencer" else [])
+        for unit in UNITS
+        if rules_of(unit.name)
+    ],
+)
+def test_the_rules_of_a_unit_hold(unit: Unit, tmp_path: Path) -> None:
+    """Without them a campaign would end at the first survivor of the unit."""
+    mutate(simulation_of(unit).design, unit.sources, 1, 1, tmp_path)
+    require_rules(tmp_path, rules_of(unit.name))

@@ -190,8 +190,12 @@ def _aligned(significand: Value, shift: Value, is_far: Value) -> Value:
 
 
 def _marker(exponent: Value) -> Value:
-    """A bit as far below the top of a sum as the exponent allows to shift; none if that is beyond the end."""
-    return Cat(exponent == _SUM - 1 - place for place in range(_SUM))
+    """A bit as far below the top of a sum as the exponent allows to shift.
+
+    None below that of the exponent `_SIGNIFICAND`: a difference loses that many leading bits at most.
+    """
+    places = range(_SIGNIFICAND, 0, -1)
+    return Cat(Const(0, _SUM - 1 - _SIGNIFICAND), *(exponent == place for place in places))
 
 
 def _leading_zeros(value: Value) -> Value:
