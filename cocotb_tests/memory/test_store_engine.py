@@ -94,7 +94,8 @@ class Bench:
             if dut.fetched.value:
                 self.fetched.append(self.registers.reads)
             if dut.done.value:
-                self.results.append((int(dut.cause.value), int(dut.progress.value)))
+                cause = int(dut.cause.value)
+                self.results.append((cause, int(dut.progress.value) if cause else 0))
 
     def access(self, row: tuple[Any, ...] | None = None) -> Access:
         """A random store."""
@@ -104,7 +105,7 @@ class Bench:
         """Do a store to the memory that is expected; returns its cause and progress."""
         before = self.expected.copy()
         access.store(self.expected, BASE, self.registers.values)
-        result = (0, len(access.bursts))
+        result = (0, 0)
         for index, (first, beats) in enumerate(access.bursts):
             size = access.beat
             bad = [beat for beat in range(first, first + size * beats, size) if beat in self.memory.faults]

@@ -105,7 +105,7 @@ def is_last_beat(m: Module, length: Value, *, begin: Value, step: Value) -> Sign
     step : Value
         In this cycle a beat passes.
     """
-    left = Signal.like(length, name="left")
+    left = Signal.like(length, name="left", reset_less=True)
     is_last = Signal()
     with m.If(step):
         m.d.sync += [left.eq(left - 1), is_last.eq(left == 1)]

@@ -57,7 +57,7 @@ class StoreEngine(Component):
         High for one cycle when the last burst of a store has been answered, in order.
     cause : Out(4)
         With `done`: zero, or the `Cause` of the first burst that was refused.
-    progress : Out(range(BURSTS_OF_STORE + 1))
+    progress : Out(range(BURSTS_OF_STORE))
         With `done`, after a failure: bursts acknowledged before the first that was refused.
     bursts : Out(stream.Signature(space_burst_layout(config)))
     beats : Out(stream.Signature(write_beat_layout(config)))
@@ -76,7 +76,7 @@ class StoreEngine(Component):
             "fetched": Out(1),
             "done": Out(1),
             "cause": Out(CAUSE_BITS),
-            "progress": Out(range(BURSTS_OF_STORE + 1)),
+            "progress": Out(range(BURSTS_OF_STORE)),
             "bursts": Out(stream.Signature(space_burst_layout(config))),
             "beats": Out(stream.Signature(write_beat_layout(config))),
             "responses": In(stream.Signature(unsigned(2))),
@@ -147,8 +147,9 @@ class StoreEngine(Component):
         answered = Signal()
         final = finals.output.payload
         m.d.comb += [
-            self.responses.ready.eq(finals.output.valid),
-            answered.eq(self.responses.valid & self.responses.ready),
+            # The burst of a response is in the queue since it was asked for.
+            self.responses.ready.eq(1),
+            answered.eq(self.responses.valid),
             finals.output.ready.eq(answered),
             refused_now.eq(Mux(refused[1], refused, self.responses.payload)),
             progress_now.eq(progress + ~refused_now[1]),
