@@ -1,6 +1,7 @@
 """The host interface: cocotbext-axi's AXI4-Lite master in front, the core's signals behind."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from typing import Any
 
 import cocotb
@@ -27,7 +28,7 @@ from cocotb_tests.control.host_bench import (
 from cocotb_tests.host_port import HostPort
 from cocotb_tests.memory.shared_words import SharedWords
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.streams import StreamMonitor, StreamSink, pause_channels, pauses, reset, start
+from cocotb_tests.streams import StreamMonitor, StreamSink, never, pause_channels, pauses, reset, start
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
@@ -503,40 +504,74 @@ async def answers_in_time(dut: Any) -> None:
 async def an_access_per_cycle(dut: Any) -> None:
     """Writes of the window back to back, then reads, each answered in order at one per cycle."""
     at_rest(dut)
-    dut.s_axil_bready.value = dut.s_axil_rready.value = 1
-    dut.s_axil_wstrb.value = 0b1111
     await start(dut)
     registers = RegisterPorts(dut, configuration())
-    edge = RisingEdge(dut.aclk)
-    count = 3 * LANES
+    values = [7 * place + 1 for place in range(3 * LANES)]
+    accesses = [(WINDOW + 4 * place, value, 15) for place, value in enumerate(values)]
+    for answer in "br":
+        answers = await offered_per_cycle(dut, answer, accesses, never())
+        assert answers[-1][0] - answers[0][0] == len(accesses) - 1, "one per cycle"
+        assert all(response == AxiResp.OKAY for _, response, _ in answers)
+    assert [data for *_, data in answers] == values == registers.values[:3].flatten().tolist()
 
-    async def accesses(channels: tuple[str, ...], answer: str) -> list[int]:
-        """Offer an address in each cycle; returns the cycles of the answers."""
-        found: list[int] = []
-        sent = 0
+
+@cocotb.test
+async def accesses_behind_a_stall(dut: Any) -> None:
+    """Accesses in each cycle while answers are hardly taken: each keeps its address, value and strobes."""
+    rng = random.Random(cocotb.RANDOM_SEED)
+    at_rest(dut)
+    await start(dut)
+    registers = RegisterPorts(dut, configuration())
+    lanes = registers.values.size
+    for _ in range(4):
+        places = rng.sample(range(lanes), 60)
+        accesses = [
+            (rng.choice([WINDOW + 4 * place] * 4 + [REGISTERS["IDENTITY"]]), rng.getrandbits(32), strobes)
+            for place, strobes in zip(places, rng.choices([15, 15, 15, 7, 14], k=60), strict=True)
+        ]
+        expected = registers.values.flatten()
+        responses = []
+        for address, value, strobes in accesses:
+            is_legal = address >= WINDOW and strobes == 15
+            responses.append(AxiResp.OKAY if is_legal else AxiResp.SLVERR)
+            if is_legal:
+                expected[(address - WINDOW) // 4] = value
+        answers = await offered_per_cycle(dut, "b", accesses, pauses(rng, 0.7))
+        assert [response for _, response, _ in answers] == responses
+        assert np.array_equal(registers.values.flatten(), expected)
+        answers = await offered_per_cycle(dut, "r", accesses, pauses(rng, 0.7))
+        assert [data for *_, data in answers] == [
+            expected[(address - WINDOW) // 4] if address >= WINDOW else IDENTITY for address, *_ in accesses
+        ]
+
+
+async def offered_per_cycle(
+    dut: Any, answer: str, accesses: list[tuple[int, int, int]], waits: Iterator[bool]
+) -> list[tuple[int, int, int]]:
+    """Offer address, value and strobes of writes in each cycle, or the addresses of reads.
+
+    `waits` says when an answer is not taken. Returns cycle, response and data of the answers, which come on
+    the channel `answer`.
+    """
+    channels = ("aw", "w") if answer == "b" else ("ar",)
+    found: list[tuple[int, int, int]] = []
+    sent = 0
+    for cycle in range(16 * len(accesses)):
         for name in channels:
-            getattr(dut, f"s_axil_{name}valid").value = 1
-        for cycle in range(4 * count):
-            dut.s_axil_awaddr.value = dut.s_axil_araddr.value = WINDOW + 4 * min(sent, count - 1)
-            dut.s_axil_wdata.value = 7 * sent + 1
-            await edge
-            if sent < count and getattr(dut, f"s_axil_{channels[0]}ready").value:
-                sent += 1
-                if sent == count:
-                    for name in channels:
-                        getattr(dut, f"s_axil_{name}valid").value = 0
-            if getattr(dut, f"s_axil_{answer}valid").value:
-                assert int(getattr(dut, f"s_axil_{answer}resp").value) == AxiResp.OKAY
-                if answer == "r":
-                    assert int(dut.s_axil_rdata.value) == 7 * len(found) + 1
-                found.append(cycle)
-        return found
-
-    for channels, answer in ((("aw", "w"), "b"), (("ar",), "r")):
-        cycles = await accesses(channels, answer)
-        assert len(cycles) == count
-        assert cycles[-1] - cycles[0] == count - 1, "one per cycle"
-    assert registers.values[:3].flatten().tolist() == [7 * place + 1 for place in range(count)]
+            getattr(dut, f"s_axil_{name}valid").value = sent < len(accesses)
+        address, value, strobes = accesses[min(sent, len(accesses) - 1)]
+        dut.s_axil_awaddr.value = dut.s_axil_araddr.value = address
+        dut.s_axil_wdata.value, dut.s_axil_wstrb.value = value, strobes
+        getattr(dut, f"s_axil_{answer}ready").value = takes = not next(waits)
+        await RisingEdge(dut.aclk)
+        sent += sent < len(accesses) and bool(getattr(dut, f"s_axil_{channels[0]}ready").value)
+        if takes and getattr(dut, f"s_axil_{answer}valid").value:
+            data = int(dut.s_axil_rdata.value) if answer == "r" else 0
+            found.append((cycle, int(getattr(dut, f"s_axil_{answer}resp").value), data))
+        if len(found) == len(accesses):
+            break
+    assert len(found) == len(accesses)
+    return found
 
 
 @cocotb.test

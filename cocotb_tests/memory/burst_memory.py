@@ -21,6 +21,8 @@ __all__ = ["BurstMemory"]
 class BurstMemory:
     """Answers reads or writes in order, after a while; checks that bursts and beats are well formed.
 
+    Good beats are answered OKAY and EXOKAY in turn.
+
     Parameters
     ----------
     dut : handle
@@ -130,7 +132,7 @@ class BurstMemory:
             place = address + self._beat * beat
             fields = {
                 "data": int.from_bytes(self._bytes(place).tobytes(), "little"),
-                "response": self.faults.get(place, 0),
+                "response": self.faults.get(place, beat & 1),
                 "last": beat == beats - 1,
             }
             self._answers.append((self.cycle + self._latency, self._read_beat.pack(fields)))
@@ -148,5 +150,6 @@ class BurstMemory:
             self._bytes(address)[mask] = new[mask]
         self._open[0] = [address + self._beat, left - 1, response or fault]
         if left == 1:
-            self._answers.append((self.cycle + self._latency, response or fault))
+            good = len(self._answers) & 1
+            self._answers.append((self.cycle + self._latency, response or fault or good))
             self._open.popleft()

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import cocotb
@@ -11,16 +12,27 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import Simulate
-from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
+from cocotb_tests.memory.accesses import (
+    BEAT,
+    PAGE,
+    Access,
+    beat_of,
+    far_access,
+    random_access,
+    shortest_stride,
+)
 from cocotb_tests.memory.burst_memory import BurstMemory
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, reset, start
 from golden.tables.faults import Cause
+from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Shape
-from golden.tables.layouts import LANES
+from golden.tables.layouts import LANES, fragment
 from hdl.config import QUADS, CoreConfig
+from hdl.memory.assembly_queue import ASSEMBLED
+from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from hdl.memory.store_engine import BURSTS_IN_FLIGHT, STORES_IN_FLIGHT, StoreEngine
+from hdl.memory.store_engine import BURSTS_IN_FLIGHT, BURSTS_OF_STORE, STORES_IN_FLIGHT, StoreEngine
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 from sim.testbench.with_banks import WithBanks
@@ -30,28 +42,30 @@ BASE = 0x10000
 SIZE = 0x4000
 LATENCY = 20
 STORES = STORES_IN_FLIGHT
+_ANY_NUMBER = 1 << 30
 
 
 class Bench:
     """The engine, its surroundings, and what it should have done."""
 
-    def __init__(self, dut: Any, share: float, latency: int = LATENCY) -> None:
+    def __init__(self, dut: Any, share: float, size: int = SIZE) -> None:
         self.dut = dut
         self.config: CoreConfig = MEMORY_PATHS[parameters()["preset"]]
         self.rows = [row for row in legal_fragments(self.config) if row[0] == "d"]
         # Of the rows that the engine cannot tell apart, one.
         self.distinct = list({tuple(fragment_geometry(*row).values()): row for row in self.rows}.values())
         self.rng = random.Random(cocotb.RANDOM_SEED)
-        self.stalled: str | None = None
+        self.stalled: set[str] = set()
+        self.most_bursts = _ANY_NUMBER
         bits = np.random.default_rng(cocotb.RANDOM_SEED)
-        self.expected = bits.integers(0, 256, SIZE, dtype=np.uint8)
+        self.expected = bits.integers(0, 256, size, dtype=np.uint8)
         self.request = StreamSource(dut, "request", pauses(self.rng, share))
         self.memory = BurstMemory(
             dut,
             self.config,
             self.expected.copy(),
             BASE,
-            latency=latency,
+            latency=LATENCY,
             pauses={name: self.waits(name, share) for name in ("bursts", "beats", "responses")},
         )
         self.registers = RegisterPorts(dut, self.config, read_pause=self.waits("read", share))
@@ -64,9 +78,10 @@ class Bench:
         cocotb.start_soon(self._watch())
 
     def waits(self, name: str, share: float) -> Iterator[bool]:
-        """Pause at random, or for as long as the stream is `stalled`."""
+        """Pause at random, for as long as the stream is `stalled`, and behind `most_bursts`."""
         for pause in pauses(random.Random(self.rng.random()), share):
-            yield pause or self.stalled == name
+            is_enough = name == "bursts" and len(self.memory.bursts) >= self.most_bursts
+            yield pause or name in self.stalled or is_enough
 
     async def _watch(self) -> None:
         edge = RisingEdge(self.dut.aclk)
@@ -79,7 +94,8 @@ class Bench:
             if dut.fetched.value:
                 self.fetched.append(self.registers.reads)
             if dut.done.value:
-                self.results.append((int(dut.cause.value), int(dut.progress.value)))
+                cause = int(dut.cause.value)
+                self.results.append((cause, int(dut.progress.value) if cause else 0))
 
     def access(self, row: tuple[Any, ...] | None = None) -> Access:
         """A random store."""
@@ -89,7 +105,7 @@ class Bench:
         """Do a store to the memory that is expected; returns its cause and progress."""
         before = self.expected.copy()
         access.store(self.expected, BASE, self.registers.values)
-        result = (0, len(access.bursts))
+        result = (0, 0)
         for index, (first, beats) in enumerate(access.bursts):
             size = access.beat
             bad = [beat for beat in range(first, first + size * beats, size) if beat in self.memory.faults]
@@ -128,8 +144,8 @@ class Bench:
         assert self.memory.idle
 
 
-async def bench(dut: Any, share: float = 0.25, latency: int = LATENCY) -> Bench:
-    made = Bench(dut, share, latency)
+async def bench(dut: Any, share: float = 0.25, size: int = SIZE) -> Bench:
+    made = Bench(dut, share, size)
     await start(dut)
     return made
 
@@ -175,6 +191,70 @@ async def bad_beats(dut: Any) -> None:
 
 
 @cocotb.test
+async def every_progress(dut: Any) -> None:
+    """Stores of as many bursts as there can be, refused from any of them on."""
+    made = await bench(dut, 0, (BURSTS_OF_STORE + 1) * PAGE)
+    most = {}
+    for row in made.rows:
+        use, name, shape, _ = row
+        access = Access(
+            row=row,
+            register=0,
+            address=BASE + PAGE - fragment(use, name, shape).size,
+            stride=8 * PAGE // FORMATS[name].bits,
+            beat=beat_of(made.config),
+        )
+        most[len(access.bursts)] = access
+    assert max(most) <= BURSTS_OF_STORE
+    access = most[max(most)]
+    for number in range(len(access.bursts)):
+        made.memory.faults = {
+            first: made.rng.choice([2, 3])
+            for index, (first, _) in enumerate(access.bursts)
+            if index == number or (index > number and made.rng.random() < 0.5)
+        }
+        await made.run([access])
+
+
+@cocotb.test
+async def the_bus_is_asked_for_what_was_read(dut: Any) -> None:
+    """Stores are read while the last burst of the first waits, all that have room; only these are written."""
+    made = await bench(dut, 0)
+    stores = [
+        Access(row=row, register=0, address=BASE, beat=beat_of(made.config), stride=shortest_stride(row))
+        for row in made.rows
+    ]
+    store = min(stores, key=lambda access: len(access.beats))
+    use, name, shape, layout = store.row
+    lines = replace(
+        store, stride=(store.stride or shape.default_stride(use, layout)) + 512 // FORMATS[name].bits
+    )
+    accesses = [lines] + [store] * (STORES_IN_FLIGHT + 4)
+    most = 0
+    for count in range(1, STORES_IN_FLIGHT + 1):
+        made.most_bursts = len(lines.bursts) - 1
+        running = cocotb.start_soon(made.run(accesses))
+        for _ in range(400):
+            await RisingEdge(dut.aclk)
+            if len(made.fetched) == count:
+                break
+        made.stalled = {"read"}
+        for _ in range(10):
+            await RisingEdge(dut.aclk)
+        fetched = len(made.fetched)
+        most = max(most, fetched)
+        asked = accesses[:fetched]
+        made.most_bursts = _ANY_NUMBER
+        for _ in range(LATENCY + 20 + sum(len(access.beats) for access in asked)):
+            await RisingEdge(dut.aclk)
+        assert len(made.memory.bursts) == sum(len(access.bursts) for access in asked)
+        assert len(made.results) == len(made.fetched) == fetched
+        made.stalled = set()
+        await running
+    assert most == BUFFERS + 1 + ASSEMBLED // len(store.beats)
+
+
+@cocotb.test
 async def the_bus_is_asked_last(dut: Any) -> None:
     """No burst of a store before all its registers have been read, even when the last read waits for long."""
     made = await bench(dut, 0)
@@ -186,12 +266,12 @@ async def the_bus_is_asked_last(dut: Any) -> None:
         while made.registers.reads < before + reads - 1:
             await RisingEdge(dut.aclk)
             if made.registers.reads == before + reads - 2:
-                made.stalled = "read"
+                made.stalled = {"read"}
                 for _ in range(30):
                     await RisingEdge(dut.aclk)
                     assert not dut.bursts_valid.value, access
                     assert not dut.fetched.value
-                made.stalled = None
+                made.stalled = set()
         await running
 
 
@@ -206,11 +286,11 @@ async def long_stalls(dut: Any) -> None:
         async def stall(name: str = name) -> None:
             for _ in range(made.rng.randrange(200)):
                 await RisingEdge(dut.aclk)
-            made.stalled = name
+            made.stalled = {name}
             for _ in range(3000):
                 await RisingEdge(dut.aclk)
             assert len(made.results) < count
-            made.stalled = None
+            made.stalled = set()
 
         stalling = cocotb.start_soon(stall())
         await made.run(accesses)
@@ -221,7 +301,7 @@ async def long_stalls(dut: Any) -> None:
 async def bounds(dut: Any) -> None:
     """Without answers no more bursts are asked for than there is room to remember."""
     made = await bench(dut, 0)
-    made.stalled = "responses"
+    made.stalled = {"responses"}
     accesses = [
         Access(
             row=("d", "f32", SQUARE, "row"),
@@ -237,7 +317,7 @@ async def bounds(dut: Any) -> None:
         await RisingEdge(dut.aclk)
     assert len(made.memory.bursts) == BURSTS_IN_FLIGHT
     assert made.taken > STORES_IN_FLIGHT
-    made.stalled = None
+    made.stalled = set()
     await running
 
 
@@ -279,7 +359,10 @@ async def a_beat_per_cycle(dut: Any) -> None:
 
 
 # Flow control is the same with every preset; what the width of the bus changes runs with each.
-WIDTHS = ("every_fragment", "the_bus_is_asked_last", "a_beat_per_cycle")
+WIDTHS = (
+    *("every_fragment", "the_bus_is_asked_last", "the_bus_is_asked_for_what_was_read"),
+    *("a_beat_per_cycle", "every_progress"),
+)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import random
 from collections import deque
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -38,6 +39,10 @@ async def random_accesses(dut: Any) -> None:
     reads: list[deque[int | None]] = [deque([None] * READ_LATENCY) for _ in ports]
     touched = set()
     together = alone = 0
+    every_lane = range(count * lanes_of_word)
+    # A port with one lane, and how far from it the other one writes them all.
+    one_lane = list(product(range(2), range(4), every_lane, (0, 2))) if count > 1 else []
+    rng.shuffle(one_lane)
 
     def memories(first: int, lanes: int) -> set[int]:
         """Those in which lanes are written."""
@@ -47,8 +52,9 @@ async def random_accesses(dut: Any) -> None:
     def tile_word(first: int) -> int:
         return _joined([lane for number in range(first, first + count) for lane in stored[number % words]])
 
-    for _ in range(20 * words):
+    for _ in range(20 * words + len(one_lane)):
         few = rng.random() < 0.5
+        alone_now = one_lane.pop() if one_lane and rng.random() < 0.75 else None
         address = rng.randrange(8 if few else words)
         *tile_words, of_quad = (
             address if rng.random() < 0.3 else rng.randrange(8 if few else words)
@@ -64,7 +70,13 @@ async def random_accesses(dut: Any) -> None:
             lanes = rng.choice([rng.getrandbits(some), 1 << rng.randrange(some)])
             if rng.random() < 0.3:
                 lanes &= (1 << lanes_of_word) - 1
-            writes.append((rng.random() < 0.6, place, values, lanes))
+            is_enabled = rng.random() < 0.6
+            if alone_now:
+                of_one, place, lane, apart = alone_now
+                is_enabled, lanes = True, 1 << lane
+                if port != of_one:
+                    place, lanes = place + apart, (1 << len(every_lane)) - 1
+            writes.append((is_enabled, place, values, lanes))
             for name, value in zip(
                 ("enable", "address", "data", "lanes"),
                 (writes[-1][0], place, _joined(values), lanes),
@@ -87,7 +99,7 @@ async def random_accesses(dut: Any) -> None:
         assert dut.write_0_ready.value
         for port, (enable, place, values, lanes) in enumerate(writes):
             if port:
-                free = not writes[0][0] or not memories(address, writes[0][3]) & memories(place, lanes)
+                free = not writes[0][0] or not memories(*writes[0][1::2]) & memories(place, lanes)
                 assert getattr(dut, f"write_{port}_ready").value == free
                 together += enable and free and writes[0][0]
                 alone += enable and not free
@@ -97,6 +109,7 @@ async def random_accesses(dut: Any) -> None:
             for lane, value in enumerate(values):
                 if lanes >> lane & 1:
                     stored[place + lane // lanes_of_word][lane % lanes_of_word] = value
+    assert not one_lane, "each lane is to be written alone"
     assert len(touched) > 0.9 * words, "the test is to write nearly every word"
     assert count == 1 or min(together, alone) > words, "both ports are to write together, and one to wait"
 

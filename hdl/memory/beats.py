@@ -92,7 +92,7 @@ def write_beat_layout(config: CoreConfig) -> data.StructLayout:
 
 
 def is_last_beat(m: Module, length: Value, *, begin: Value, step: Value) -> Signal:
-    """A register that says whether the next beat is the last one of its burst.
+    """A register that says whether the next beat is the last one of its burst, or the next line of its run.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def is_last_beat(m: Module, length: Value, *, begin: Value, step: Value) -> Sign
     step : Value
         In this cycle a beat passes.
     """
-    left = Signal.like(length, name="beats_left")
+    left = Signal.like(length, name="left", reset_less=True)
     is_last = Signal()
     with m.If(step):
         m.d.sync += [left.eq(left - 1), is_last.eq(left == 1)]

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.component import Component
 from hdl.config import PAGE_BYTES, CoreConfig
-from hdl.memory.beats import access_layout, space_burst_layout
+from hdl.memory.beats import access_layout, is_last_beat, space_burst_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 from hdl.memory.line_walk import finds_rows, row_quads_signature
 from hdl.stream.queue import Queue
@@ -59,36 +59,42 @@ class BurstGenerator(Component):
         burst = self.bursts.payload
         access = Signal(access_layout(config), reset_less=True)
         active = Signal()
-        address = Signal(config.address_bits, reset_less=True)  # of the line
-        line = Signal(5)
+        word = Signal(config.address_bits - 2, reset_less=True)  # of the line's first byte
         is_rest = Signal()  # of a line that crosses a boundary
 
-        extent = Signal(10, reset_less=True)  # bytes of the line, less one
-        in_page = address[offset_bits:_PAGE_BITS]
+        extent = Signal(7, reset_less=True)  # of the line, in 8 bytes, less one
+        last_word = Cat(Const(1, 1), extent)  # of the line, from its first
+        page_word, page = word[: _PAGE_BITS - 2], word[_PAGE_BITS - 2 :]
+        in_page = page_word[offset_bits - 2 :]
         end = Signal(len(in_page) + 1)
         goes_on = Signal()
         last_beat = Signal(7)
         crosses = Signal()
         taken = Signal()
+        next_line = Signal()
+        asked = self.access.payload
+        geometry = asked.geometry
+        size_log2 = geometry.line_log2 + Mux(asked.contiguous, geometry.lines_log2, 0)
+        lines_less_one = Mux(asked.contiguous, 0, (1 << geometry.lines_log2) - 1)[:5]
+        is_last = is_last_beat(m, lines_less_one, begin=self.access.ready, step=next_line)
         m.d.comb += [
-            end.eq((address[2:_PAGE_BITS] + extent[2:])[offset_bits - 2 :]),
-            goes_on.eq((address[2:offset_bits] + extent[2:offset_bits])[-1]),
-            last_beat.eq(extent[offset_bits:] + goes_on),
+            end.eq((page_word + last_word)[offset_bits - 2 :]),
+            goes_on.eq((word[: offset_bits - 2] + last_word[: offset_bits - 2])[-1]),
+            last_beat.eq(last_word[offset_bits - 2 :] + goes_on),
             crosses.eq(end[-1] & ~is_rest),
             burst.space.eq(access.space),
             burst.address.eq(
                 Cat(
                     Const(0, offset_bits),
                     in_page & ~is_rest.replicate(len(in_page)),
-                    address[_PAGE_BITS:] + is_rest,
+                    page + is_rest,
                 )
             ),
-            burst.length.eq(Mux(is_rest, end[:-1], Mux(crosses, ~in_page, last_beat))),
+            burst.length.eq(Mux(end[-1], Mux(is_rest, end[:-1], ~in_page), last_beat)),
             self.bursts.valid.eq(active),
             taken.eq(self.bursts.valid & self.bursts.ready),
-            self.ends.eq(
-                ~crosses & (access.contiguous | (line == ((1 << access.geometry.lines_log2) - 1)[:5]))
-            ),
+            next_line.eq(taken & ~crosses),
+            self.ends.eq(~crosses & is_last),
             self.access.ready.eq(~active | (taken & self.ends)),
         ]
         if config.shared_bytes:
@@ -111,15 +117,12 @@ class BurstGenerator(Component):
 
         with m.If(taken):
             m.d.sync += is_rest.eq(crosses)
-            with m.If(~crosses):
-                m.d.sync += [address.eq(address + access.stride), line.eq(line + 1)]
-        geometry = self.access.payload.geometry
-        size_log2 = geometry.line_log2 + Mux(self.access.payload.contiguous, geometry.lines_log2, 0)
+        with m.If(next_line):
+            m.d.sync += word.eq(word + access.stride[2:])
         with m.If(self.access.ready):
             m.d.sync += [
                 active.eq(self.access.valid),
-                extent.eq((1 << size_log2) - 1),
-                access.eq(self.access.payload),
-                address.eq(self.access.payload.address),
-                line.eq(0),
+                extent.eq((1 << size_log2)[3:] - 1),
+                access.eq(asked),
+                word.eq(asked.address[2:]),
             ]

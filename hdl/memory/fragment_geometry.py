@@ -8,12 +8,12 @@ are computed from the layout rule, and refused if the rule ever leaves this form
 from collections.abc import Iterator
 from typing import cast
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike, unsigned
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike, unsigned
 from amaranth.lib import data, enum
 
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, USES, Layout, Shape, Use
-from golden.tables.layouts import FragmentLayout, fragment
+from golden.tables.layouts import LANES, FragmentLayout, fragment
 from hdl.config import CoreConfig
 
 SEGMENT_BYTES = 16
@@ -89,6 +89,11 @@ class FragmentGeometry(data.Struct):
     """Bytes of the fragment in a lane: the alignment asked of every line."""
     registers: unsigned(4)
     """32-bit registers per lane."""
+
+    @property
+    def different_log2(self) -> Value:
+        """How many registers differ, as a power of two, by the bytes in memory; others repeat these."""
+        return (self.lines_log2 + self.line_log2 - log2_exact(4 * LANES))[:2]
 
 
 def legal_fragments(config: CoreConfig) -> Iterator[tuple[Use, str, Shape, Layout]]:

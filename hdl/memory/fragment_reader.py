@@ -1,6 +1,6 @@
 """From the registers to the crossbar: reads one fragment after the other, quads of a beat at a time."""
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Signal
 from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out
 
@@ -12,6 +12,9 @@ from hdl.memory.fragment_geometry import log2_exact
 from hdl.memory.store_crossbar import StoredQuad
 from hdl.registers.register_ports import QUAD_BITS, READ_LATENCY, quad_read_signature
 from hdl.stream.pipeline import delay
+
+_QUADS_LOG2 = log2_exact(QUADS)
+_REGISTER_BITS = ADDRESS_BITS - _QUADS_LOG2
 
 
 class FragmentReader(Component):
@@ -59,13 +62,13 @@ class FragmentReader(Component):
         active = Signal()
         now = Signal(StoredQuad)
         fragment = Signal(StoredQuad, reset_less=True)  # whose quads are being read, and the next one
-        last_quad = Signal(ADDRESS_BITS, reset_less=True)
+        last_register = Signal(_REGISTER_BITS, reset_less=True)
         final = Signal()
         m.d.comb += [
             self.read.enable.eq(active & ~self.hold),
             now.eq(fragment),
             now.valid.eq(self.read.enable & self.read.ready),
-            now.last.eq(fragment.word[quad_bits:] == last_quad[quad_bits:]),
+            now.last.eq(fragment.word[quad_bits:] == Cat(~Const(0, _QUADS_LOG2 - quad_bits), last_register)),
             final.eq(now.valid & now.last),
             self.access.ready.eq((free != 0) & (~active | final)),
             self.quad.eq(delay(m, now, READ_LATENCY - 1, "quad")),
@@ -87,6 +90,6 @@ class FragmentReader(Component):
                 fragment.pattern.eq(access.geometry.pattern),
                 fragment.order.eq(access.geometry.order),
                 fragment.word.eq(0),
-                last_quad.eq(Mux(registers[3], ~0, (registers << 3) - 1)),
+                last_register.eq(registers - 1),
                 self.read.address.eq(access.register * QUADS),
             ]

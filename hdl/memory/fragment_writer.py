@@ -9,17 +9,12 @@ from hdl.config import QUADS, REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.memory.load_crossbar import loaded_layout
-from hdl.registers.register_ports import LANE_BITS, register_write_signature, word_address
+from hdl.registers.register_ports import register_write_signature, word_address
 from hdl.stream.queue import Queue
-
-_REGISTER_BYTES_LOG2 = log2_exact(32 * LANE_BITS // 8)
 
 
 class _Target(data.Struct):
-    """Where the words of a load go: so many registers differ, and are written `last_copy` times more.
-
-    The bytes in memory tell how many differ; the registers behind them repeat these.
-    """
+    """Where the words of a load go: so many registers differ, and are written `last_copy` times more."""
 
     register: unsigned(REGISTER_BITS)
     different_log2: unsigned(2)
@@ -70,7 +65,7 @@ class FragmentWriter(Component):
         config = self._config
         m.submodules.targets = targets = Queue(_Target, self._depth, buffered=True)
         access, target, tag = self.access.payload, targets.output.payload, self.words.payload.tag
-        geometry, different_log2 = access.geometry, Signal(2)
+        geometry = access.geometry
         words_log2 = log2_exact(QUADS // config.word_quads)
         at_once_log2 = log2_exact(config.word_registers)
         word = Signal(words_log2 + 3 - at_once_log2)
@@ -81,16 +76,15 @@ class FragmentWriter(Component):
         copy = Signal(2)
         leaves = Signal()
         m.d.comb += [
-            different_log2.eq(geometry.lines_log2 + geometry.line_log2 - _REGISTER_BYTES_LOG2),
             targets.input.payload.register.eq(access.register),
-            targets.input.payload.different_log2.eq(different_log2),
-            targets.input.payload.last_copy.eq((geometry.registers >> different_log2) - 1),
+            targets.input.payload.different_log2.eq(geometry.different_log2),
+            targets.input.payload.last_copy.eq((geometry.registers >> geometry.different_log2) - 1),
             targets.input.payload.is_single.eq(geometry.registers == 1),
             targets.input.valid.eq(self.access.valid),
             self.access.ready.eq(targets.input.ready),
             self.write.enable.eq(self.words.valid & ~tag.failed),
             self.write.address.eq(
-                word_address(config, target.register + (index | (copy << target.different_log2)), number)
+                word_address(config, target.register + (index | (copy << target.different_log2))[:3], number)
             ),
             self.write.data.eq(self.words.payload.data),
             self.write.lanes.eq(lanes),

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
 from hdl.component import Component
-from hdl.config import CoreConfig
+from hdl.config import QUADS, CoreConfig
 from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
@@ -21,11 +21,13 @@ from hdl.memory.bank_mapping import (
 )
 from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout
-from hdl.memory.fragment_geometry import SEGMENT_BYTES, BlockOrder, Pattern, log2_exact
+from hdl.memory.fragment_geometry import BlockOrder, Pattern, log2_exact
 from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, tile_word_bits
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
+
+_QUADS_LOG2 = log2_exact(QUADS)
 
 
 class LoadedTag(data.Struct):
@@ -151,8 +153,8 @@ class LoadCrossbar(Component):
         ]
 
         # Segments are as many as different quads.
-        size_log2 = geometry.lines_log2 + geometry.line_log2
-        last_word = ((1 << size_log2) - 1)[log2_exact(SEGMENT_BYTES) :][:ADDRESS_BITS]
+        last_register = ((1 << geometry.different_log2) - 1)[: ADDRESS_BITS - _QUADS_LOG2]
+        last_word = Cat(~Const(0, _QUADS_LOG2), last_register)
         m.d.comb += [
             filled.input.payload.pattern.eq(geometry.pattern),
             filled.input.payload.order.eq(geometry.order),

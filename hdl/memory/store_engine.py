@@ -7,6 +7,8 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from golden.tables.faults import Cause
 from hdl.component import Component
 from hdl.config import CoreConfig
+from hdl.memory.assembly_queue import ASSEMBLED
+from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, write_beat_layout
 from hdl.memory.burst_generator import BurstGenerator
@@ -22,7 +24,15 @@ STORES_IN_FLIGHT = 8
 BURSTS_IN_FLIGHT = 32
 """Bursts that have been asked for and not been answered; their stores have all been taken."""
 
-_PROGRESS_BITS = 16
+BURSTS_OF_STORE = 32
+"""Bursts of a store at most: 32 lines do not cross the end of a page, and of 16 each may."""
+
+_FEWEST_BEATS = 4
+"""Beats of a store."""
+
+_UNASKED = BUFFERS + 1 + ASSEMBLED // _FEWEST_BEATS
+"""Stores that have been read and have not asked for their last burst: some in the crossbar's buffers, the
+others in its queue of `ASSEMBLED` + 1 beats, the oldest of them with one beat at least."""
 
 
 class StoreEngine(Component):
@@ -47,7 +57,7 @@ class StoreEngine(Component):
         High for one cycle when the last burst of a store has been answered, in order.
     cause : Out(4)
         With `done`: zero, or the `Cause` of the first burst that was refused.
-    progress : Out(16)
+    progress : Out(range(BURSTS_OF_STORE))
         With `done`, after a failure: bursts acknowledged before the first that was refused.
     bursts : Out(stream.Signature(space_burst_layout(config)))
     beats : Out(stream.Signature(write_beat_layout(config)))
@@ -66,7 +76,7 @@ class StoreEngine(Component):
             "fetched": Out(1),
             "done": Out(1),
             "cause": Out(CAUSE_BITS),
-            "progress": Out(_PROGRESS_BITS),
+            "progress": Out(range(BURSTS_OF_STORE)),
             "bursts": Out(stream.Signature(space_burst_layout(config))),
             "beats": Out(stream.Signature(write_beat_layout(config))),
             "responses": In(stream.Signature(unsigned(2))),
@@ -83,6 +93,7 @@ class StoreEngine(Component):
         m.submodules.crossbar = crossbar = StoreCrossbar(config)
         connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.bursts = bursts = BurstGenerator(config)
+        # A store leaves the reader before the crossbar, so its queue has room when the crossbar's has.
         room = Const(1)
         for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
             queue = Queue(access_layout(config), STORES_IN_FLIGHT, buffered=taker is crossbar)
@@ -92,7 +103,8 @@ class StoreEngine(Component):
                 queue.input.valid.eq(self.request.valid & self.request.ready),
             ]
             connect(m, queue.output, taker.access)
-            room &= queue.input.ready
+            if taker is not reader:
+                room &= queue.input.ready
         m.d.comb += self.request.ready.eq(room)
         connect(m, reader.read, flipped(self.read))
         m.d.comb += [
@@ -112,7 +124,7 @@ class StoreEngine(Component):
         """Bursts and beats out, and their answers in."""
         m.submodules.finals = finals = Queue(unsigned(1), BURSTS_IN_FLIGHT)
         # Stores whose registers have all been read and that have not asked for their last burst.
-        unasked = Signal(range(STORES_IN_FLIGHT + 1))
+        unasked = Signal(range(_UNASKED + 1))
         room = finals.input.ready & (unasked != 0)
         issued = bursts.bursts.valid & bursts.bursts.ready
         m.d.comb += [
@@ -128,30 +140,28 @@ class StoreEngine(Component):
         ]
         m.d.sync += unasked.eq(unasked + fetched - (issued & bursts.ends))
 
-        cause = Signal(CAUSE_BITS)
-        progress = Signal(_PROGRESS_BITS)
+        refused = Signal(2)  # the first response so far that is no success, or a success
+        refused_now = Signal(2)
+        progress = Signal.like(self.progress)
+        progress_now = Signal.like(self.progress)
         answered = Signal()
-        cause_now = Signal(CAUSE_BITS)
-        progress_now = Signal(_PROGRESS_BITS)
         final = finals.output.payload
-        response = self.responses.payload
         m.d.comb += [
-            self.responses.ready.eq(finals.output.valid),
-            answered.eq(self.responses.valid & self.responses.ready),
+            # The burst of a response is in the queue since it was asked for.
+            self.responses.ready.eq(1),
+            answered.eq(self.responses.valid),
             finals.output.ready.eq(answered),
-            cause_now.eq(cause),
-            progress_now.eq(progress),
+            refused_now.eq(Mux(refused[1], refused, self.responses.payload)),
+            progress_now.eq(progress + ~refused_now[1]),
         ]
-        with m.If(cause == 0):
-            with m.If(~response[1]):
-                m.d.comb += progress_now.eq(progress + 1)
-            with m.Else():
-                m.d.comb += cause_now.eq(
-                    Mux(response[0], Cause.WRITE_DECODE_ERROR.value, Cause.WRITE_SLAVE_ERROR.value)
-                )
-        m.d.sync += self.done.eq(answered & final)
+        cause = Mux(refused_now[0], Cause.WRITE_DECODE_ERROR.value, Cause.WRITE_SLAVE_ERROR.value)
+        m.d.sync += [
+            self.done.eq(answered & final),
+            self.cause.eq(Mux(refused_now[1], cause, 0)),
+            self.progress.eq(progress_now),
+        ]
         with m.If(answered):
             m.d.sync += [
-                *(cause.eq(Mux(final, 0, cause_now)), self.cause.eq(cause_now)),
-                *(progress.eq(Mux(final, 0, progress_now)), self.progress.eq(progress_now)),
+                refused.eq(Mux(final, 0, refused_now)),
+                progress.eq(Mux(final, 0, progress_now)),
             ]

@@ -141,7 +141,9 @@ class RegisterFile(Component):
         if self._config.register_memories == 1:
             return address, Const(0, 1), Const(1)
         after = (number - address)[:2]
-        return (address + after)[2 : len(address)], after[0], ~after[1]
+        # Behind the last memory comes the first one, with the word of the next place.
+        place = address[2:] if number else (address[2:] + address[1])[:-1]
+        return place, after[0], ~after[1]
 
 
 @dataclass(frozen=True)

@@ -25,31 +25,31 @@ class Counters(Component):
 
     Parameters
     ----------
-    widths : mapping of str to int
-        Bits of each counter's increment; of a power of two of counters.
+    most : mapping of str to int
+        By how much each counter is incremented in a cycle at most; of a power of two of counters.
     count_from : int
         What they count from after reset.
 
     Members
     -------
-    increments : In(StructLayout(widths))
-    index : In(range(len(widths)))
-        In the order of `widths`.
+    increments : In(StructLayout({name: range(most + 1)}))
+    index : In(range(len(most)))
+        In the order of `most`.
     value : Out(64)
     """
 
-    def __init__(self, widths: Mapping[str, int], *, count_from: int = 0) -> None:
-        self._widths = widths
+    def __init__(self, most: Mapping[str, int], *, count_from: int = 0) -> None:
+        self._most = most
         self._count_from = count_from
         members = {
-            "increments": In(data.StructLayout(dict(widths))),
-            "index": In(range(len(widths))),
+            "increments": In(data.StructLayout({name: range(some + 1) for name, some in most.items()})),
+            "index": In(range(len(most))),
             "value": Out(COUNTER_BITS),
         }
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
-        count = len(self._widths)
+        count = len(self._most)
         turn = Signal(range(count))
         started = Signal()  # all words have been written since the reset
         next_turn = Signal.like(turn)
@@ -57,10 +57,11 @@ class Counters(Component):
             m, "words", COUNTER_BITS, write=turn, reads=[next_turn, self.index]
         )
         recent = []
-        for number, (name, bits) in enumerate(self._widths.items()):
-            happened = Signal(bits, name=f"{name}_now")
-            before = Signal(bits, name=f"{name}_before")
-            since_turn = Signal(bits + len(turn) + 1, name=f"{name}_since_turn")
+        for number, (name, most) in enumerate(self._most.items()):
+            happened = Signal(range(most + 1), name=f"{name}_now")
+            before = Signal(range(most + 1), name=f"{name}_before")
+            # The last counter's first turn ends the second round; nothing has happened in its first cycle.
+            since_turn = Signal(range((2 * count - 2) * most + 1), name=f"{name}_since_turn")
             m.d.sync += [
                 happened.eq(self.increments[name]),
                 before.eq(happened),

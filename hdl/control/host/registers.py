@@ -219,19 +219,20 @@ class HostRegisters(Component):
     def _counters(self, m: Module) -> Counters:
         """The counters of the whole core: all but INSTRUCTIONS, of which each warp has one."""
         stalls = (getattr(self, f"stall_{name}") for name in STALLS)
+        units, warps = self._config.dot_product_units, self._config.warps
         increments = (
-            *(self.busy.any(), self.busy_units, self.read_beat, self.write_beat),
-            *(sum(warps, Const(0, 0))[: len(warps).bit_length()] for warps in stalls),
+            *((self.busy.any(), 1), (self.busy_units, units), (self.read_beat, 1), (self.write_beat, 1)),
+            *((sum(stalled, Const(0, 0)), warps) for stalled in stalls),
         )
         named = dict(zip(COUNTERS[1:], increments, strict=True))
         ordered = {
             Const.cast(_counter_index(Const(REGISTERS[name], MAP_ADDRESS_BITS))).value: name for name in named
         }
         m.submodules.counters = counters = Counters(
-            {ordered[index].lower(): len(named[ordered[index]]) for index in range(len(named))},
+            {ordered[index].lower(): named[ordered[index]][1] for index in range(len(named))},
             count_from=self._count_from,
         )
-        m.d.comb += [counters.increments[name.lower()].eq(increment) for name, increment in named.items()]
+        m.d.comb += [counters.increments[name.lower()].eq(event) for name, (event, _) in named.items()]
         return counters
 
 
