@@ -11,7 +11,7 @@ SHIPPED = ("golden", "hdl", "sim", "boards")
 EVERYTHING = ("*",)
 
 MAY_IMPORT = {
-    "golden": ("numpy", "numba", "llvmlite", "platformdirs", "itanium_demangler"),
+    "golden": ("numpy", "numba", "llvmlite", "mpmath", "platformdirs", "itanium_demangler"),
     "hdl": ("amaranth", "golden.tables"),
     "sim": ("golden", "hdl"),
     "boards": ("golden", "hdl", "sim"),

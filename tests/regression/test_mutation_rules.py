@@ -200,10 +200,13 @@ def test_a_rule_has_a_reason_and_says_one_thing(tmp_path: Path) -> None:
         rules(path)
 
 
+_LARGE = {"sequencer", "load engine", "store engine"}
+
+
 @pytest.mark.parametrize(
     "unit",
     [
-        pytest.param(unit, id=unit.name, marks=[pytest.mark.long] if unit.name == "sequencer" else [])
+        pytest.param(unit, id=unit.name, marks=[pytest.mark.long] if unit.name in _LARGE else [])
         for unit in UNITS
         if rules_of(unit.name)
     ],
