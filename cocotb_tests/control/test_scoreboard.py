@@ -64,7 +64,7 @@ def random_command(rng: random.Random, tag: int, others: Sequence[UnderWay] = ()
 
 
 def random_range(rng: random.Random, limit: int) -> range:
-    """Anywhere."""
+    """A short range anywhere below the limit."""
     count = rng.choice([1, 2, rng.randrange(1, 9)])
     first = rng.randrange(limit - count + 1)
     return range(first, first + count)

@@ -411,9 +411,9 @@ async def single_bits_out_of_range(dut: Any) -> None:
 
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 async def all_slots_taken(dut: Any) -> None:
-    """As many commands under way as there may be: they end one by one, and the warp is busy until the last.
+    """All slots of a warp hold commands in flight; they end one by one, and it is busy until the last ends.
 
-    Then again, where the oldest fails, and others end in the same cycle.
+    Then the oldest one fails while others end in the same cycle.
     """
     sources = await start_with_ready_units(dut)
     multiply, f64 = (

@@ -93,7 +93,7 @@ def operations(
 
 
 def finite_elements(rng: random.Random) -> list[int]:
-    """Those of all lanes, of either sign."""
+    """Finite elements of all lanes, of either sign."""
     return [rng.getrandbits(6) | rng.choice((0, 0x80)) for _ in range(32)]
 
 

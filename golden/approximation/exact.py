@@ -17,6 +17,8 @@ from golden.explanation.steps import decoded
 from golden.tables.formats import FloatFormat, float_format
 
 _PRECISION: Final = 600
+_MP: Final = mpmath.MPContext()
+_MP.prec = _PRECISION
 _RELATIVE_ERROR: Final = Fraction(1, 1 << 200)
 _BEYOND: Final = 2000
 """Two to this power overflows, and to the negative power underflows, in every format."""
@@ -79,18 +81,17 @@ def _bounds(function: str, x: Fraction, divisor: Fraction = Fraction(1)) -> Inte
         x = max(Fraction(-_BEYOND), min(Fraction(_BEYOND), x))
         if x.denominator == 1:
             return (Fraction(2) ** int(x),) * 2
-    with mpmath.workprec(_PRECISION):
-        found = Fraction(*_FUNCTIONS[function](mpmath.mpf(x.numerator) / x.denominator).as_integer_ratio())
+    found = Fraction(*_FUNCTIONS[function](_MP.mpf(x.numerator) / x.denominator).as_integer_ratio())
     error = abs(found) * _RELATIVE_ERROR
     return found - error, found + error
 
 
 _FUNCTIONS: Final[dict[str, Callable[[Any], Any]]] = {
-    "sqrt": mpmath.sqrt,
-    "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-    "ex2": lambda x: mpmath.power(2, x),
-    "lg2": lambda x: mpmath.log(x, 2),
-    "tanh": mpmath.tanh,
-    "sin": mpmath.sin,
-    "cos": mpmath.cos,
+    "sqrt": _MP.sqrt,
+    "rsqrt": lambda x: 1 / _MP.sqrt(x),
+    "ex2": lambda x: _MP.power(2, x),
+    "lg2": lambda x: _MP.log(x, 2),
+    "tanh": _MP.tanh,
+    "sin": _MP.sin,
+    "cos": _MP.cos,
 }

@@ -92,18 +92,17 @@ def write_beat_layout(config: CoreConfig) -> data.StructLayout:
 
 
 def is_last_beat(m: Module, length: Value, *, begin: Value, step: Value) -> Signal:
-    """A register that says whether the next beat is the last one of its burst, or the next line of its run.
+    """A register that says whether the next beat of a burst, or the next line of an access, is the last.
 
     Parameters
     ----------
     m : Module
     length : Value
-        Beats of a burst less one.
+        Beats of a burst, or lines of an access, less one.
     begin : Value
-        In this cycle the register begins with the burst of `length`; this may be the cycle of the last beat
-        before.
+        In this cycle the register begins with `length`; the last beat or line before may pass in it.
     step : Value
-        In this cycle a beat passes.
+        In this cycle a beat or line passes.
     """
     left = Signal.like(length, name="left", reset_less=True)
     is_last = Signal()

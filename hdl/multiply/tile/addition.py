@@ -192,7 +192,7 @@ def _aligned(significand: Value, shift: Value, is_far: Value) -> Value:
 def _marker(exponent: Value) -> Value:
     """A bit as far below the top of a sum as the exponent allows to shift.
 
-    None below that of the exponent `_SIGNIFICAND`: a difference loses that many leading bits at most.
+    Exponents above `_SIGNIFICAND` have no bit: a difference loses at most that many leading bits.
     """
     places = range(_SIGNIFICAND, 0, -1)
     return Cat(Const(0, _SUM - 1 - _SIGNIFICAND), *(exponent == place for place in places))
