@@ -83,5 +83,8 @@ class SpecialValues(DotProductStage):
 
 
 def _any(words: list[Value]) -> Value:
-    """Whether any flag of any word is set."""
-    return Cat(*words)[::PLACE].any()
+    """Whether any bit of any word is set."""
+    combined = words[0]
+    for word in words[1:]:
+        combined = combined | word
+    return combined.any()
