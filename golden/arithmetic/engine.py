@@ -279,7 +279,6 @@ def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: in
         for piece in pieces:
             work(piece)
         return
-    work(pieces[0])  # which compiles, if anything has to be
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, pieces[1:]):
+        for _ in pool.map(work, pieces):
             pass
