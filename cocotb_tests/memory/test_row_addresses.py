@@ -10,7 +10,7 @@ from cocotb.triggers import RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.register_ports import RegisterPorts
-from cocotb_tests.streams import StreamSink, pauses, start
+from cocotb_tests.streams import StreamSink, pauses, reset, start
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.memory.row_addresses import RowAddresses, RowRequest
@@ -34,7 +34,7 @@ def expected_cause(addresses: list[int]) -> int:
 @cocotb.test
 @cocotb.parametrize(share=[0.0, 0.5, 0.85])
 async def random_moves(dut: Any, share: float) -> None:
-    """Good and bad addresses, moves that start and moves that do not, takers that pause until all is full."""
+    """Good and bad addresses, moves that start or do not, takers that pause until all is full, resets."""
     rng = random.Random(cocotb.RANDOM_SEED)
     registers = RegisterPorts(dut, CONFIG, pauses(rng, min(share, 0.5)))
     sinks = {name: StreamSink(dut, name, pauses(rng, share)) for name in ("load_rows", "store_rows")}
@@ -47,6 +47,12 @@ async def random_moves(dut: Any, share: float) -> None:
     low = cycle(product(range(_LANES), range(4)))
     high = cycle(product(range(_LANES), range(CONFIG.address_bits, 32)))
     for number in range(360):
+        if number % 36 == 0:
+            await reset(dut)
+            for name, sink in sinks.items():
+                assert sink.received == expected[name][: len(sink.received)]
+                sink.received.clear()
+                expected[name].clear()
         count_log2, is_store = rng.randrange(3), rng.random() < 0.5
         rows = 8 << count_log2
         addresses = [16 * rng.randrange(1 << CONFIG.address_bits - 4) for _ in range(32)]

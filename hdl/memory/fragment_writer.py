@@ -75,6 +75,8 @@ class FragmentWriter(Component):
             lanes = Mux(target.is_single, (1 << 4 * config.word_quads) - 1, lanes)
         copy = Signal(2)
         leaves = Signal()
+        # What is written at once is a multiple of as many registers.
+        behind = (index | (copy << target.different_log2))[at_once_log2:3] << at_once_log2
         m.d.comb += [
             targets.input.payload.register.eq(access.register),
             targets.input.payload.different_log2.eq(geometry.different_log2),
@@ -83,9 +85,7 @@ class FragmentWriter(Component):
             targets.input.valid.eq(self.access.valid),
             self.access.ready.eq(targets.input.ready),
             self.write.enable.eq(self.words.valid & ~tag.failed),
-            self.write.address.eq(
-                word_address(config, target.register + (index | (copy << target.different_log2))[:3], number)
-            ),
+            self.write.address.eq(word_address(config, target.register + behind, number)),
             self.write.data.eq(self.words.payload.data),
             self.write.lanes.eq(lanes),
             leaves.eq(self.words.valid & (tag.failed | (self.write.ready & (copy == target.last_copy)))),

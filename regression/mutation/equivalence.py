@@ -32,6 +32,7 @@ _OPEN: Final = """
 read_rtlil netlist.il
 {command} -ctrl {select} 1 1
 memory_collect
+memory_map -rom-only
 rename -enumerate -pattern memory_%
 select -set memories t:$mem_v2
 select -set asked @memories %ci1:+[RD_ADDR,RD_EN,RD_ARST,RD_SRST,WR_ADDR,WR_EN,WR_DATA] w:* %i
@@ -247,7 +248,7 @@ class _Miter:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
         if rule.ignored:
             self._guards.update({place: [(rule, [])] for name in bits for place in aliases[name]})
-        elif rule.any or rule.highest or rule.alike:
+        elif rule.any or rule.highest or rule.highest_zero or rule.alike:
             self._groups += [(rule, word) for word in self._places(bits)]
         elif rule.values:
             self._values += [(word, rule.values) for word in self._places(bits)]
@@ -315,8 +316,9 @@ class _Miter:
 
 
 def _counting(rule: Rule, word: Value) -> Value:
-    """What counts of a word: the highest bit that is one, the number but in a range, or if it is zero."""
-    if rule.highest:
+    """What counts of a word: its highest one or zero, the number but in a range, or if it is zero."""
+    if rule.highest or rule.highest_zero:
+        word = ~word if rule.highest_zero else word
         return Cat(bit & ~word[place + 1 :].any() for place, bit in enumerate(word))
     if rule.alike:
         first, last = rule.alike

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
-_SAID: Final = ("unless", "while_valid", "only_while", "ignored", "any", "highest", "alike", "values")
+_SAID: Final = tuple("unless while_valid only_while ignored any highest highest_zero alike values".split())
 """Fields of a rule, of which one says what may differ."""
 
 _PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
@@ -44,6 +44,8 @@ class Rule:
     """Of the signals of one name counts only whether one of them is one."""
     highest: bool = False
     """Of the signals of one name counts only which is the highest that is one."""
+    highest_zero: bool = False
+    """Likewise, which is the highest that is zero."""
     alike: tuple[int, ...] = ()
     """The numbers of the signals of one name do not differ from the first of these two to the second."""
     values: tuple[int, ...] = ()
