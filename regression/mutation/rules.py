@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
-_SAID: Final = tuple("unless while_valid only_while ignored any highest highest_zero alike values".split())
+_SAID: Final = (
+    *("unless", "while_valid", "only_while", "ignored", "any", "highest", "highest_zero"),
+    *("alike", "values"),
+)
 """Fields of a rule, of which one says what may differ."""
 
 _PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
