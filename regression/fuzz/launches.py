@@ -14,10 +14,9 @@ from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
 from openwmma.launch_repeat import read_launches
 from openwmma.usage_error import UsageError
-from regression.fuzz.corpus import LAUNCH_PTX, LONG, WORDS
 from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
 from regression.fuzz.ptx import damaged_bytes, damaged_text
-from regression.fuzz.values import number_text
+from regression.fuzz.values import LAUNCH_PTX, LONG, WORDS, number_text
 
 _CASE: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("launch.json").read_text())
 _ARRAYS: Final[dict[str, np.ndarray]] = {

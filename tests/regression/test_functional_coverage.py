@@ -11,11 +11,10 @@ from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.campaign.kind import Outcome, Task
-from regression.campaign.kinds.functional_coverage import FunctionalCoverage, types_in
+from regression.campaign.kinds.functional_coverage import FunctionalCoverage, run_early_host, types_in
 from regression.functional import hazards, instructions, values
 from regression.functional.collector import MODEL, observe, sample_arithmetic
 from regression.functional.directed import hazard_program
-from regression.functional.environment import run_early_host
 from regression.functional.model import bin_name, coverpoint, share, tables
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
