@@ -72,8 +72,7 @@ def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
     with locked(folder.with_suffix(".lock")):
         simulation = simulation_of(unit)
         design, mutants = mutate(simulation.design, unit.sources, count, seed, folder)
-        records = []
-        rules = rules_of(unit.name)
+        records, rules = [], rules_of(unit.name)
         outcomes = run_mutants(replace(simulation, design=design), len(mutants))
         if any(how == "survived" for how, _ in outcomes.values()):
             require_rules(folder, rules)

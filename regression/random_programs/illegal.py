@@ -27,7 +27,7 @@ from golden.tables.commands import (
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES
 from hdl.command import encode
-from hdl.config import CoreConfig
+from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     access_command,
     accesses_of,
@@ -39,7 +39,7 @@ from regression.random_programs.choices import (
     stride_unit,
 )
 from regression.random_programs.program import span
-from regression.random_programs.words import WORD_WAYS, illegal_words
+from regression.random_programs.words import KINDS, illegal_words, word_ways
 
 _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.REGISTER_RANGE: ("fragment past the last register",),
@@ -67,7 +67,8 @@ _MEMORY_WAYS: Final = (
 
 
 def _all_ways() -> Iterator[tuple[Cause, str, str]]:
-    yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for kind in WORD_WAYS for way in WORD_WAYS[kind])
+    for kind in KINDS:
+        yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in word_ways(PRESETS["small"], kind))
     for kind in ("load", "store"):
         for cause, ways in _ACCESS_WAYS.items():
             # Every store can do without a stride; the default of some loads is not aligned.

@@ -1,14 +1,13 @@
 """Runs a program on a core and on the golden machine: where they differ, and how much is compared."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from golden.lines import gather_lines
 from golden.machine import Machine
-from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma, Store
 from golden.tables.faults import Fault
+from golden.warp import GoldenMachine
 from regression.random_programs.choices import registers_of
 from regression.random_programs.program import HOT_BYTES, Program, observations, observed_bytes
 from sim.lockstep import LockstepMachine
@@ -16,13 +15,8 @@ from sim.mismatch import Mismatch, memory_difference
 from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
 
-
-class Core(Machine, Protocol):
-    """What is checked: a machine whose memory is in this process."""
-
-    @property
-    def memory(self) -> Memory:
-        """Global memory, in this process."""
+Core = RtlMachine | GoldenMachine
+"""What is checked: a machine whose memory is in this process."""
 
 
 def open_rtl(program: Program) -> RtlMachine:

@@ -15,17 +15,20 @@ from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
-from regression.code_coverage.changes import Change, NoRevision, change_since, touched
 from regression.code_coverage.counts import KINDS, Point, PointKind, read_counts
 from regression.code_coverage.requirements import (
     BENCHES,
     EXCLUSIONS,
     REQUIRED,
     Benches,
+    Change,
     Exclusion,
+    NoRevision,
     apply_exclusions,
+    change_since,
     read_benches,
     read_exclusions,
+    touched,
 )
 
 _HARDWARE: Final = "hdl/"

@@ -143,12 +143,11 @@ def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
 def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     failures = []
     for name in dict.fromkeys((_LEAST, preset)):
-        with closing(FaultSession(name, seed)) as session:
-            for illegal, mode, found in session.run():
-                if found is None:
-                    seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
-                else:
-                    failures.append(f"{illegal}, {mode}: {found}")
+        for illegal, mode, found in FaultSession(name, seed).run():
+            if found is None:
+                seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
+            else:
+                failures.append(f"{illegal}, {mode}: {found}")
     return "\n".join(failures) or None
 
 
