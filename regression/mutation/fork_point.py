@@ -29,7 +29,6 @@ from regression.mutation.settings import (
 from sim.testbench.limited import TESTS
 
 _POLL_SECONDS: Final = 0.01
-_Body = Callable[..., Awaitable[None]]
 
 settings = Settings(**json.loads(os.environ[VARIABLE]))
 _seconds: dict[str, float] = {}
@@ -69,7 +68,7 @@ def _wait(child: int, deadline: float) -> int:
 
 def _limited(test: Test, is_last: bool) -> Test:
     """A test that ends its process if it fails, if it is the last, or if it takes far longer than usual."""
-    body: _Body = test.func
+    body: Callable[..., Awaitable[None]] = test.func
     limit = settings.limits.get(test.name, settings.limit)
 
     async def limited(dut: Any, *arguments: Any, **keywords: Any) -> None:
@@ -93,11 +92,6 @@ def _limited(test: Test, is_last: bool) -> Test:
     return test
 
 
-def _tests() -> list[Test]:
-    """The unit's tests, the shortest first."""
-    chosen = [test for test in TESTS if not settings.cases or test.name.endswith(tuple(settings.cases))]
-    return sorted(chosen, key=lambda test: settings.limits.get(test.name, 0.0))
-
-
-_chosen = _tests()
+_chosen = [test for test in TESTS if not settings.cases or test.name.endswith(tuple(settings.cases))]
+_chosen.sort(key=lambda test: settings.limits.get(test.name, 0.0))  # the shortest first
 globals().update({f"test_{index}": _limited(test, test is _chosen[-1]) for index, test in enumerate(_chosen)})

@@ -38,7 +38,6 @@ from regression.random_programs.program import (
     Program,
     block_load,
     block_store,
-    draw_across,
     draw_rows,
     draw_stride,
     span,
@@ -234,7 +233,11 @@ class _Maker:
         return [*moves, access_command(place_in(load, place), register, address, stride)]
 
     def _global_place(self, access: Access, size: int) -> int:
-        return self.image.place(size, access.fragment.size, across=draw_across(self.random, access, size))
+        """A place of its own; of one access in four a part lies before the end of a page."""
+        unit, across = access.fragment.size, 0
+        if size >= 2 * unit and self.random.random() >= 0.75:
+            across = unit * int(self.random.integers(1, size // unit))
+        return self.image.place(size, unit, across=across)
 
     def _interference(self) -> Iterator[Command]:
         """Any access in the hot memory, a fill, or a move, on any registers."""
