@@ -33,17 +33,8 @@ Files = Mapping[str, bytes]
 """An input: the contents of files by name, which lie in an empty folder when it runs."""
 
 DOCUMENTED: Final = (
-    PtxError,
-    SimtError,
-    ProgramFault,
-    Fault,
-    Difference,
-    InvalidArgument,
-    IllegalInstruction,
-    UsageError,
-    CapabilityError,
-    CompilerError,
-    LinkError,
+    *(PtxError, SimtError, ProgramFault, Fault, Difference, InvalidArgument, IllegalInstruction),
+    *(UsageError, CapabilityError, CompilerError, LinkError),
 )
 """The errors of the public functions; a kind whose entrance documents fewer names them itself."""
 
