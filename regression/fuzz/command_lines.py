@@ -15,9 +15,10 @@ import typer.main
 
 from golden.tables.profiles import PROFILES
 from openwmma.cli import app, main
+from openwmma.output_files import array_bytes
 from openwmma.usage import FAILURE, MISUSE
 from regression.fuzz.kind import Files, Kind, PropertyError
-from regression.fuzz.launches import archive, array_file, damaged_array, launch_files
+from regression.fuzz.launches import archive, damaged_array, launch_files
 from regression.fuzz.ptx import damaged_text
 from regression.fuzz.values import LAUNCH_PTX, LONG, PROGRAM_PTX, WORDS, number_text
 
@@ -66,7 +67,7 @@ def _make(random: Random) -> Files:
         **launch_files(),
     }
     for name, array in (("a", tile), ("b", tile), ("c", tile), ("s", np.zeros(16, np.uint8))):
-        files[f"{name}.npy"] = array_file(array)
+        files[f"{name}.npy"] = array_bytes(array)
     if random.random() < 0.1:
         files["k.npz"] = archive({"k/a.npy": files["bad.npy"]})
     return files

@@ -13,6 +13,7 @@ import numpy as np
 from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
 from openwmma.launch_repeat import read_launches
+from openwmma.output_files import array_bytes
 from openwmma.usage_error import UsageError
 from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
 from regression.fuzz.ptx import damaged_bytes, damaged_text
@@ -42,8 +43,8 @@ def damaged_array(random: Random, array: np.ndarray) -> bytes:
     if way == 1:
         kinds = ("<f2", ">f4", "<f8", "|i1", "<u8", "?", "<c8", "|S4", "<U3", "M8[s]", "f4,i2", "V2")
         extents = random.choice(((0,), (), (1,), (4, 16), (64,), (65,), (3, 0)))
-        return array_file(np.zeros(extents, random.choice(kinds)))
-    return damaged_bytes(random, array_file(array))
+        return array_bytes(np.zeros(extents, random.choice(kinds)))
+    return damaged_bytes(random, array_bytes(array))
 
 
 def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -55,14 +56,7 @@ def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
     return buffer.getvalue()
 
 
-def array_file(array: np.ndarray) -> bytes:
-    """The bytes of an .npy file."""
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
-_MEMBERS: Final = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+_MEMBERS: Final = {f"{name}.npy": array_bytes(array) for name, array in _ARRAYS.items()}
 
 
 def launch_files() -> dict[str, bytes]:

@@ -194,7 +194,6 @@ def _work(connection: Connection, limits: Limits, folder: Path, trace: Path) -> 
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, used + limits.memory))
-    os.chdir(tempfile.mkdtemp(dir=folder))
     tempfile.tempdir = str(folder)
     event.register("numba:compile", _UntimedCompilation())  # type: ignore[no-untyped-call]
     os.environ.update(XDG_CACHE_HOME=str(folder), HOME=str(folder), COLUMNS="100", NO_COLOR="1")
