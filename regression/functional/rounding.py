@@ -141,7 +141,7 @@ POINTS: Final = (
 def sample_rounding(seen: Seen, item: Sum) -> None:
     """Note what rounding does to a sum, and where the terms cancel."""
     kind, finite = item.kind, np.isfinite(item.total)
-    sample_numbers(seen, kind.name, item.total[finite], item.unit[finite].astype(np.int64), kind.kept)
+    sample_numbers(seen, kind.name, item.total[finite], item.unit[finite].astype(np.int64))
     cancelled = (item.total == 0) & np.any(item.products != 0, axis=1)
     seen["cancellation", kind.name] += int((finite & cancelled).sum())
 
@@ -152,14 +152,14 @@ def sample_conversion(seen: Seen, sums: NDArray[Any]) -> None:
     usable = ~number.special
     signed = np.where(number.negative, -number.significand, number.significand)
     place = number.exponent.astype(np.int64) - number.format.fraction_bits
-    sample_numbers(seen, _CONVERSION, signed[usable], place[usable], float_format("f16"))
+    sample_numbers(seen, _CONVERSION, signed[usable], place[usable])
 
 
 def sample_addition(seen: Seen, addition: str, x: Decoded, y: Decoded) -> None:
     """Note what rounding does to the sum of C and of the sum before."""
     finite = ~(x.special | y.special)
     values, unit = _exact_sum(x, y)
-    sample_numbers(seen, addition, values[finite], unit[finite], x.format)
+    sample_numbers(seen, addition, values[finite], unit[finite])
     seen["cancellation", addition] += int((finite & (values == 0) & (x.significand != 0)).sum())
 
 
@@ -178,15 +178,13 @@ def _exact_sum(x: Decoded, y: Decoded) -> tuple[NDArray[np.int64], NDArray[np.in
     return total, top - x.format.fraction_bits - _ROOM
 
 
-def sample_numbers(
-    seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any], format: FloatFormat
-) -> None:
+def sample_numbers(seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any]) -> None:
     """Note what rounding does to some whole numbers of less than 62 bits; zeros do not count.
 
-    `rounder` is the first part of the bins; it rounds to numbers of `format`. `unit` is the exponent of the
-    weight of one.
+    `rounder` is the first part of the bins. `unit` is the exponent of the weight of one.
     """
     mode, may_be_largest = _ROUNDERS[rounder].mode, _ROUNDERS[rounder].may_be_largest
+    format = SUMS[rounder].kept if rounder in SUMS else _ROUNDERS[rounder].result
     to_nearest = mode == "rn"
     use = values != 0
     values, unit = values[use], unit[use]
@@ -224,8 +222,7 @@ def sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use
                 seen["cancellation", "f64"] += not step.total and any(term.aligned for term in step.terms)
                 sums.append(_shortened(step.total, step.unit_exponent))
     values, units = np.array(sums, np.int64).reshape(-1, 2).T
-    rounder = f"f64 .{instruction.rounding or 'rn'}"
-    sample_numbers(seen, rounder, values, units, float_format("f64"))
+    sample_numbers(seen, f"f64 .{instruction.rounding or 'rn'}", values, units)
 
 
 def _shortened(total: int, unit: int) -> tuple[int, int]:

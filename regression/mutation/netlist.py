@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from boards.flow.tools import run_tool
+from regression.campaign.identity import ROOT
 from regression.mutation.settings import SELECT
 from sim.testbench.design import Design
 
-ROOT: Final = Path(__file__).parents[2]
 _SOURCE = re.compile(r"(?P<file>[^|\s]+\.py):(?P<line>\d+)$")
 _CLOCKS = frozenset({"CLK", "RD_CLK", "WR_CLK"})
 _CONSTANTS: Final = {"const0": "0", "const1": "1"}
