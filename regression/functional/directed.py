@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
@@ -111,7 +111,7 @@ def _register_pair(
             continue
         second = replace(second, **{other: place})
         moves = [item for item in (second, first) if isinstance(item, LoadMatrix | StoreMatrix)]
-        if second not in moves or second.addresses not in registers_of(first)[1]:
+        if second not in moves or second.addresses not in chain(*registers_of(first)["writes"]):
             for move in moves:
                 yield image.place_words(min(move.addresses, config.registers - 2), _valid_rows(random))
             yield from (first, second)

@@ -158,13 +158,10 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
             return {"destination": (count, True), "source": (count, False)}
 
 
-def registers_of(command: Command) -> tuple[list[range], range]:
-    """What a command reads, and what it writes."""
-    reads, written = [], range(0)
+def registers_of(command: Command) -> dict[str, list[range]]:
+    """What a command ``reads``, and what it ``writes``."""
+    found: dict[str, list[range]] = {"reads": [], "writes": []}
     for name, (size, is_written) in operands_of(command).items():
         first = getattr(command, name)
-        if is_written:
-            written = range(first, first + size)
-        else:
-            reads.append(range(first, first + size))
-    return reads, written
+        found["writes" if is_written else "reads"].append(range(first, first + size))
+    return found

@@ -294,7 +294,7 @@ STORE = StoreInstruction(layout="row", shape=SQUARE, type="f32", space="generic"
 )
 def test_register_hazards_are_told(commands, expected):
     seen = Counter()
-    hazards.sample_hazards(seen, commands)
+    hazards.sample_hazards(seen, commands, {})
     assert set(of(seen, "register hazard")) == expected
 
 
@@ -305,7 +305,7 @@ def test_register_hazards_are_told(commands, expected):
 def test_memory_hazards_are_told(address, stride, extent):
     seen = Counter()
     commands = (Store(STORE, 0, 0xFF00_0000, stride), Load(LOAD, 8, address, stride))
-    hazards.sample_hazards(seen, commands)
+    hazards.sample_hazards(seen, commands, {})
     expected = set() if extent is None else {bin_name("load after store", "shared", "differently", extent)}
     assert set(of(seen, "memory hazard")) == expected
 
