@@ -32,11 +32,10 @@ class Identity:
 
     def difference(self, other: "Identity") -> str | None:
         """A sentence about what another has that this one has not; None where they are equal."""
-        if other.commit != self.commit:
-            return f"its sources must be {self.commit}, not {other.commit}"
-        for name, needed in self.tools.items():
-            if other.tools.get(name) != needed:
-                return f"its {name} must be {needed}, not {other.tools.get(name)}"
+        its = {"sources": other.commit, **other.tools}
+        for name, needed in {"sources": self.commit, **self.tools}.items():
+            if its.get(name) != needed:
+                return f"its {name} must be {needed}, not {its.get(name)}"
         return None
 
 

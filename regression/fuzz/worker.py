@@ -148,8 +148,7 @@ class Worker:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__])
         self._connection, there = context.Pipe()
-        folder = Path(tempfile.mkdtemp(dir=self._folder.name))
-        self._process = context.Process(target=_work, args=(there, self._limits, folder, self._trace))
+        self._process = context.Process(target=_work, args=(there, self._limits, self._trace))
         self._process.start()
         there.close()
         self._connection.recv()
@@ -188,15 +187,15 @@ class _UntimedCompilation(Listener):
             signal.setitimer(signal.ITIMER_PROF, *self._left)
 
 
-def _work(connection: Connection, limits: Limits, folder: Path, trace: Path) -> None:
+def _work(connection: Connection, limits: Limits, trace: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, used + limits.memory))
-    tempfile.tempdir = str(folder)
+    folder = tempfile.tempdir = tempfile.mkdtemp(dir=trace.parent)
     event.register("numba:compile", _UntimedCompilation())  # type: ignore[no-untyped-call]
-    os.environ.update(XDG_CACHE_HOME=str(folder), HOME=str(folder), COLUMNS="100", NO_COLOR="1")
+    os.environ.update(XDG_CACHE_HOME=folder, HOME=folder, COLUMNS="100", NO_COLOR="1")
     with trace.open("w") as file:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         faulthandler.enable(file)
