@@ -20,8 +20,8 @@ REQUIRED: Final[Mapping[PointKind, float]] = {"line": 1.0, "branch": 1.0, "toggl
 """The share of each kind that must be reached in each source."""
 
 
-class BenchesError(ValueError):
-    """A row that is malformed."""
+class RequirementError(ValueError):
+    """A row or an exclusion that is malformed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Benches:
 def read_benches(text: str) -> dict[str, Benches]:
     """Read the text of `BENCHES`, by sources.
 
-    BenchesError for a lower share without a reason, or a share that is not lower.
+    RequirementError for a lower share without a reason, or a share that is not lower.
     """
     return {f"hdl/{source}": _benches(source, row) for source, row in tomllib.loads(text).items()}
 
@@ -47,11 +47,11 @@ def _benches(source: str, row: list[str] | dict[str, Any]) -> Benches:
         row = {"benches": row}
     lower: dict[PointKind, float] = {kind: row[kind] for kind in KINDS if kind in row}
     if unknown := set(row) - {"benches", "reason", *KINDS}:
-        raise BenchesError(f"{source}: expected benches, {', '.join(KINDS)} and reason, not {unknown}")
+        raise RequirementError(f"{source}: expected benches, {', '.join(KINDS)} and reason, not {unknown}")
     if bool(lower) != bool(row.get("reason", "").strip()):
-        raise BenchesError(f"{source}: a lower share must have a reason, and a reason a lower share")
+        raise RequirementError(f"{source}: a lower share must have a reason, and a reason a lower share")
     if any(share >= REQUIRED[kind] for kind, share in lower.items()):
-        raise BenchesError(f"{source}: shares must be lower than {dict(REQUIRED)}, not {lower}")
+        raise RequirementError(f"{source}: shares must be lower than {dict(REQUIRED)}, not {lower}")
     files = frozenset(f"cocotb_tests/{bench}" for bench in row["benches"])
     return Benches(files=files, required={**REQUIRED, **lower})
 
@@ -60,13 +60,9 @@ EXCLUSIONS: Final = "regression/code_coverage/exclusions.toml"
 """From the root of the repository."""
 
 
-class ExclusionError(ValueError):
-    """An exclusion that is malformed, or that excludes nothing."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Exclusion:
-    """Points that need not be reached; ExclusionError for an unknown kind, no reason, or bits too high."""
+    """Points that need not be reached; RequirementError for an unknown kind, no reason, or bits too high."""
 
     file: str
     """Pattern of source files."""
@@ -85,13 +81,13 @@ class Exclusion:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ExclusionError(f"kind of an exclusion must be one of {', '.join(KINDS)}, not {self.kind}")
+            raise RequirementError(f"kind of an exclusion must be one of {', '.join(KINDS)}, not {self.kind}")
         if not self.reason.strip():
-            raise ExclusionError(
+            raise RequirementError(
                 f"an exclusion must have a reason; {self.name} in {self.file} has an empty one"
             )
         if self.every is not None and (self.bits is None or self.bits[1] >= self.every):
-            raise ExclusionError(f"bits of every {self.every} must lie among these, not {self.bits}")
+            raise RequirementError(f"bits of every {self.every} must lie among these, not {self.bits}")
 
     def matches(self, point: Point, statement: str) -> bool:
         """Whether a point is one of those; `statement` is its source line."""
@@ -108,18 +104,18 @@ class Exclusion:
 def read_exclusions(text: str) -> list[Exclusion]:
     """Read the text of `EXCLUSIONS`, each a table ``[[exclusion]]``.
 
-    ExclusionError for a table with keys that are missing or unknown.
+    RequirementError for a table with keys that are missing or unknown.
     """
     known = {field.name for field in fields(Exclusion)}
     exclusions = []
     entries: list[dict[str, Any]] = tomllib.loads(text).get("exclusion", [])
     for entry in entries:
         if unknown := set(entry) - known:
-            raise ExclusionError(f"an exclusion must have keys among {known}, not {unknown}")
+            raise RequirementError(f"an exclusion must have keys among {known}, not {unknown}")
         try:
             exclusions.append(Exclusion(**{**entry, "bits": _bits(entry)}))
         except TypeError as error:
-            raise ExclusionError(f"{entry}: {error}") from error
+            raise RequirementError(f"{entry}: {error}") from error
     return exclusions
 
 
@@ -155,7 +151,7 @@ def _bits(entry: dict[str, Any]) -> tuple[int, int] | None:
         case [int(first), int(last)] if first <= last:
             return first, last
         case bits:
-            raise ExclusionError(f"bits of an exclusion must be the first and the last, not {bits}")
+            raise RequirementError(f"bits of an exclusion must be the first and the last, not {bits}")
 
 
 def _matches(text: str, pattern: str) -> bool:

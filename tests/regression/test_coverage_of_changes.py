@@ -15,8 +15,8 @@ from regression.code_coverage.counts import Place, Point
 from regression.code_coverage.requirements import (
     BENCHES,
     EXCLUSIONS,
-    BenchesError,
     NoRevision,
+    RequirementError,
     change_since,
     has_hardware,
     read_benches,
@@ -255,7 +255,7 @@ def test_every_source_with_hardware_has_testbenches():
     ],
 )
 def test_malformed_rows(row, message):
-    with pytest.raises(BenchesError, match=message):
+    with pytest.raises(RequirementError, match=message):
         read_benches(f'["a.py"]\nbenches = ["x/test_a.py"]\n{row}')
 
 
