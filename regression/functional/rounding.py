@@ -31,7 +31,7 @@ _OUTCOMES: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Rounder:
     """Where something is rounded."""
 
@@ -52,16 +52,12 @@ def _rounders() -> Iterator[tuple[str, _Rounder]]:
     for name, kind in SUMS.items():
         mode = "rz" if kind.result == single else "rn"
         least, has_addend = sum(map(least_exponent, kind.types)), kind.has_addend and not kind.addition
-        yield (
-            name,
-            _Rounder(mode=mode, result=kind.result, least=least, bound=kind.bound, has_addend=has_addend),
-        )
+        yield name, _Rounder(mode, kind.result, least, kind.bound, has_addend)
     for name, kind in ADDITIONS.items():
-        least = least_exponent(kind.result)
-        yield name, _Rounder(mode="rn", result=kind.result, least=least, bound=kind.bound + 1)
-    yield _CONVERSION, _Rounder(mode="rn", result=half, least=-149, bound=128, has_addend=False)
+        yield name, _Rounder("rn", kind.result, least_exponent(kind.result), kind.bound + 1)
+    yield _CONVERSION, _Rounder("rn", half, -149, 128, has_addend=False)
     for mode in ROUNDINGS:
-        yield f"f64 .{mode}", _Rounder(mode=mode, result=double, least=-2148, bound=2048, may_be_largest=True)
+        yield f"f64 .{mode}", _Rounder(mode, double, -2148, 2048, may_be_largest=True)
 
 
 _CONVERSION: Final = "f32 to f16"

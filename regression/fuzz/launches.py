@@ -4,6 +4,7 @@ import io
 import json
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -12,7 +13,7 @@ import numpy as np
 
 from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
-from openwmma.launch_repeat import read_launches
+from openwmma.launch_repeat import RecordedLaunch, read_launches
 from openwmma.output_files import array_bytes
 from openwmma.usage_error import UsageError
 from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
@@ -129,22 +130,15 @@ def _make(random: Random) -> Files:
     return files
 
 
+def _repeated(launch: RecordedLaunch) -> Any:
+    run = launch.launch(limit=2000)
+    found = launch.differences()
+    require_short(PropertyError("differences", "".join(map(str, found))))
+    return run.blocks, run.warp_instructions, [item.name for item in found]  # the bytes may be addresses
+
+
 def _run(files: Files) -> Any:
-    found = []
-    for launch in read_launches(Path("k.json")):
-
-        def repeated(launch: Any = launch) -> Any:
-            run = launch.launch(limit=2000)
-            found = launch.differences()
-            require_short(PropertyError("differences", "".join(map(str, found))))
-            return (
-                run.blocks,
-                run.warp_instructions,
-                [item.name for item in found],
-            )  # the bytes may be addresses
-
-        found.append(attempt(LAUNCHES.errors, repeated))
-    return found
+    return [attempt(LAUNCHES.errors, partial(_repeated, item)) for item in read_launches(Path("k.json"))]
 
 
 LAUNCHES: Final = Kind(

@@ -1,7 +1,4 @@
-"""What fuzzing draws from: words, kernels, and values as Python expressions.
-
-A call that fails can so be read, shortened and pasted.
-"""
+"""What fuzzing draws from: words, kernels, and values as Python expressions, which a person can read."""
 
 import re
 import tomllib

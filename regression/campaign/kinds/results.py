@@ -199,9 +199,11 @@ def _run(machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operan
     instruction = batch.instruction
     result = mma(instruction, *operands, profile=machine.profile)
     expected = distribute(result, "d", instruction.d_type, instruction.shape)
-    for tile, register, lane in np.argwhere(found != expected).tolist():
-        core, golden = (f"{each[tile, register, lane]:#010x}" for each in (found, expected))
+    wrong = np.argwhere(found != expected)
+    if len(wrong):
+        tile, register, lane = wrong[0].tolist()
         place = f"tile {tile}, register {register} of D, lane {lane}"
+        core, golden = (f"{words[tile, register, lane]:#010x}" for words in (found, expected))
         raise WrongResult(f"{instruction}: {place}: core {core}, golden {golden}")
     return int(result.size)
 
