@@ -1,6 +1,7 @@
 """Random results of mma.sync by the million: the Verilated core against the golden model."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar, Final
@@ -161,17 +162,14 @@ def compare(
     batches = [Batch(instruction=form, sets=sets, registers=config.registers) for form in forms]
     words = [np.array([encode(item) for item in batch.commands()], dtype=np.uint32) for batch in batches]
     memory = Memory(max(batch.memory_bytes for batch in batches), BASE)
-    machine = RtlMachine(config, memory)
     random = np.random.default_rng(seed)
     done = turn = 0
-    try:
+    with closing(RtlMachine(config, memory)) as machine:
         while done < results:
             batch, commands = batches[turn % len(batches)], words[turn % len(batches)]
             found = _run(machine, batch, commands, _operands(random, batch))
             done, turn = done + found, turn + 1
             yield found
-    finally:
-        machine.close()
 
 
 Operands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
