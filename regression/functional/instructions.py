@@ -34,7 +34,6 @@ _CONFIG: Final = PRESETS["small"]
 _BEAT, _PAGE = 16, 4096
 _MOVES = ("ldmatrix", "stmatrix")
 _AMOUNTS = ("none", "one", "several")
-_STRIDES = ("none", "smallest", "wide")
 _PAGES = ("none", "between lines", "within a line")
 
 
@@ -72,7 +71,7 @@ POINTS: Final = (
     coverpoint(
         "access stride",
         "Every load and store without a stride, with the smallest there is, and with a wider one.",
-        {"access": list(_ACCESSES), "stride": _STRIDES},
+        {"access": list(_ACCESSES), "stride": ("none", "smallest", "wide")},
         _no_default,
     ),
     coverpoint(
@@ -89,10 +88,7 @@ POINTS: Final = (
     coverpoint(
         "registers moved",
         "Fills and moves of no registers, one, and several; moves that overlap themselves.",
-        {
-            "kind": ("fill", "move"),
-            "registers": (*_AMOUNTS, "onto itself, up", "onto itself, down"),
-        },
+        {"kind": ("fill", "move"), "registers": (*_AMOUNTS, "onto itself, up", "onto itself, down")},
         lambda kind, count: "a fill has no source" if kind == "fill" and count.startswith("onto") else None,
     ),
     coverpoint(

@@ -202,11 +202,9 @@ def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.u
     `regression.random_programs.choices.ROW_PLACES`.
     """
     near = random.random() < 0.5
-    shared = _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
-    if place == "shared":
-        return shared.astype(np.uint32)
-    shared += config.shared_base
-    if place == "generic to shared":
+    base = 0 if place == "shared" else config.shared_base
+    shared = base + _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
+    if place in ("shared", "generic to shared"):
         return shared.astype(np.uint32)
     hot = BASE + _draw(random, HOT_BYTES, near)
     if place == "generic to global":
