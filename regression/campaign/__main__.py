@@ -4,6 +4,7 @@ import os
 import random
 import re
 import sys
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from pkgutil import resolve_name
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
 from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError, explain_error
 from regression.campaign.client import Amount, Campaign
@@ -18,7 +20,7 @@ from regression.campaign.cluster import connected, perform
 from regression.campaign.identity import ROOT, identity
 from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
-from regression.campaign.report import Result, print_table, progress, write_report
+from regression.campaign.report import Result, progress, write_report
 from regression.campaign.store import Store
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -153,8 +155,7 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
     console, errors = (
         Console(stderr=stderr, soft_wrap=True, markup=False, highlight=False) for stderr in (False, True)
     )
-    recorded = Store(place, kind, identity())
-    try:
+    with closing(Store(place, kind, identity())) as recorded:
         work = Campaign(kind, recorded, amount)
         console.print(f"{kind.name}: seed {kind.seed}, store {place}, {work.tasks} tasks recorded")
         try:
@@ -177,8 +178,6 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
             verdict=kind.verdict(outcomes),
             history=recorded.history(),
         )
-    finally:
-        recorded.close()
     write_report(folder, result)
     _print(console, result, folder)
     return FAILURE if result.failures or result.verdict.failures else 0
@@ -198,7 +197,10 @@ def _saved(kind: Kind, outcomes: list[tuple[Task, Outcome]], folder: Path) -> li
 
 def _print(console: Console, result: Result, folder: Path) -> None:
     for table in result.verdict.tables:
-        print_table(console, table)
+        shown = Table(*table.header, title=table.title)
+        for row in table.rows:
+            shown.add_row(*row)
+        console.print(shown, markup=False)
     for case in result.failures[:_SHOWN]:
         console.print(f"{case.name}: {case.failure}\n    {case.command}")
     for hole in result.verdict.holes[:_SHOWN]:

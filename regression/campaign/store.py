@@ -79,15 +79,9 @@ class Store:
             )
             for task, report in ended
         ]
-        with self._explained():
+        with self._explained(), self._database:
             self._database.execute("begin")
-            try:
-                self._database.executemany("insert into task values (?,?,?,?,?,?,?,?,?)", rows)
-                self._database.execute("commit")
-            except sqlite3.Error:
-                if self._database.in_transaction:
-                    self._database.execute("rollback")
-                raise
+            self._database.executemany("insert into task values (?,?,?,?,?,?,?,?,?)", rows)
 
     def outcomes(self) -> Iterator[tuple[Task, Outcome]]:
         """All tasks of the campaign with their outcomes, in the order of their keys."""

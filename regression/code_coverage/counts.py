@@ -17,7 +17,6 @@ _ITEM: Final = re.compile(r"^(?P<indent> +)(?P<patterns>\d+'[bh][\da-f?, 'bh]+|d
 _PATTERN: Final = re.compile(r"(?P<width>\d+)'(?:b(?P<bits>[01?]+)|h(?P<hex>[\da-f]+))")
 _CHOICE: Final = re.compile(r' \? \(\* src = "(?P<places>[^"]*)" \*\)')
 _NUMBER: Final = re.compile(r"\$\d+$")
-_FIELD: Final = re.compile(r"[.\[]")
 
 
 class Place(NamedTuple):
@@ -115,7 +114,7 @@ class VerilogPlaces:
         if not place.file.startswith(self._folder) and self._module is not None:
             place = self._module
         plain = _NUMBER.sub("", name.removeprefix("\\"))
-        if not _FIELD.search(plain):
+        if not {".", "["} & set(plain):
             self.signals[number] = (plain, place)
 
 

@@ -7,7 +7,6 @@ As a plugin of pytest, for `make coverage`, the module lets testbenches convert 
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -31,8 +30,21 @@ def convert_with_sources(elaboratable: Elaboratable, name: str, ports: Mapping[s
 
     That of a conditional block names the assignments that stand in it directly.
     """
-    with _located_assignments():
+    with mock.patch.object(rtlil.ModuleEmitter, "emit_assignment_list", _emit_located):
         return convert(elaboratable, name, ports, sources=True)
+
+
+_emit: Final[Callable[..., None]] = rtlil.ModuleEmitter.emit_assignment_list
+
+
+def _emit_located(self: Any, index: int, cell: Any) -> None:
+    _emit(self, index, cell)
+    contents = reversed(list(self.builder.contents.values()))
+    process = next(item for item in contents if isinstance(item, rtlil.Process))
+    places = iter(cell.assignments)
+    # The first assignment of a process gives the value that holds without any other.
+    _locate(process.contents[1:], places)
+    assert next(places, None) is None, "every assignment of the netlist is written once"
 
 
 class _LocatedCase:
@@ -49,23 +61,6 @@ class _LocatedCase:
             places = SEPARATOR.join(dict.fromkeys(self._places))
             line(f'attribute \\src "{places}"')
         self._case.emit(line)
-
-
-@contextmanager
-def _located_assignments() -> Iterator[None]:
-    emit: Callable[..., None] = rtlil.ModuleEmitter.emit_assignment_list
-
-    def emit_located(self: Any, index: int, cell: Any) -> None:
-        emit(self, index, cell)
-        contents = reversed(list(self.builder.contents.values()))
-        process = next(item for item in contents if isinstance(item, rtlil.Process))
-        places = iter(cell.assignments)
-        # The first assignment of a process gives the value that holds without any other.
-        _locate(process.contents[1:], places)
-        assert next(places, None) is None, "every assignment of the netlist is written once"
-
-    with mock.patch.object(rtlil.ModuleEmitter, "emit_assignment_list", emit_located):
-        yield
 
 
 def _locate(contents: list[Any], assignments: Iterator[Any]) -> list[str]:

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,19 @@ from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
 from golden.tables.formats import float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
-from regression.functional import alignment, environment, hazards, instructions, rounding, values
-from regression.functional.model import Coverpoint, Seen
+from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
+from regression.functional import alignment, hazards, instructions, rounding, values
+from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
 from regression.functional.sums import is_fused, sums_of
+from regression.random_programs.illegal import WAYS
 from regression.random_programs.program import Program
 from regression.random_programs.running import Core
 from sim.rtl_machine import RtlMachine
+from sim.simulation import BusWaits
+
+_WAITS: Final = {field.name: field.name.replace("_", " ") for field in fields(BusWaits)}
+EARLY: Final = {"registers window": WINDOW, "shared window": SHARED_WINDOW, "mode": REGISTERS["MODE"]}
+"""What the host must not touch while the core is at work, with an address of it."""
 
 MODEL: tuple[Coverpoint, ...] = (
     *instructions.POINTS,
@@ -26,7 +34,27 @@ MODEL: tuple[Coverpoint, ...] = (
     *alignment.POINTS,
     *rounding.POINTS,
     *hazards.POINTS,
-    *environment.POINTS,
+    coverpoint(
+        "wait",
+        "Who kept whom waiting: memory the core, on each channel; the core memory; the queue the host.",
+        {"where": tuple(_WAITS.values())},
+    ),
+    coverpoint(
+        "early host",
+        "Accesses of the host while the core is at work, which are refused and change nothing.",
+        {"access": ("read", "write"), "what": tuple(EARLY)},
+        lambda access, what: (
+            "the mode may be read at any time" if (access, what) == ("read", "mode") else None
+        ),
+    ),
+    coverpoint(
+        "fault",
+        "Every cause of a fault by every way to it, with one command at work and with several.",
+        {
+            "way": [bin_name(cause.name.lower(), *rest) for cause, *rest in WAYS],
+            "mode": ("serial", "overlapped"),
+        },
+    ),
 )
 """Every coverpoint."""
 
@@ -49,7 +77,7 @@ def observe(program: Program, core: Core) -> Seen:
             _sample_multiply(seen, command, before, machine.read_registers())
     hazards.sample_hazards(seen, program.commands, rows)
     if isinstance(core, RtlMachine):
-        environment.sample_waits(seen, core.simulation.waits)
+        seen.update({("wait", label): getattr(core.simulation.waits, name) for name, label in _WAITS.items()})
     return +seen
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import product
+from itertools import chain, product
 from typing import Any, Final
 
 import numpy as np
@@ -25,7 +25,6 @@ from regression.random_programs.choices import (
     accesses_of,
     commands_of,
     operands_of,
-    place_in,
     registers_of,
 )
 from regression.random_programs.generator import hot_access
@@ -111,7 +110,7 @@ def _register_pair(
             continue
         second = replace(second, **{other: place})
         moves = [item for item in (second, first) if isinstance(item, LoadMatrix | StoreMatrix)]
-        if second not in moves or second.addresses not in registers_of(first)[1]:
+        if second not in moves or second.addresses not in chain(*registers_of(first)["writes"]):
             for move in moves:
                 yield image.place_words(min(move.addresses, config.registers - 2), _valid_rows(random))
             yield from (first, second)
@@ -164,7 +163,7 @@ def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[Commands]:
             base = BASE if memory == "global" else config.shared_base if generic else 0
             access = access_of("c" if each == "load" else "d", store.type, store.shape, store.layout)
             register = int(random.integers(config.registers - 8 + 1))
-            made.append(access_command(place_in(access, place), register, base + offset + further, stride))
+            made.append(access_command(access, place, register, base + offset + further, stride))
         yield tuple(made)
 
 
@@ -245,6 +244,6 @@ def _row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[
                 move = LoadMatrix if each == "load" else StoreMatrix
                 commands.append(move(register, _ADDRESSES + index, 4, bool(random.integers(2)), space))
                 continue
-            access = access_of("c" if each == "load" else "d", "f16", SQUARE, "row", space)
-            commands.append(access_command(access, register, base + place, None))
+            access = access_of("c" if each == "load" else "d", "f16", SQUARE, "row")
+            commands.append(access_command(access, space, register, base + place, None))
         yield tuple(commands)

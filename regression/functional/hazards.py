@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import MappingProxyType
+from itertools import product
 from typing import Final, NamedTuple
 
 from golden.lines import gather_lines
@@ -82,14 +82,12 @@ POINTS: Final = (
 )
 
 
-def sample_hazards(
-    seen: Seen, commands: Sequence[Command], rows: Mapping[int, Sequence[int]] = MappingProxyType({})
-) -> None:
+def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, Sequence[int]]) -> None:
     """Note what commands that overlapped, or could have, had in common.
 
     `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(unit_of(command), *registers_of(command)) for command in commands]
+    facts = [(unit_of(command), registers_of(command)) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for younger in range(len(commands)):
         for older in range(max(0, younger - _NEAR), younger):
@@ -100,19 +98,16 @@ def sample_hazards(
                 sample(seen, first, second)
 
 
-Facts = tuple[str, list[range], range]
+Facts = tuple[str, dict[str, list[range]]]
 
 
 def _sample_registers(seen: Seen, older: Facts, younger: Facts) -> None:
-    older_unit, older_reads, older_write = older
-    younger_unit, younger_reads, younger_write = younger
-    pairs = [("read after write", older_write, read) for read in younger_reads]
-    pairs += [("write after read", read, younger_write) for read in older_reads]
-    pairs.append(("write after write", older_write, younger_write))
-    for kind, one, other in pairs:
-        if max(one.start, other.start) < min(one.stop, other.stop):
-            extent = "all" if one == other else "part"
-            seen["register hazard", bin_name(kind, older_unit, younger_unit, extent)] += 1
+    (older_unit, before), (younger_unit, after) = older, younger
+    for kind, (first, second) in ROLES.items():
+        for one, other in product(before[first], after[second]):
+            if max(one.start, other.start) < min(one.stop, other.stop):
+                extent = "all" if one == other else "part"
+                seen["register hazard", bin_name(kind, older_unit, younger_unit, extent)] += 1
 
 
 Lines = list[tuple[int, int]]

@@ -34,7 +34,6 @@ _CONFIG: Final = PRESETS["small"]
 _BEAT, _PAGE = 16, 4096
 _MOVES = ("ldmatrix", "stmatrix")
 _AMOUNTS = ("none", "one", "several")
-_STRIDES = ("none", "smallest", "wide")
 _PAGES = ("none", "between lines", "within a line")
 
 
@@ -72,7 +71,7 @@ POINTS: Final = (
     coverpoint(
         "access stride",
         "Every load and store without a stride, with the smallest there is, and with a wider one.",
-        {"access": list(_ACCESSES), "stride": _STRIDES},
+        {"access": list(_ACCESSES), "stride": ("none", "smallest", "wide")},
         _no_default,
     ),
     coverpoint(
@@ -89,10 +88,7 @@ POINTS: Final = (
     coverpoint(
         "registers moved",
         "Fills and moves of no registers, one, and several; moves that overlap themselves.",
-        {
-            "kind": ("fill", "move"),
-            "registers": (*_AMOUNTS, "onto itself, up", "onto itself, down"),
-        },
+        {"kind": ("fill", "move"), "registers": (*_AMOUNTS, "onto itself, up", "onto itself, down")},
         lambda kind, count: "a fill has no source" if kind == "fill" and count.startswith("onto") else None,
     ),
     coverpoint(
@@ -126,9 +122,11 @@ def sample_command(seen: Seen, command: object) -> None:
         case Load() | Store():
             sample_access(seen, command)
         case LoadMatrix(register, addresses, count):
-            _sample_overlap(seen, "ldmatrix", register <= addresses < register + count)
+            same = "the same" if register <= addresses < register + count else "another"
+            seen["matrix registers", bin_name("ldmatrix", same)] += 1
         case MoveMatrix(destination, source):
-            _sample_overlap(seen, "movmatrix", destination == source)
+            same = "the same" if destination == source else "another"
+            seen["matrix registers", bin_name("movmatrix", same)] += 1
         case Fill(_, count):
             seen["registers moved", bin_name("fill", _AMOUNTS[min(count, 2)])] += 1
         case Move(destination, source, count):
@@ -172,7 +170,3 @@ def sample_rows(seen: Seen, command: LoadMatrix | StoreMatrix, rows: Sequence[in
     follow = all(second == first + MATRIX_ROW_BYTES for first, second in pairwise(rows))
     lie = "one of them twice" if len(set(rows)) < len(rows) else "one behind the other" if follow else "apart"
     seen["matrix rows", bin_name(name, lie)] += 1
-
-
-def _sample_overlap(seen: Seen, name: str, same: bool) -> None:
-    seen["matrix registers", bin_name(name, "the same" if same else "another")] += 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import Decoded, bit_lengths, decode
 from golden.explanation.explain import explain
-from golden.explanation.record import FusedSum, Rounding
+from golden.explanation.record import FusedSum
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.matrix_instructions import MmaInstruction
@@ -31,7 +31,7 @@ _OUTCOMES: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Rounder:
     """Where something is rounded."""
 
@@ -52,16 +52,12 @@ def _rounders() -> Iterator[tuple[str, _Rounder]]:
     for name, kind in SUMS.items():
         mode = "rz" if kind.result == single else "rn"
         least, has_addend = sum(map(least_exponent, kind.types)), kind.has_addend and not kind.addition
-        yield (
-            name,
-            _Rounder(mode=mode, result=kind.result, least=least, bound=kind.bound, has_addend=has_addend),
-        )
+        yield name, _Rounder(mode, kind.result, least, kind.bound, has_addend)
     for name, kind in ADDITIONS.items():
-        least = least_exponent(kind.result)
-        yield name, _Rounder(mode="rn", result=kind.result, least=least, bound=kind.bound + 1)
-    yield _CONVERSION, _Rounder(mode="rn", result=half, least=-149, bound=128, has_addend=False)
+        yield name, _Rounder("rn", kind.result, least_exponent(kind.result), kind.bound + 1)
+    yield _CONVERSION, _Rounder("rn", half, -149, 128, has_addend=False)
     for mode in ROUNDINGS:
-        yield f"f64 .{mode}", _Rounder(mode=mode, result=double, least=-2148, bound=2048, may_be_largest=True)
+        yield f"f64 .{mode}", _Rounder(mode, double, -2148, 2048, may_be_largest=True)
 
 
 _CONVERSION: Final = "f32 to f16"
@@ -141,7 +137,7 @@ POINTS: Final = (
 def sample_rounding(seen: Seen, item: Sum) -> None:
     """Note what rounding does to a sum, and where the terms cancel."""
     kind, finite = item.kind, np.isfinite(item.total)
-    sample_numbers(seen, kind.name, item.total[finite], item.unit[finite].astype(np.int64), kind.kept)
+    sample_numbers(seen, kind.name, item.total[finite], item.unit[finite].astype(np.int64))
     cancelled = (item.total == 0) & np.any(item.products != 0, axis=1)
     seen["cancellation", kind.name] += int((finite & cancelled).sum())
 
@@ -152,14 +148,14 @@ def sample_conversion(seen: Seen, sums: NDArray[Any]) -> None:
     usable = ~number.special
     signed = np.where(number.negative, -number.significand, number.significand)
     place = number.exponent.astype(np.int64) - number.format.fraction_bits
-    sample_numbers(seen, _CONVERSION, signed[usable], place[usable], float_format("f16"))
+    sample_numbers(seen, _CONVERSION, signed[usable], place[usable])
 
 
 def sample_addition(seen: Seen, addition: str, x: Decoded, y: Decoded) -> None:
     """Note what rounding does to the sum of C and of the sum before."""
     finite = ~(x.special | y.special)
     values, unit = _exact_sum(x, y)
-    sample_numbers(seen, addition, values[finite], unit[finite], x.format)
+    sample_numbers(seen, addition, values[finite], unit[finite])
     seen["cancellation", addition] += int((finite & (values == 0) & (x.significand != 0)).sum())
 
 
@@ -178,15 +174,14 @@ def _exact_sum(x: Decoded, y: Decoded) -> tuple[NDArray[np.int64], NDArray[np.in
     return total, top - x.format.fraction_bits - _ROOM
 
 
-def sample_numbers(
-    seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any], format: FloatFormat
-) -> None:
+def sample_numbers(seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any]) -> None:
     """Note what rounding does to some whole numbers of less than 62 bits; zeros do not count.
 
-    `rounder` is the first part of the bins; it rounds to nearest or towards zero, to numbers of `format`.
-    `unit` is the exponent of the weight of one.
+    `rounder` is the first part of the bins. `unit` is the exponent of the weight of one.
     """
-    to_nearest = _ROUNDERS[rounder].mode == "rn"
+    mode, may_be_largest = _ROUNDERS[rounder].mode, _ROUNDERS[rounder].may_be_largest
+    format = SUMS[rounder].kept if rounder in SUMS else _ROUNDERS[rounder].result
+    to_nearest = mode == "rn"
     use = values != 0
     values, unit = values[use], unit[use]
     if not values.size:
@@ -199,48 +194,38 @@ def sample_numbers(
     dropped = magnitude - (kept << bits)
     half = np.where(bits > 0, np.int64(1) << np.maximum(bits - 1, 0), 1 << 62)
     tie = (dropped == half) & to_nearest
-    up = ((dropped > half) | (tie & (kept & 1 == 1))) & to_nearest
+    outward = {"rm": values < 0, "rp": values > 0}.get(mode, np.zeros(values.shape, bool))
+    up = ((dropped > half) | (tie & (kept & 1 == 1))) if to_nearest else (dropped > 0) & outward
     subnormal = leading < format.minimum_exponent
     greatest = 2 * (1 << format.fraction_bits) - 1
     overflow = (leading > format.bias) | ((leading == format.bias) & (kept + up > greatest))
     zero = (kept == 0) & ~up
     codes = np.where(dropped == 0, 1 * subnormal, 2 + up + 2 * tie + 4 * subnormal)
-    codes = np.where(overflow, 12, np.where(zero, 10 + tie, codes))
+    largest = may_be_largest and not to_nearest
+    codes = np.where(overflow, 12 + (largest & ~outward), np.where(zero, 10 + tie, codes))
     for sign, mine in (("+", values > 0), ("-", values < 0)):
         count_codes(seen, "rounding", codes[mine], rounder, sign, _OUTCOMES)
 
 
 def sample_double(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
     """Note the roundings of a multiply of f64, of eight elements."""
-    mode = instruction.rounding or "rn"
+    sums = []
     for row in range(instruction.shape.m):
         column = (3 * row + int(matrices["c"][0, 0]) % 8) % instruction.shape.n
-        steps = explain(
-            instruction, matrices["a"][row], matrices["b"][:, column], matrices["c"][row, column]
-        ).steps
-        for step in steps:
+        operands = matrices["a"][row], matrices["b"][:, column], matrices["c"][row, column]
+        for step in explain(instruction, *operands).steps:
             if isinstance(step, FusedSum) and step.rounding is not None:
-                if step.total == 0:
-                    seen["cancellation", "f64"] += any(term.aligned for term in step.terms)
-                else:
-                    outcome = outcome_of(step.rounding, mode)
-                    sign = "-" if step.rounding.negative else "+"
-                    seen["rounding", bin_name(f"f64 .{mode}", sign, outcome)] += 1
+                seen["cancellation", "f64"] += not step.total and any(term.aligned for term in step.terms)
+                sums.append(_shortened(step.total, step.unit_exponent))
+    values, units = np.array(sums, np.int64).reshape(-1, 2).T
+    sample_numbers(seen, f"f64 .{instruction.rounding or 'rn'}", values, units)
 
 
-def outcome_of(rounding: Rounding, mode: str) -> str:
-    """One of `_OUTCOMES`, for a rounding by ``rn`` or ``rz`` that golden explains, of no zero."""
-    if rounding.overflow:
-        largest = rounding.bits & (1 << 63) - 1 == float_format("f64").largest_finite
-        return "overflow to the largest" if largest else "overflow to infinity"
-    size = "subnormal" if rounding.subnormal else "normal"
-    if not rounding.dropped:
-        return f"exact, {size}"
-    tie = mode == "rn" and rounding.dropped << 1 == 1 << rounding.dropped_bits
-    direction = ("tie " if tie else "") + ("away from zero" if rounding.up else "towards zero")
-    if not rounding.kept and not rounding.up:
-        size = "to zero"
-    return f"{direction}, {size}"
+def _shortened(total: int, unit: int) -> tuple[int, int]:
+    """A sum of less than 62 bits and its unit; what lies below them becomes a sticky bit."""
+    below = max(0, total.bit_length() - 61)
+    magnitude = abs(total) >> below | bool(abs(total) & (1 << below) - 1)
+    return -magnitude if total < 0 else magnitude, unit + below
 
 
 def sample_integers(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:

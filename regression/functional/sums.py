@@ -18,9 +18,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.random_programs.choices import multiplies_of
 
-_HALVES: Final = ("mma first", "mma second")
-"""The two sums of fp8 in `mma`, whose multiplicands have become f16."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class SumKind:
@@ -38,22 +35,15 @@ class SumKind:
     """Golden's."""
     block: int
     """Products, at most."""
+    has_addend: bool = True
+    """Whether the addend may be anything but zero."""
+    addition: str = ""
+    """The name of the addition of C that follows, if one does."""
 
     @property
     def name(self) -> str:
         """As in the bins."""
         return f"{self.terms} to {self.result.name}"
-
-    @property
-    def has_addend(self) -> bool:
-        """Whether the addend may be anything but zero."""
-        return not self.terms.startswith(_HALVES[0])
-
-    @property
-    def addition(self) -> str:
-        """The name of the addition of C that follows, if one does."""
-        second, pair = _HALVES[1], self.terms.rpartition(" ")[2]
-        return f"mma addition {pair} to {self.result.name}" if self.terms.startswith(second) else ""
 
     @property
     def kept(self) -> FloatFormat:
@@ -113,19 +103,20 @@ def is_fp8(instruction: MmaInstruction) -> bool:
 
 
 def kinds_of(instruction: MmaInstruction) -> tuple[SumKind, ...]:
-    """The first sum of a multiply for which `is_fused`; both of fp8 in `mma`."""
+    """The first sum of a multiply for which `is_fused`; both of fp8 in `mma`, of which f16 has been made."""
     family = instruction.family
     types = float_format(instruction.a_type), float_format(instruction.b_type)
+    via = (float_format(family.converted_to),) * 2 if family.converted_to else types
     pair = f"{instruction.a_type}.{instruction.b_type}" if family.mixed else instruction.a_type
     result = fused_format(float_format(instruction.c_type), float_format(instruction.d_type))
-    multiplied, names = types, [f"wgmma {pair}" if is_fp8(instruction) else pair]
-    if family.converted_to is not None:
-        via = float_format(family.converted_to)
-        multiplied, names = (via, via), [f"{half} {pair}" for half in _HALVES]
-    rules, block = fused_rules(*multiplied, result, HOPPER, instruction.mnemonic)
-    return tuple(
-        SumKind(terms=terms, types=types, multiplied=multiplied, result=result, rules=rules, block=block)
-        for terms in names
+    rules, block = fused_rules(*via, result, HOPPER, instruction.mnemonic)
+    terms = f"wgmma {pair}" if is_fp8(instruction) else pair
+    kind = SumKind(terms=terms, types=types, multiplied=via, result=result, rules=rules, block=block)
+    if family.converted_to is None:
+        return (kind,)
+    return (
+        replace(kind, terms=f"mma first {pair}", has_addend=False),
+        replace(kind, terms=f"mma second {pair}", addition=f"mma addition {pair} to {result.name}"),
     )
 
 

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from random import Random
 from typing import Any, Final
 
@@ -18,10 +18,19 @@ from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
-from regression.fuzz.corpus import LAUNCH_PTX as KERNEL
-from regression.fuzz.corpus import PROGRAM_PTX, WORDS
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
-from regression.fuzz.values import NAMES, OddError, array, number, odd, shape, text
+from regression.fuzz.values import (
+    LAUNCH_PTX,
+    NAMES,
+    PROGRAM_PTX,
+    WORDS,
+    OddError,
+    array,
+    number,
+    odd,
+    shape,
+    text,
+)
 from regression.random_programs.choices import multiplies_of
 
 
@@ -88,13 +97,8 @@ def array_call(random: Random) -> str:
 def _fitting(random: Random, name: str, *, raw: bool = False) -> str:
     """A dtype for a number format."""
     values = {
-        "f16": "'f2'",
-        "bf16": "ml_dtypes.bfloat16",
-        "tf32": "'f4'",
-        "f32": "'f4'",
-        "f64": "'f8'",
-        "e4m3": "ml_dtypes.float8_e4m3fn",
-        "e5m2": "ml_dtypes.float8_e5m2",
+        **{"f16": "'f2'", "bf16": "ml_dtypes.bfloat16", "tf32": "'f4'", "f32": "'f4'", "f64": "'f8'"},
+        **{"e4m3": "ml_dtypes.float8_e4m3fn", "e5m2": "ml_dtypes.float8_e5m2"},
     }
     if name not in values:
         return random.choice(("'i4'", "'i4'", "'i8'", "'i1'")) if name != "s32" else "'i4'"
@@ -218,10 +222,7 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
 
 def in_threads(*calls: Callable[[], Any]) -> tuple[Any, ...]:
     """What each call gives; PropertyError unless it is the same in several threads at once."""
-
-    def outcome(called: Callable[[], Any]) -> Any:
-        return attempt((*DOCUMENTED, ValueError, TypeError, IndexError, OSError), called)
-
+    outcome = partial(attempt, (*DOCUMENTED, ValueError, TypeError, IndexError, OSError))
     alone = [outcome(item) for item in calls]
     with ThreadPoolExecutor(3) as pool:
         together = list(pool.map(outcome, calls * 3))
@@ -234,7 +235,7 @@ def in_threads(*calls: Callable[[], Any]) -> tuple[Any, ...]:
 def launched(*arguments: Any) -> Any:
     """What a launch of the small kernel leaves in its array."""
     array = np.arange(64, dtype=np.float32)
-    openwmma.Module(KERNEL).kernel()[2, 32](array, *arguments)
+    openwmma.Module(LAUNCH_PTX).kernel()[2, 32](array, *arguments)
     return array
 
 
@@ -242,7 +243,7 @@ _CALLED: Final = (in_threads, launched, machine, same, through_device, through_f
 _NAMES: Final = {
     **NAMES,
     **{item.__name__: item for item in _CALLED},
-    **{"KERNEL": KERNEL, "PROGRAM": PROGRAM_PTX, "golden": golden, "openwmma": openwmma},
+    **{"KERNEL": LAUNCH_PTX, "PROGRAM": PROGRAM_PTX, "golden": golden, "openwmma": openwmma},
 }
 
 

@@ -15,12 +15,12 @@ import typer.main
 
 from golden.tables.profiles import PROFILES
 from openwmma.cli import app, main
+from openwmma.output_files import array_bytes
 from openwmma.usage import FAILURE, MISUSE
-from regression.fuzz.corpus import LAUNCH_PTX, LONG, PROGRAM_PTX, WORDS
 from regression.fuzz.kind import Files, Kind, PropertyError
-from regression.fuzz.launches import archive, array_file, damaged_array, launch_files
+from regression.fuzz.launches import archive, damaged_array, launch_files
 from regression.fuzz.ptx import damaged_text
-from regression.fuzz.values import number_text
+from regression.fuzz.values import LAUNCH_PTX, LONG, PROGRAM_PTX, WORDS, number_text
 
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -67,7 +67,7 @@ def _make(random: Random) -> Files:
         **launch_files(),
     }
     for name, array in (("a", tile), ("b", tile), ("c", tile), ("s", np.zeros(16, np.uint8))):
-        files[f"{name}.npy"] = array_file(array)
+        files[f"{name}.npy"] = array_bytes(array)
     if random.random() < 0.1:
         files["k.npz"] = archive({"k/a.npy": files["bad.npy"]})
     return files

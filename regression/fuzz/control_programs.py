@@ -16,9 +16,9 @@ import numpy as np
 
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.module import Module
-from regression.fuzz.corpus import HEADER
 from regression.fuzz.kind import Files, Kind, PropertyError
 from regression.fuzz.scalar_programs import evaluate, signed
+from regression.fuzz.values import HEADER
 
 _VARIABLES: Final = 5
 _LOCAL_WORDS: Final = 8

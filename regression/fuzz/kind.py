@@ -2,11 +2,11 @@
 
 import dis
 import hashlib
-import os
-import shutil
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -33,17 +33,8 @@ Files = Mapping[str, bytes]
 """An input: the contents of files by name, which lie in an empty folder when it runs."""
 
 DOCUMENTED: Final = (
-    PtxError,
-    SimtError,
-    ProgramFault,
-    Fault,
-    Difference,
-    InvalidArgument,
-    IllegalInstruction,
-    UsageError,
-    CapabilityError,
-    CompilerError,
-    LinkError,
+    *(PtxError, SimtError, ProgramFault, Fault, Difference, InvalidArgument, IllegalInstruction),
+    *(UsageError, CapabilityError, CompilerError, LinkError),
 )
 """The errors of the public functions; a kind whose entrance documents fewer names them itself."""
 
@@ -154,12 +145,17 @@ class Outcome:
 
 
 def judge(kind: Kind, files: Files) -> Outcome:
-    """Run an input in the current folder, which is empty before and after.
+    """Run an input in a folder of its own.
 
     Numpy's warnings count as failures: a user's input must not show them.
     """
-    for name, content in files.items():
-        Path(name).write_bytes(content)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        for name, content in files.items():
+            Path(name).write_bytes(content)
+        return _outcome(kind, files)
+
+
+def _outcome(kind: Kind, files: Files) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -172,17 +168,6 @@ def judge(kind: Kind, files: Files) -> Outcome:
         return Outcome("result", "closed")
     except BaseException as error:  # noqa: BLE001  whatever it is, it is the outcome
         return _of_error(error, kind.errors)
-    finally:
-        _empty_folder()
-
-
-def _empty_folder() -> None:
-    with os.scandir() as entries:
-        for entry in entries:
-            if entry.is_dir(follow_symlinks=False):
-                shutil.rmtree(entry)
-            else:
-                os.unlink(entry)
 
 
 def _of_error(error: BaseException, documented: tuple[type[Exception], ...]) -> Outcome:

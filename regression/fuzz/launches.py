@@ -4,6 +4,7 @@ import io
 import json
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -12,12 +13,12 @@ import numpy as np
 
 from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
-from openwmma.launch_repeat import read_launches
+from openwmma.launch_repeat import RecordedLaunch, read_launches
+from openwmma.output_files import array_bytes
 from openwmma.usage_error import UsageError
-from regression.fuzz.corpus import LAUNCH_PTX, LONG, WORDS
 from regression.fuzz.kind import Files, Kind, PropertyError, attempt, require_short
 from regression.fuzz.ptx import damaged_bytes, damaged_text
-from regression.fuzz.values import number_text
+from regression.fuzz.values import LAUNCH_PTX, LONG, WORDS, number_text
 
 _CASE: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("launch.json").read_text())
 _ARRAYS: Final[dict[str, np.ndarray]] = {
@@ -43,8 +44,8 @@ def damaged_array(random: Random, array: np.ndarray) -> bytes:
     if way == 1:
         kinds = ("<f2", ">f4", "<f8", "|i1", "<u8", "?", "<c8", "|S4", "<U3", "M8[s]", "f4,i2", "V2")
         extents = random.choice(((0,), (), (1,), (4, 16), (64,), (65,), (3, 0)))
-        return array_file(np.zeros(extents, random.choice(kinds)))
-    return damaged_bytes(random, array_file(array))
+        return array_bytes(np.zeros(extents, random.choice(kinds)))
+    return damaged_bytes(random, array_bytes(array))
 
 
 def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -56,14 +57,7 @@ def archive(members: dict[str, bytes], method: int = zipfile.ZIP_DEFLATED) -> by
     return buffer.getvalue()
 
 
-def array_file(array: np.ndarray) -> bytes:
-    """The bytes of an .npy file."""
-    buffer = io.BytesIO()
-    np.save(buffer, array)
-    return buffer.getvalue()
-
-
-_MEMBERS: Final = {f"{name}.npy": array_file(array) for name, array in _ARRAYS.items()}
+_MEMBERS: Final = {f"{name}.npy": array_bytes(array) for name, array in _ARRAYS.items()}
 
 
 def launch_files() -> dict[str, bytes]:
@@ -136,22 +130,15 @@ def _make(random: Random) -> Files:
     return files
 
 
+def _repeated(launch: RecordedLaunch) -> Any:
+    run = launch.launch(limit=2000)
+    found = launch.differences()
+    require_short(PropertyError("differences", "".join(map(str, found))))
+    return run.blocks, run.warp_instructions, [item.name for item in found]  # the bytes may be addresses
+
+
 def _run(files: Files) -> Any:
-    found = []
-    for launch in read_launches(Path("k.json")):
-
-        def repeated(launch: Any = launch) -> Any:
-            run = launch.launch(limit=2000)
-            found = launch.differences()
-            require_short(PropertyError("differences", "".join(map(str, found))))
-            return (
-                run.blocks,
-                run.warp_instructions,
-                [item.name for item in found],
-            )  # the bytes may be addresses
-
-        found.append(attempt(LAUNCHES.errors, repeated))
-    return found
+    return [attempt(LAUNCHES.errors, partial(_repeated, item)) for item in read_launches(Path("k.json"))]
 
 
 LAUNCHES: Final = Kind(

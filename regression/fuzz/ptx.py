@@ -20,9 +20,8 @@ from golden.simt.module import Module
 from golden.tables.commands import Command
 from golden.tables.faults import Fault
 from openwmma import PRESETS, Memory, golden_machine
-from regression.fuzz.corpus import WORDS, kernels
 from regression.fuzz.kind import Files, Kind, attempt
-from regression.fuzz.values import number_text
+from regression.fuzz.values import WORDS, kernels, number_text
 
 TOKEN: Final = re.compile(r'"[^"\n]*"|[A-Za-z_$%.][\w$]*|\d[\w.]*|\s+|.', re.DOTALL)
 

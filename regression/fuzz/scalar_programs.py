@@ -11,8 +11,8 @@ import numpy as np
 
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.module import Module
-from regression.fuzz.corpus import HEADER
 from regression.fuzz.kind import Files, Kind, PropertyError
+from regression.fuzz.values import HEADER
 
 THREADS: Final = 4
 

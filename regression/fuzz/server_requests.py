@@ -13,9 +13,9 @@ from typing import Any, Final
 from unittest import mock
 
 from openwmma.learn.server import ADDRESS, page_server
-from regression.fuzz.corpus import LONG, WORDS
 from regression.fuzz.kind import Files, Kind, PropertyError
 from regression.fuzz.ptx import damaged_bytes
+from regression.fuzz.values import LONG, WORDS
 
 _SECRET: Final = b"outside of the folder"
 _PAGE: Final = b"<!doctype html>the page"

@@ -62,7 +62,7 @@ DOORS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What one input may use."""
+    """What one input may use in a worker."""
 
     seconds: float = 20
     """Of processor time."""
@@ -70,6 +70,8 @@ class Limits:
     """Seconds after which an input is ended that takes no processor time."""
     memory: int = 2 << 30
     """Bytes of address space beyond the idle worker."""
+    prepare: Callable[[], None] | None = None
+    """Called in each process before its first input; it has a name in a module."""
 
 
 @dataclass(frozen=True)
@@ -102,14 +104,10 @@ def make(kind: str, seed: int, number: int) -> Files:
 
 
 class Worker:
-    """The process, while the context is entered.
+    """The process, while the context is entered."""
 
-    `prepare`, which has a name in a module, is called in each process before its first input.
-    """
-
-    def __init__(self, limits: Limits, prepare: Callable[[], None] | None = None) -> None:
+    def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._prepare = prepare
 
     def __enter__(self) -> "Worker":
         self._folder = tempfile.TemporaryDirectory(prefix="fuzz-")
@@ -150,10 +148,7 @@ class Worker:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__])
         self._connection, there = context.Pipe()
-        folder = Path(tempfile.mkdtemp(dir=self._folder.name))
-        self._process = context.Process(
-            target=_work, args=(there, self._limits, self._prepare, folder, self._trace)
-        )
+        self._process = context.Process(target=_work, args=(there, self._limits, self._trace))
         self._process.start()
         there.close()
         self._connection.recv()
@@ -192,26 +187,23 @@ class _UntimedCompilation(Listener):
             signal.setitimer(signal.ITIMER_PROF, *self._left)
 
 
-def _work(
-    connection: Connection, limits: Limits, prepare: Callable[[], None] | None, folder: Path, trace: Path
-) -> None:
+def _work(connection: Connection, limits: Limits, trace: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 28, 1 << 28))
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + limits.memory, used + limits.memory))
-    os.chdir(tempfile.mkdtemp(dir=folder))
-    tempfile.tempdir = str(folder)
+    folder = tempfile.tempdir = tempfile.mkdtemp(dir=trace.parent)
     event.register("numba:compile", _UntimedCompilation())  # type: ignore[no-untyped-call]
-    os.environ.update(XDG_CACHE_HOME=str(folder), HOME=str(folder), COLUMNS="100", NO_COLOR="1")
+    os.environ.update(XDG_CACHE_HOME=folder, HOME=folder, COLUMNS="100", NO_COLOR="1")
     with trace.open("w") as file:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         faulthandler.enable(file)
         faulthandler.register(signal.SIGPROF, file, chain=True)
         for door in DOORS:
             mock.patch(door, side_effect=Closed).start()
-        if prepare is not None:
-            prepare()
+        if limits.prepare is not None:
+            limits.prepare()
         gc.collect()
         gc.freeze()
         connection.send("ready")

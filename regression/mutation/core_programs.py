@@ -12,13 +12,7 @@ from regression.random_programs.generator import make_program
 from regression.random_programs.program import observations, observed_bytes
 from sim.testbench.parameters import parameters
 
-_BENCHES: Final = (
-    "test_core",
-    "test_core_addresses",
-    "test_core_faults",
-    "test_core_host",
-    "test_core_stalls",
-)
+_BENCHES: Final = ("core", "core_addresses", "core_faults", "core_host", "core_stalls")
 _UNFIT: Final = frozenset({"hazards", "reset_in_a_burst", "counters_and_interrupt"})
 """They need more registers than `tiny` has, or counters that begin with zero."""
 
@@ -35,7 +29,7 @@ globals().update(
     {
         name: item
         for bench in _BENCHES
-        for name, item in vars(_bench(bench)).items()
+        for name, item in vars(_bench(f"test_{bench}")).items()
         if isinstance(item, Test | TestGenerator) and name not in _UNFIT
     }
 )

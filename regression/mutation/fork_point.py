@@ -16,20 +16,28 @@ from typing import Any, Final
 import cocotb
 from cocotb.regression import Test
 
-from regression.mutation.settings import FAILED, SELECT, SURVIVED, Settings
+from regression.mutation.settings import (
+    CURRENT_TEST,
+    ENDED,
+    FAILED,
+    SELECT,
+    SURVIVED,
+    TIMES,
+    VARIABLE,
+    Settings,
+)
 from sim.testbench.limited import TESTS
 
 _POLL_SECONDS: Final = 0.01
-_Body = Callable[..., Awaitable[None]]
 
-settings = Settings.from_environment()
+settings = Settings(**json.loads(os.environ[VARIABLE]))
 _seconds: dict[str, float] = {}
 
 
 @cocotb.test
 async def choose_mutant(dut: Any) -> None:
     """Become each mutant in turn; the process that was there first only waits for them."""
-    settings.current_test.write_text("")
+    CURRENT_TEST.write_text("")
     for number in settings.mutants:
         deadline = time.monotonic() + settings.wall_seconds
         child = os.fork()
@@ -39,9 +47,9 @@ async def choose_mutant(dut: Any) -> None:
         ended = {
             "number": number,
             "status": os.waitstatus_to_exitcode(_wait(child, deadline)),
-            "test": settings.current_test.read_text(),
+            "test": CURRENT_TEST.read_text(),
         }
-        with settings.ended.open("a") as file:
+        with ENDED.open("a") as file:
             print(json.dumps(ended), file=file)
     os._exit(0)  # the unit's tests are the mutants' business
 
@@ -60,11 +68,11 @@ def _wait(child: int, deadline: float) -> int:
 
 def _limited(test: Test, is_last: bool) -> Test:
     """A test that ends its process if it fails, if it is the last, or if it takes far longer than usual."""
-    body: _Body = test.func
+    body: Callable[..., Awaitable[None]] = test.func
     limit = settings.limits.get(test.name, settings.limit)
 
     async def limited(dut: Any, *arguments: Any, **keywords: Any) -> None:
-        settings.current_test.write_text(test.name)
+        CURRENT_TEST.write_text(test.name)
         signal.setitimer(signal.ITIMER_PROF, limit)
         began = time.process_time()
         try:
@@ -76,7 +84,7 @@ def _limited(test: Test, is_last: bool) -> Test:
         signal.setitimer(signal.ITIMER_PROF, 0)
         if not settings.limits:
             _seconds[test.name] = time.process_time() - began
-            settings.times.write_text(json.dumps(_seconds))
+            TIMES.write_text(json.dumps(_seconds))
         if is_last:
             os._exit(SURVIVED)
 
@@ -84,11 +92,6 @@ def _limited(test: Test, is_last: bool) -> Test:
     return test
 
 
-def _tests() -> list[Test]:
-    """The unit's tests, the shortest first."""
-    chosen = [test for test in TESTS if not settings.cases or test.name.endswith(settings.cases)]
-    return sorted(chosen, key=lambda test: settings.limits.get(test.name, 0.0))
-
-
-_chosen = _tests()
+_chosen = [test for test in TESTS if not settings.cases or test.name.endswith(tuple(settings.cases))]
+_chosen.sort(key=lambda test: settings.limits.get(test.name, 0.0))  # the shortest first
 globals().update({f"test_{index}": _limited(test, test is _chosen[-1]) for index, test in enumerate(_chosen)})

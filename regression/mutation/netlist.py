@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from boards.flow.tools import run_tool
+from regression.campaign.identity import ROOT
 from regression.mutation.settings import SELECT
 from sim.testbench.design import Design
 
-ROOT: Final = Path(__file__).parents[2]
 _SOURCE = re.compile(r"(?P<file>[^|\s]+\.py):(?P<line>\d+)$")
 _CLOCKS = frozenset({"CLK", "RD_CLK", "WR_CLK"})
 _CONSTANTS: Final = {"const0": "0", "const1": "1"}
@@ -74,8 +74,7 @@ def worth_simulating(line: str, netlist: Mapping[str, Any], used: frozenset[int]
 
 
 def _options(line: str) -> dict[str, str]:
-    words = line.split()[1:]
-    return {words[index].lstrip("-"): words[index + 1] for index in range(0, len(words), 2)}
+    return dict(re.findall(r"-(\w+) (\S+)", line))
 
 
 def _source(attribute: str) -> str:
@@ -134,18 +133,11 @@ def mutate(
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "design.v").write_text(design.verilog)
     selection = " ".join(f"a:src=*{source}*" for source in sources)
-    _yosys(
-        _READ.format(top=design.top, inner=_INNER, sources=selection, count=count * _CANDIDATES, seed=seed),
-        folder,
-        "list",
-    )
+    given = {"sources": selection, "count": count * _CANDIDATES, "seed": seed}
+    _yosys(_READ.format(top=design.top, inner=_INNER, **given), folder, "list")
     netlist = json.loads((folder / "netlist.json").read_text())["modules"][_INNER]
-    used = _used_bits(netlist)
-    lines = [
-        line
-        for line in (folder / "candidates.txt").read_text().splitlines()
-        if worth_simulating(line, netlist, used)
-    ][:count]
+    used, candidates = _used_bits(netlist), (folder / "candidates.txt").read_text().splitlines()
+    lines = [line for line in candidates if worth_simulating(line, netlist, used)][:count]
     if not lines:
         raise ValueError(f"a design must have cells of {', '.join(sources)}, but {design.name} has none")
     mutants = tuple(parse(line, netlist) for line in lines)
@@ -154,21 +146,20 @@ def mutate(
     ]
     script = ["read_rtlil netlist.il", *commands, "opt_clean", "write_verilog -noattr -norename mutated.v"]
     _yosys("\n".join(script), folder, "apply")
-    netlist_text = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
-    text = _LINT + netlist_text + _wrapper(design.top, netlist["ports"])
-    name = f"mutation-{folder.name}"
-    return Design.of_text(name, text, design.top), mutants
+    mutated = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
+    text = _LINT + mutated + _wrapper(design.top, netlist["ports"])
+    return Design.of_text(f"mutation-{folder.name}", text, design.top), mutants
 
 
 def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
-    used = {
-        bit for port in netlist["ports"].values() if port["direction"] == "output" for bit in port["bits"]
-    }
-    for cell in netlist["cells"].values():
-        for port, bits in cell["connections"].items():
-            if cell["port_directions"][port] == "input":
-                used.update(bits)
-    return frozenset(used)
+    outputs = [port["bits"] for port in netlist["ports"].values() if port["direction"] == "output"]
+    inputs = [
+        bits
+        for cell in netlist["cells"].values()
+        for port, bits in cell["connections"].items()
+        if cell["port_directions"][port] == "input"
+    ]
+    return frozenset().union(*outputs, *inputs)
 
 
 def _wrapper(top: str, ports: dict[str, Any]) -> str:

@@ -5,17 +5,16 @@ import re
 import shutil
 import signal
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from cocotb_tools.runner import get_runner
 
 from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.netlist import mutate
-from regression.mutation.report import Proof, Record
 from regression.mutation.rules import rules_of
-from regression.mutation.settings import FAILED, SURVIVED, Settings
+from regression.mutation.settings import ENDED, FAILED, SURVIVED, TIMES, VARIABLE, Settings
 from regression.mutation.units import Simulation, Unit, simulation_of
 from sim.files import locked
 from sim.testbench.parameters import bench_variables
@@ -33,6 +32,34 @@ _LIMIT_SECONDS: Final = 1.0
 """A test may take so many times, and so many seconds beside, as on the unit without a fault."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """One mutant and its outcome."""
+
+    unit: str
+    number: int
+    """Within the unit, from 1."""
+    what: str
+    """The fault."""
+    source: str
+    text: str
+    """The line at `source`, which is ``file:line``."""
+    command: str
+    """How yosys makes the mutant."""
+    how: str
+    """As `run_mutants` says it."""
+    killed_by: str
+    """The test that failed, or nothing."""
+    proof: Literal["", "equal", "none"] = ""
+    """Of a survivor: ``equal`` if it is proven to be no fault, ``none`` if that was tried in vain, empty
+    before."""
+
+    @property
+    def survived(self) -> bool:
+        """Whether every test passed."""
+        return self.how == "survived"
+
+
 def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
     """Find out which of `count` mutants of a unit, which the seed chooses, its tests notice.
 
@@ -45,27 +72,17 @@ def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
     with locked(folder.with_suffix(".lock")):
         simulation = simulation_of(unit)
         design, mutants = mutate(simulation.design, unit.sources, count, seed, folder)
-        records = []
-        rules = rules_of(unit.name)
+        records, rules = [], rules_of(unit.name)
         outcomes = run_mutants(replace(simulation, design=design), len(mutants))
         if any(how == "survived" for how, _ in outcomes.values()):
             require_rules(folder, rules)
         for number, (how, killed_by) in outcomes.items():
             mutant = mutants[number - 1]
-            proof: Proof = ""
-            if how == "survived":
-                proof = "equal" if is_equivalent(mutant, folder, rules) else "none"
-            records.append(
-                Record(
-                    unit=unit.name,
-                    number=number,
-                    text=mutant.text,
-                    **asdict(mutant),
-                    how=how,
-                    killed_by=killed_by,
-                    proof=proof,
-                )
-            )
+            known = {**asdict(mutant), "text": mutant.text, "killed_by": killed_by}
+            record = Record(unit=unit.name, number=number, how=how, proof="", **known)
+            if record.survived:
+                record = replace(record, proof="equal" if is_equivalent(mutant, folder, rules) else "none")
+            records.append(record)
     return records
 
 
@@ -80,28 +97,27 @@ def run_mutants(simulation: Simulation, mutants: int) -> dict[int, tuple[str, st
     """
     folder = build(simulation.design) / "mutants"
     log = folder / "simulation.log"
-    settings = Settings(cases=simulation.cases, mutants=(0,), folder=str(folder), limits={})
-    outcomes = _run(settings, simulation, log)
+    settings = Settings(cases=simulation.cases, mutants=(0,), limits={})
+    outcomes = _run(settings, simulation, folder, log)
     if outcomes != {0: ("survived", "")}:
         raise BenchFailure(f"{simulation.design.name}: the unit without a fault must pass: {outcomes}", log)
-    times = json.loads(settings.times.read_text())
+    times = json.loads((folder / TIMES).read_text())
     limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
     settings = replace(settings, mutants=tuple(range(1, mutants + 1)), limits=limits)
-    outcomes = _run(settings, simulation, log)
+    outcomes = _run(settings, simulation, folder, log)
     missing = sorted({*settings.mutants} - {*outcomes})
     if missing:
         raise BenchFailure(f"{simulation.design.name}: no outcome of mutants {missing}", log)
     return outcomes
 
 
-def _run(settings: Settings, simulation: Simulation, log: Path) -> dict[int, tuple[str, str]]:
-    """Start the simulator for some mutants; what is known of them when it ends."""
-    folder = Path(settings.folder)
+def _run(settings: Settings, simulation: Simulation, folder: Path, log: Path) -> dict[int, tuple[str, str]]:
+    """Start the simulator in a folder for some mutants; what is known of them when it ends."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     variables = {
         **bench_variables(simulation.module, simulation.values),
-        **settings.variables(),
+        VARIABLE: json.dumps(asdict(settings)),
         "COCOTB_LOG_LEVEL": "ERROR",
     }
     # One that breaks off leaves mutants without an outcome.
@@ -118,7 +134,8 @@ def _run(settings: Settings, simulation: Simulation, log: Path) -> dict[int, tup
             log_file=log,
         )
     found = {}
-    for line in settings.ended.read_text().splitlines() if settings.ended.exists() else ():
+    ended_file = folder / ENDED
+    for line in ended_file.read_text().splitlines() if ended_file.exists() else ():
         ended = json.loads(line)
         how = _ENDS.get(ended["status"], "crash")
         found[ended["number"]] = how, "" if how == "survived" else ended["test"]

@@ -38,9 +38,9 @@ class Simulation:
     design: Design
     module: str
     """Import path of the module with the cocotb tests."""
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = field(default_factory=dict)
     """What they find in `sim.testbench.parameters.parameters`."""
-    cases: tuple[str, ...]
+    cases: tuple[str, ...] = ()
     """Names of the tests to run; none stands for all."""
 
 
@@ -52,11 +52,9 @@ def simulation_of(unit: Unit) -> Simulation:
     """
     asked: list[Simulation] = []
 
-    def simulate(
-        design: Design, module: str, *, values: Mapping[str, Any] | None = None, cases: tuple[str, ...] = ()
-    ) -> None:
+    def simulate(design: Design, module: str, **options: Any) -> None:
         located = design.converted(partial(convert, sources=True))
-        asked.append(Simulation(design=located, module=module, values=dict(values or {}), cases=cases))
+        asked.append(Simulation(design=located, module=module, **options))
 
     function = getattr(import_module(unit.bench), unit.test)
     function(simulate, **unit.arguments)

@@ -78,21 +78,19 @@ def accesses_of(config: CoreConfig) -> tuple[Access, ...]:
     return tuple(access_of(*row) for row in legal_fragments(config))
 
 
-def access_of(use: Use, type: str, shape: Shape, layout: Layout, space: Space = "generic") -> Access:
-    """The store of a D, or the load of another operand."""
+def access_of(use: Use, type: str, shape: Shape, layout: Layout) -> Access:
+    """The store of a D, or the load of another operand, with a generic address."""
     if use == "d":
-        return StoreInstruction(layout=layout, shape=shape, type=type, space=space)
-    return LoadInstruction(use=use, layout=layout, shape=shape, type=type, space=space)
+        return StoreInstruction(layout=layout, shape=shape, type=type, space="generic")
+    return LoadInstruction(use=use, layout=layout, shape=shape, type=type, space="generic")
 
 
-def place_in(instruction: Access, place: str) -> Access:
-    """The instruction with the state space of one of `PLACES`."""
+def access_command(
+    instruction: Access, place: str, register: int, address: int, stride: int | None
+) -> Load | Store:
+    """The command of a load or a store, in the state space of one of `PLACES`."""
     spaces: dict[str, Space] = {"global": "global", "shared": "shared"}
-    return replace(instruction, space=spaces.get(place, "generic"))
-
-
-def access_command(instruction: Access, register: int, address: int, stride: int | None) -> Load | Store:
-    """The command of a load or a store."""
+    instruction = replace(instruction, space=spaces.get(place, "generic"))
     if isinstance(instruction, StoreInstruction):
         return Store(instruction, register, address, stride)
     return Load(instruction, register, address, stride)
@@ -117,7 +115,7 @@ def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
     match unit:
         case "load" | "store":
             accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
-            return tuple(access_command(item, 0, 0, None) for item in accesses)
+            return tuple(access_command(item, "generic", 0, 0, None) for item in accesses)
         case "tile" | "f64":
             multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
             return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
@@ -158,13 +156,10 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
             return {"destination": (count, True), "source": (count, False)}
 
 
-def registers_of(command: Command) -> tuple[list[range], range]:
-    """What a command reads, and what it writes."""
-    reads, written = [], range(0)
+def registers_of(command: Command) -> dict[str, list[range]]:
+    """What a command ``reads``, and what it ``writes``."""
+    found: dict[str, list[range]] = {"reads": [], "writes": []}
     for name, (size, is_written) in operands_of(command).items():
         first = getattr(command, name)
-        if is_written:
-            written = range(first, first + size)
-        else:
-            reads.append(range(first, first + size))
-    return reads, written
+        found["writes" if is_written else "reads"].append(range(first, first + size))
+    return found

@@ -86,20 +86,16 @@ def _plainer(item: Any, **plain: Any) -> Iterator[Any]:
 
 
 def _cleared(program: Program, fails: Callable[[Program], bool]) -> Program:
-    """Replace memory by zeros, in ever smaller pieces down to 64 bytes, as far as the program still fails."""
-    step = program.memory.size
-    while step >= 64:
-        for start in range(0, program.memory.size, step):
-            piece = slice(start, start + step)
-            if not program.memory[piece].any():
-                continue
-            memory = program.memory.copy()
-            memory[piece] = 0
-            candidate = replace(program, memory=memory)
-            if fails(candidate):
-                program = candidate
-        step //= 4
-    return program
+    """Replace memory by zeros, in pieces of 64 bytes, as far as the program still fails."""
+    pieces = program.memory.reshape(-1, 64)
+
+    def with_pieces(kept: Sequence[int]) -> Program:
+        memory = np.zeros_like(pieces)
+        memory[list(kept)] = pieces[list(kept)]
+        return replace(program, memory=memory.reshape(-1))
+
+    used = np.flatnonzero(pieces.any(axis=1)).tolist()
+    return with_pieces(minimise(used, lambda kept: fails(with_pieces(kept))))
 
 
 def save_program(folder: Path, program: Program, failure: str) -> None:

@@ -1,6 +1,7 @@
 """Runs commands that must fault among others that must not, on a core and on the golden machine."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import numpy as np
 
@@ -42,20 +43,16 @@ class FaultSession:
     def run(self) -> Iterator[tuple[Illegal, str, str | None]]:
         """Run every way to a fault once, first ``serial``, then ``overlapped``.
 
-        Yields the illegal command, the mode, and what differed.
+        Yields the illegal command, the mode, and what differed; then the machines are closed.
         """
         for command in self._program.commands:
             self._golden.execute(command)
-        self._rtl.execute_batch(self._program.commands)
-        self._executed = len(self._program.commands)
-        for mode in ("serial", "overlapped"):
-            for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
-                yield illegal, mode, self._run(illegal, mode)
-
-    def close(self) -> None:
-        """Close both machines."""
-        self._rtl.close()
-        self._golden.close()
+        with closing(self._rtl), closing(self._golden):
+            self._rtl.execute_batch(self._program.commands)
+            self._executed = len(self._program.commands)
+            for mode in ("serial", "overlapped"):
+                for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
+                    yield illegal, mode, self._run(illegal, mode)
 
     def _run(self, illegal: Illegal, mode: str) -> str | None:
         before, after = (*self._neighbours(), *self._rows(illegal)), self._neighbours()

@@ -25,7 +25,6 @@ from regression.random_programs.choices import (
     accesses_of,
     deck,
     multiplies_of,
-    place_in,
 )
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
 from regression.random_programs.program import (
@@ -38,7 +37,6 @@ from regression.random_programs.program import (
     Program,
     block_load,
     block_store,
-    draw_across,
     draw_rows,
     draw_stride,
     span,
@@ -192,8 +190,8 @@ class _Maker:
             store = access_of("d", name, shape, layout)
             stride = draw_stride(self.random, store)
             address = self._global_place(store, span(store, stride))
-            placed = place_in(store, PLACES[2 * self.random.integers(2)])
-            yield access_command(placed, register + first, address, stride)
+            place = PLACES[2 * self.random.integers(2)]
+            yield access_command(store, place, register + first, address, stride)
 
     def _registers(self, sizes: dict[Use, int], half: int, halves: int) -> dict[Use, int]:
         """First registers of the operands: mostly apart from each other in a half of the register file."""
@@ -231,10 +229,14 @@ class _Maker:
             place = PLACES[2 * random.integers(2)]
             address = self._global_place(load, size)
             self.image.write_lines(load, address, stride, lines)
-        return [*moves, access_command(place_in(load, place), register, address, stride)]
+        return [*moves, access_command(load, place, register, address, stride)]
 
     def _global_place(self, access: Access, size: int) -> int:
-        return self.image.place(size, access.fragment.size, across=draw_across(self.random, access, size))
+        """A place of its own; of one access in four a part lies before the end of a page."""
+        unit, across = access.fragment.size, 0
+        if size >= 2 * unit and self.random.random() >= 0.75:
+            across = unit * int(self.random.integers(1, size // unit))
+        return self.image.place(size, unit, across=across)
 
     def _interference(self) -> Iterator[Command]:
         """Any access in the hot memory, a fill, or a move, on any registers."""
@@ -291,4 +293,4 @@ def hot_access(random: Generator, config: CoreConfig, access: Access, place: str
     register = int(random.integers(config.registers - layout.registers + 1))
     if random.random() < 0.5:
         register = register // layout.registers * layout.registers
-    return access_command(place_in(access, place), register, address, stride)
+    return access_command(access, place, register, address, stride)

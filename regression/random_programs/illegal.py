@@ -27,7 +27,7 @@ from golden.tables.commands import (
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES
 from hdl.command import encode
-from hdl.config import CoreConfig
+from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
     access_command,
     accesses_of,
@@ -35,11 +35,10 @@ from regression.random_programs.choices import (
     least_stride,
     multiplies_of,
     operands_of,
-    place_in,
     stride_unit,
 )
 from regression.random_programs.program import span
-from regression.random_programs.words import WORD_WAYS, illegal_words
+from regression.random_programs.words import KINDS, illegal_words, word_ways
 
 _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.REGISTER_RANGE: ("fragment past the last register",),
@@ -67,7 +66,8 @@ _MEMORY_WAYS: Final = (
 
 
 def _all_ways() -> Iterator[tuple[Cause, str, str]]:
-    yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for kind in WORD_WAYS for way in WORD_WAYS[kind])
+    for kind in KINDS:
+        yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in word_ways(PRESETS["small"], kind))
     for kind in ("load", "store"):
         for cause, ways in _ACCESS_WAYS.items():
             # Every store can do without a stride; the default of some loads is not aligned.
@@ -211,11 +211,11 @@ class _Maker:
 
     def _access(self, kind: str, place: str = "global") -> Load | Store:
         """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
-        instruction = place_in(next(self._accesses[kind]), place)
+        instruction = next(self._accesses[kind])
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))
-        return access_command(instruction, 0, address, least_stride(instruction))
+        return access_command(instruction, place, 0, address, least_stride(instruction))
 
     def _broken_access(self, cause: Cause, kind: str, way: str) -> Load | Store | None:
         if "shared" in way and not self._config.shared_bytes:
@@ -287,7 +287,7 @@ class _Maker:
             "across the end of the shared memory": shared - within,
         }[way]
         space = "shared" if "shared" in way else "global"
-        return replace(access, address=max(0, address), instruction=place_in(access.instruction, space))  # type: ignore[arg-type]
+        return access_command(access.instruction, space, access.register, max(0, address), access.stride)
 
     def _marked(self, access: Load | Store) -> tuple[int, int]:
         """Bytes of one beat, of the widest that there is, that the access touches."""

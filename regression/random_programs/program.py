@@ -195,14 +195,6 @@ def draw_stride(random: Generator, instruction: Access) -> int | None:
     return least if kind < 3 else least + stride_unit(instruction) * int(random.integers(1, 9))
 
 
-def draw_across(random: Generator, instruction: Access, size: int) -> int:
-    """How many bytes of an access lie before the end of a page; mostly 0, for anywhere."""
-    unit = instruction.fragment.size
-    if size < 2 * unit or random.random() < 0.75:
-        return 0
-    return unit * int(random.integers(1, size // unit))
-
-
 def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.uint32]:
     """Addresses of a row for each lane, in the hot bytes of the memories of a core with on-chip memory.
 
@@ -210,11 +202,9 @@ def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.u
     `regression.random_programs.choices.ROW_PLACES`.
     """
     near = random.random() < 0.5
-    shared = _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
-    if place == "shared":
-        return shared.astype(np.uint32)
-    shared += config.shared_base
-    if place == "generic to shared":
+    base = 0 if place == "shared" else config.shared_base
+    shared = base + _draw(random, min(SHARED_WINDOW, config.shared_bytes), near)
+    if place in ("shared", "generic to shared"):
         return shared.astype(np.uint32)
     hot = BASE + _draw(random, HOT_BYTES, near)
     if place == "generic to global":

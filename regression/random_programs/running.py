@@ -1,14 +1,14 @@
 """Runs a program on a core and on the golden machine: where they differ, and how much is compared."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from itertools import chain
 
 from golden.lines import gather_lines
 from golden.machine import Machine
-from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma, Store
 from golden.tables.faults import Fault
+from golden.warp import GoldenMachine
 from regression.random_programs.choices import registers_of
 from regression.random_programs.program import HOT_BYTES, Program, observations, observed_bytes
 from sim.lockstep import LockstepMachine
@@ -16,13 +16,8 @@ from sim.mismatch import Mismatch, memory_difference
 from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
 
-
-class Core(Machine, Protocol):
-    """What is checked: a machine whose memory is in this process."""
-
-    @property
-    def memory(self) -> Memory:
-        """Global memory, in this process."""
+Core = RtlMachine | GoldenMachine
+"""What is checked: a machine whose memory is in this process."""
 
 
 def open_rtl(program: Program) -> RtlMachine:
@@ -106,17 +101,17 @@ def compared_results(commands: tuple[Command, ...]) -> int:
     elements: dict[int, int] = {}
     stored: set[int] = set()
     for number, command in enumerate(commands):
-        reads, written = registers_of(command)
+        registers = registers_of(command)
         if isinstance(command, Mma):
-            results[number] = written
+            (results[number],) = registers["writes"]
             elements[number] = command.instruction.shape.m * command.instruction.shape.n
         elif isinstance(command, Store):
-            (taken,) = reads
+            (taken,) = registers["reads"]
             first = gather_lines(command.instruction, command.address, command.stride)[0][0]
             sources = {writer.get(register, -1) for register in taken}
             source = sources.pop()
             kept = command.instruction.space != "shared" and first >= BASE + HOT_BYTES
             if kept and not sources and results.get(source) == taken:
                 stored.add(source)
-        writer.update(dict.fromkeys(written, number))
+        writer.update(dict.fromkeys(chain(*registers["writes"]), number))
     return sum(elements[number] for number in stored)

@@ -1,7 +1,7 @@
 """Command words that are in no table: every way to break one field of a legal command."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any, Final
 
@@ -17,34 +17,32 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 from regression.random_programs.choices import multiplies_of
 
-_ALL: Final = PRESETS["small"]
-"""A core of all families."""
-
 Fields = dict[str, int]
-Way = Callable[[CoreConfig, str], Iterable[Fields]]
-"""From a core and a kind of command to the choices of fields that break it, if there are any."""
+Ways = Mapping[str, Sequence[Fields]]
+"""How a command may be illegal, and the choices of fields that make it so; none where a core leaves none."""
+
+_UNKNOWN_SPACE: Final = {"space": len(SPACES)}
 
 
-def _unknown(names: Iterable[str], known: Collection[Any]) -> Way:
+def _unknown(names: Iterable[str], known: Collection[Any]) -> list[Fields]:
     """A code that no table has, in one of several four-bit fields."""
-    found = [{name: code} for name in names for code in range(len(known), 16)]
-    return lambda config, kind: found
+    return [{name: code} for name in names for code in range(len(known), 16)]
 
 
-def _other_uses(config: CoreConfig, kind: str) -> Iterator[Fields]:
-    """A legal access with the opcode of the other direction."""
-    for row in sorted(legal_fragments(config), key=str):
-        if (row[0] == "d") != (kind == "store"):
-            yield _access_fields(*row)
-
-
-def _accesses(config: CoreConfig, kind: str, *, elsewhere: bool) -> Iterator[Fields]:
-    """Accesses that the core has not, but another one has, or none."""
-    legal, everywhere = set(legal_fragments(config)), set(legal_fragments(_ALL))
+def _access_ways(config: CoreConfig, kind: str) -> Ways:
+    legal, everywhere = set(legal_fragments(config)), set(legal_fragments(PRESETS["small"]))
     uses = [use for use in USES if (use == "d") == (kind == "store")]
-    for row in product(uses, FORMATS, SHAPES, LAYOUTS):
-        if row not in legal and (row in everywhere) == elsewhere:
-            yield _access_fields(*row)
+    others = [row for row in product(uses, FORMATS, SHAPES, LAYOUTS) if row not in legal]
+    turned = [row for row in sorted(legal, key=str) if row[0] not in uses]
+    return {
+        "shape code in no table": _unknown(["tile_shape"], SHAPES),
+        "type code in no table": _unknown(["element_type"], FORMATS),
+        "space code in no table": [_UNKNOWN_SPACE],
+        "use of another opcode": [_access_fields(*row) for row in turned],
+        "combination in no table": [_access_fields(*row) for row in others if row not in everywhere],
+        "space that the core has not": [{"space": SPACES.index("shared")}] * (not config.shared_bytes),
+        "family that the core has not": [_access_fields(*row) for row in others if row in everywhere],
+    }
 
 
 def _access_fields(use: Any, name: str, shape: Any, layout: str) -> Fields:
@@ -56,31 +54,30 @@ def _access_fields(use: Any, name: str, shape: Any, layout: str) -> Fields:
     }
 
 
-def _multiplies(config: CoreConfig, kind: str, *, elsewhere: bool) -> Iterator[Fields]:
-    """Multiplies that the core has not, but another one has, or none."""
+def _multiply_ways(config: CoreConfig) -> Ways:
+    legal = multiplies_of(config)
     everywhere = {_key(item) for item in multiplies_of()}
-    if elsewhere:
-        keys = sorted(everywhere - {_key(item) for item in multiplies_of(config)}, key=str)
-        yield from map(_multiply_fields, keys)
-        return
-    for family in CORE_FAMILIES:
-        names = (*family.multiplicands, "f32", "s32", "f16")
-        for key in product(family.shapes, names, names, names, names):
-            if key not in everywhere:
-                yield _multiply_fields(key)
-
-
-def _saturated(config: CoreConfig, kind: str) -> Iterator[Fields]:
-    for item in multiplies_of(config):
-        if item.family.saturate == "never":
-            yield {**_multiply_fields(_key(item)), "saturate": 1, "rounding": 0}
-
-
-def _rounded(config: CoreConfig, kind: str) -> Iterator[Fields]:
-    for item in multiplies_of(config):
-        if not item.family.roundings:
-            for code in (1, 2, 3):
-                yield {**_multiply_fields(_key(item)), "saturate": 0, "rounding": code}
+    missing = sorted(everywhere - {_key(item) for item in legal}, key=str)
+    unknown = [
+        key
+        for family in CORE_FAMILIES
+        for key in product(family.shapes, *4 * [(*family.multiplicands, "f32", "s32", "f16")])
+        if key not in everywhere
+    ]
+    plain = {"saturate": 0, "rounding": 0}
+    fields = [(item.family, {**_multiply_fields(_key(item)), **plain}) for item in legal]
+    return {
+        "shape code in no table": _unknown(["tile_shape"], SHAPES),
+        "type code in no table": _unknown([f"{use}_type" for use in USES], FORMATS),
+        "combination in no table": [_multiply_fields(key) for key in unknown],
+        "saturation that the family has not": [
+            {**its, "saturate": 1} for family, its in fields if family.saturate == "never"
+        ],
+        "rounding that the family has not": [
+            {**its, "rounding": code} for family, its in fields if not family.roundings for code in (1, 2, 3)
+        ],
+        "family that the core has not": [_multiply_fields(key) for key in missing],
+    }
 
 
 def _key(instruction: MmaInstruction) -> tuple[Any, ...]:
@@ -93,74 +90,53 @@ def _multiply_fields(key: tuple[Any, ...]) -> Fields:
     return {"tile_shape": commands.shape_code(shape), **codes}
 
 
-def _on_chip(*fields: Fields) -> Way:
-    """Fields of a move of matrices; a core without on-chip memory has none to break."""
-    return lambda config, kind: fields if config.shared_bytes else ()
+def _move_ways(config: CoreConfig, kind: str) -> Ways:
+    """Without on-chip memory a core has no moves of matrices, and no field of one to break."""
+    ways: dict[str, list[Fields]] = {"move code in no table": [{"move": len(commands.MatrixMove)}]}
+    if kind != "movmatrix":
+        ways = {
+            "count code in no table": [{"count_log2": len(MATRIX_COUNTS)}],
+            "space code in no table": [_UNKNOWN_SPACE],
+            "space of no matrix": [{"space": SPACES.index(s)} for s in SPACES if s not in MATRIX_SPACES],
+        }
+    if config.shared_bytes:
+        return {**ways, "core without on-chip memory": []}
+    return {**dict.fromkeys(ways, ()), "core without on-chip memory": [{}]}
 
 
-_SHAPE: Final = _unknown(["tile_shape"], SHAPES)
-_UNKNOWN_SPACE: Final = {"space": len(SPACES)}
-_WITHOUT_MEMORY: Final[dict[str, Way]] = {
-    "core without on-chip memory": lambda config, kind: () if config.shared_bytes else [{}]
-}
-_ACCESS: Final[dict[str, Way]] = {
-    "shape code in no table": _SHAPE,
-    "type code in no table": _unknown(["element_type"], FORMATS),
-    "space code in no table": lambda config, kind: [_UNKNOWN_SPACE],
-    "use of another opcode": _other_uses,
-    "combination in no table": partial(_accesses, elsewhere=False),
-    "space that the core has not": lambda config, kind: (
-        () if config.shared_bytes else [{"space": SPACES.index("shared")}]
-    ),
-    "family that the core has not": partial(_accesses, elsewhere=True),
-}
-_MOVE: Final[dict[str, Way]] = {
-    "count code in no table": _on_chip({"count_log2": len(MATRIX_COUNTS)}),
-    "space code in no table": _on_chip(_UNKNOWN_SPACE),
-    "space of no matrix": _on_chip(
-        *({"space": SPACES.index(space)} for space in SPACES if space not in MATRIX_SPACES)
-    ),
-    **_WITHOUT_MEMORY,
-}
+@cache
+def word_ways(config: CoreConfig, kind: str) -> Ways:
+    """How a command of one of `KINDS` may be illegal on a core."""
+    match kind:
+        case "unknown":
+            known = {item.value for item in commands.Opcode}
+            return {"opcode in no table": [{"opcode": code} for code in range(8) if code not in known]}
+        case "load" | "store":
+            return _access_ways(config, kind)
+        case "multiply":
+            return _multiply_ways(config)
+    return _move_ways(config, kind)
 
-WORD_WAYS: Final[Mapping[str, Mapping[str, Way]]] = {
-    "unknown": {
-        "opcode in no table": lambda config, kind: [
-            {"opcode": code} for code in range(8) if code not in {item.value for item in commands.Opcode}
-        ]
-    },
-    "load": _ACCESS,
-    "store": _ACCESS,
-    "multiply": {
-        "shape code in no table": _SHAPE,
-        "type code in no table": _unknown([f"{use}_type" for use in USES], FORMATS),
-        "combination in no table": partial(_multiplies, elsewhere=False),
-        "saturation that the family has not": _saturated,
-        "rounding that the family has not": _rounded,
-        "family that the core has not": partial(_multiplies, elsewhere=True),
-    },
-    "ldmatrix": _MOVE,
-    "stmatrix": _MOVE,
-    "movmatrix": {"move code in no table": _on_chip({"move": len(commands.MatrixMove)}), **_WITHOUT_MEMORY},
-}
-"""How a command of each kind may be illegal."""
+
+KINDS: Final = ("unknown", "load", "store", "multiply", "ldmatrix", "stmatrix", "movmatrix")
+"""Of commands; an unknown one has an opcode of none."""
 
 
 def illegal_words(
     random: Generator, config: CoreConfig, kind: str, way: str, legal: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Break the words of a legal command of a kind in one of `WORD_WAYS`.
+    """Break the words of a legal command of a kind in one of its `word_ways`.
 
     None where the core leaves no such way: one that has all families has none missing.
     """
-    choices = list(WORD_WAYS[kind][way](config, kind))
+    choices = word_ways(config, kind)[way]
     if not choices:
         return None
     moved = "matrix" in kind
     command = commands.MatrixCommand if moved else commands.MmaCommand if kind == "multiply" else None
     layout = data.Layout.cast(command or commands.MemoryCommand)
     bits = sum(word << 32 * place for place, word in enumerate(legal))
-    for name, value in choices[random.integers(len(choices))].items():
+    for name, value in choices[int(random.integers(len(choices)))].items():
         field = layout[name]
         mask = (1 << field.width) - 1
         bits = bits & ~(mask << field.offset) | (value & mask) << field.offset

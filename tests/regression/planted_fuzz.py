@@ -3,6 +3,7 @@
 import planted
 
 from regression.campaign.kinds.fuzzing import Fuzz
+from regression.fuzz.worker import Limits
 
 
 class BrokenFuzz(Fuzz):
@@ -10,4 +11,4 @@ class BrokenFuzz(Fuzz):
 
     name = "broken-fuzz"
     inputs = 20
-    prepare = staticmethod(planted.raises)
+    limits = Limits(prepare=planted.raises)

@@ -18,7 +18,7 @@ from regression.code_coverage.counts import Place, Point, read_counts
 from regression.code_coverage.requirements import (
     EXCLUSIONS,
     Exclusion,
-    ExclusionError,
+    RequirementError,
     apply_exclusions,
     read_exclusions,
 )
@@ -170,7 +170,7 @@ def test_report(counts: Counter[Point]) -> None:
     ],
 )
 def test_malformed_exclusions(text: str, message: str) -> None:
-    with pytest.raises(ExclusionError, match=message):
+    with pytest.raises(RequirementError, match=message):
         read_exclusions(f"[[exclusion]]\n{text}\n")
 
 

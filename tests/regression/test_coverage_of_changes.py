@@ -11,9 +11,17 @@ import pytest
 
 from openwmma.usage import UsageError
 from regression.campaign.kinds.code_coverage import CodeCoverage, CoverageReport
-from regression.code_coverage.changes import NoRevision, change_since, has_hardware, touched
 from regression.code_coverage.counts import Place, Point
-from regression.code_coverage.requirements import BENCHES, EXCLUSIONS, BenchesError, read_benches
+from regression.code_coverage.requirements import (
+    BENCHES,
+    EXCLUSIONS,
+    NoRevision,
+    RequirementError,
+    change_since,
+    has_hardware,
+    read_benches,
+    touched,
+)
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
@@ -247,7 +255,7 @@ def test_every_source_with_hardware_has_testbenches():
     ],
 )
 def test_malformed_rows(row, message):
-    with pytest.raises(BenchesError, match=message):
+    with pytest.raises(RequirementError, match=message):
         read_benches(f'["a.py"]\nbenches = ["x/test_a.py"]\n{row}')
 
 

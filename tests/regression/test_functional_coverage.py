@@ -11,11 +11,10 @@ from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from regression.campaign.kind import Outcome, Task
-from regression.campaign.kinds.functional_coverage import FunctionalCoverage, types_in
+from regression.campaign.kinds.functional_coverage import FunctionalCoverage, run_early_host, types_in
 from regression.functional import hazards, instructions, values
 from regression.functional.collector import MODEL, observe, sample_arithmetic
 from regression.functional.directed import hazard_program
-from regression.functional.environment import run_early_host
 from regression.functional.model import bin_name, coverpoint, share, tables
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
@@ -295,7 +294,7 @@ STORE = StoreInstruction(layout="row", shape=SQUARE, type="f32", space="generic"
 )
 def test_register_hazards_are_told(commands, expected):
     seen = Counter()
-    hazards.sample_hazards(seen, commands)
+    hazards.sample_hazards(seen, commands, {})
     assert set(of(seen, "register hazard")) == expected
 
 
@@ -306,7 +305,7 @@ def test_register_hazards_are_told(commands, expected):
 def test_memory_hazards_are_told(address, stride, extent):
     seen = Counter()
     commands = (Store(STORE, 0, 0xFF00_0000, stride), Load(LOAD, 8, address, stride))
-    hazards.sample_hazards(seen, commands)
+    hazards.sample_hazards(seen, commands, {})
     expected = set() if extent is None else {bin_name("load after store", "shared", "differently", extent)}
     assert set(of(seen, "memory hazard")) == expected
 

@@ -26,7 +26,7 @@ TO_DEVICE = Input("array", files={"call.py": b"same(through_device, np.arange(3,
 
 
 def outcome(drawn, prepare=None, limits=SMALL):
-    with Worker(limits, prepare) as worker:
+    with Worker(replace(limits, prepare=prepare)) as worker:
         return worker.run(drawn)
 
 
@@ -56,7 +56,7 @@ def run(*command):
 )
 def test_planted_defect_is_a_failure_of_its_input_alone(defect, found):
     other = Input("array", files={"call.py": b"golden.fragment_layout('a', 'f16', 'm16n16k16')"})
-    with Worker(SMALL, defect) as worker:
+    with Worker(replace(SMALL, prepare=defect)) as worker:
         failure, result = worker.run(TO_DEVICE), worker.run(other)
     assert failure.is_failure
     assert re.fullmatch(found, failure.what), failure
@@ -89,7 +89,7 @@ def test_results_that_change_are_a_failure():
 )
 def test_wrong_arithmetic_is_found(kind, defect, rule):
     campaign = Fuzz(1, {"family": [kind]})
-    with Worker(replace(SMALL, seconds=5), defect) as worker:
+    with Worker(replace(SMALL, seconds=5, prepare=defect)) as worker:
         outcomes = [worker.run(campaign.drawn(number)) for number in range(40)]
     found = {item.what for item in outcomes if item.is_failure}
     assert found
@@ -151,7 +151,7 @@ def test_failures_are_shrunk_and_saved(tmp_path):
     with_defect = partial(outcome, prepare=planted.raises)
     failure = with_defect(drawn)
     assert failure.is_failure
-    files, last = shrink(drawn, failure, SMALL, prepare=planted.raises)
+    files, last = shrink(drawn, failure, replace(SMALL, prepare=planted.raises))
     assert len(files["call.py"]) < 40 < len(text)
     place = save(tmp_path, drawn, files, last)
     assert with_defect(load(place)).what == failure.what

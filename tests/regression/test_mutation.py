@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import UnusedElaboratable
 
-from regression.campaign.kind import Verdict
+from regression.campaign.kinds.mutation import judge, wilson
 from regression.mutation.netlist import worth_simulating
-from regression.mutation.report import Record, judge, scores, wilson
 from regression.mutation.rules import rules
-from regression.mutation.trial import try_unit
+from regression.mutation.trial import Record, try_unit
 from regression.mutation.units import CORE, UNITS, Unit, simulation_of, units_named
 
 MUTANTS = 16
@@ -51,15 +50,11 @@ def test_only_the_strong_test_kills_every_fault() -> None:
     }
     assert missed
     assert all(record.proof == "none" for record in weak if record.number in missed)
-    _, total = scores(strong)
-    assert total.share == 1
-    _, total = scores(weak)
-    assert len(total.survivors) == len(missed)
-    assert total.share < 1
-
-
-def judged(records: list[Record]) -> Verdict:
-    return judge(*scores(records))
+    *_, survivors, share = judge(strong).tables[0].rows[-1]
+    assert (survivors, share) == ("0", "100.0%")
+    *_, survivors, share = judge(weak).tables[0].rows[-1]
+    assert survivors == str(len(missed))
+    assert share != "100.0%"
 
 
 def record_of(number: int, *, how: str, proof: str = "") -> Record:
@@ -68,14 +63,14 @@ def record_of(number: int, *, how: str, proof: str = "") -> Record:
 
 def test_report_asks_for_95_percent_of_the_faults() -> None:
     killed = [record_of(number, how="failed") for number in range(1, 20)]
-    verdict = judged([*killed, record_of(20, how="survived", proof="none")])
+    verdict = judge([*killed, record_of(20, how="survived", proof="none")])
     assert verdict.failures == []
     assert verdict.lines == ["19 of 20 faults are killed: 95.0%, 95 % interval 76.4% to 99.1%"]
     assert verdict.tables[0].rows[-1] == ("all", "20", "19", "0", "1", "95.0%")
     assert verdict.tables[1].rows == [("counter", "hdl/counter.py:7", "fault 20", "count + 1")]
-    verdict = judged([*killed[1:], record_of(20, how="survived", proof="none")])
+    verdict = judge([*killed[1:], record_of(20, how="survived", proof="none")])
     assert verdict.failures == ["killed must be at least 95% of the faults, not 94.7%"]
-    assert judged([*killed[1:], record_of(20, how="survived", proof="equal")]).failures == []
+    assert judge([*killed[1:], record_of(20, how="survived", proof="equal")]).failures == []
 
 
 @pytest.mark.parametrize(

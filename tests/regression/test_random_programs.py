@@ -1,7 +1,6 @@
 """The generator of random programs: deterministic, legal, even; and a run of them on the Verilated core."""
 
 from collections import Counter
-from contextlib import closing
 from itertools import count
 
 import numpy as np
@@ -168,8 +167,7 @@ def test_illegal_commands_are_refused_by_the_golden_machine(preset):
 
 @pytest.mark.parametrize(("preset", "seed"), [("tiny", 5), pytest.param("small", 6, marks=pytest.mark.long)])
 def test_the_core_refuses_illegal_commands_and_changes_nothing(preset, seed):
-    with closing(FaultSession(preset, seed)) as session:
-        verdicts = list(session.run())
+    verdicts = list(FaultSession(preset, seed).run())
     assert [(illegal, mode, found) for illegal, mode, found in verdicts if found] == []
     assert {illegal.cause for illegal, _, _ in verdicts} == set(Cause)
     assert len(verdicts) > 100

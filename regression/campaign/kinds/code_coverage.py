@@ -1,6 +1,5 @@
 """Lines, branches and signal bits of the hardware that the testbenches reach."""
 
-import re
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,23 +14,25 @@ from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
-from regression.code_coverage.changes import Change, NoRevision, change_since, touched
 from regression.code_coverage.counts import KINDS, Point, PointKind, read_counts
 from regression.code_coverage.requirements import (
     BENCHES,
     EXCLUSIONS,
     REQUIRED,
     Benches,
+    Change,
     Exclusion,
+    NoRevision,
     apply_exclusions,
+    change_since,
     read_benches,
     read_exclusions,
+    touched,
 )
 
 _HARDWARE: Final = "hdl/"
 _PLUGIN: Final = "regression.code_coverage.sources"
 _MARKS: Final = "(not long or coverage) and not icarus"
-_BIT: Final = re.compile(r"^(?P<signal>.*)\[(?P<bit>\d+)\] (?P<edge>.*)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,10 +97,9 @@ class CoverageReport:
         missed = sorted(point for point, count in self.counts.items() if not count)
         bits: dict[tuple[str, int, str, str, str], list[int]] = defaultdict(list)
         for point in missed:
-            match = _BIT.match(point.name) if point.kind == "toggle" else None
-            signal, edge = (match["signal"], match["edge"]) if match else (point.name, "")
-            key = (point.file, point.line, point.kind, signal, edge)
-            bits[key] += [int(match["bit"])] if match else []
+            name, edge = point.name.rsplit(" ", 1) if point.kind == "toggle" else (point.name, "")
+            signal, has_bits, _ = name.partition("[")
+            bits[point.file, point.line, point.kind, signal, edge] += [point.bit] if has_bits else []
         return [
             f"{file}:{line}: {kind} {signal}{_ranges(places)} {edge}".rstrip()
             for (file, line, kind, signal, edge), places in bits.items()

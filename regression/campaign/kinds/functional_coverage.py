@@ -7,18 +7,20 @@ from contextlib import closing
 from itertools import count
 from typing import ClassVar, Final
 
+import numpy as np
+
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
 from hdl.config import PRESETS
 from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
-from regression.functional import environment
-from regression.functional.collector import MODEL, observe
+from regression.functional.collector import EARLY, MODEL, observe
 from regression.functional.directed import hazard_program
 from regression.functional.model import Seen, bin_name, share, tables
-from regression.random_programs.faulting import FaultSession
+from regression.random_programs.faulting import FaultSession, state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.operands import TWO_PRODUCTS
 from regression.random_programs.program import Program
-from regression.random_programs.running import difference
+from regression.random_programs.running import difference, open_rtl
+from sim.simulation import HostRefusal
 
 _ROUND: Final = 12
 """Random programs between two choices of a type."""
@@ -109,21 +111,49 @@ def _fp8(seen: Seen, preset: str, seed: int) -> str | None:
     return None
 
 
+def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
+    """Run a program while the host asks for what it must not, and compare; what was wrong, if anything."""
+    program = make_program(preset, seed, multiplies=8)
+    golden = program.golden()
+    ones = np.array([0xFFFF_FFFF], dtype=np.uint32)
+    with closing(open_rtl(program)) as machine:
+        accesses: dict[str, Callable[[int], object]] = {
+            "read": machine.simulation.read,
+            "write": lambda address: machine.simulation.write(address, ones),
+        }
+        share = -(-len(program.commands) // len(EARLY))
+        for turn, name in enumerate(EARLY):
+            part = program.commands[turn * share : (turn + 1) * share]
+            machine.queue(part)
+            for access, attempt in accesses.items():
+                if (access, name) == ("read", "mode"):
+                    continue
+                try:
+                    attempt(EARLY[name])
+                except HostRefusal:
+                    seen["early host", bin_name(access, name)] += 1
+                else:
+                    return f"a {access} of the {name} was accepted while the core was at work"
+            machine.finish()
+            for command in part:
+                golden.execute(command)
+        return state_difference(golden, machine)
+
+
 def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     failures = []
     for name in dict.fromkeys((_LEAST, preset)):
-        with closing(FaultSession(name, seed)) as session:
-            for illegal, mode, found in session.run():
-                if found is None:
-                    seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
-                else:
-                    failures.append(f"{illegal}, {mode}: {found}")
+        for illegal, mode, found in FaultSession(name, seed).run():
+            if found is None:
+                seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
+            else:
+                failures.append(f"{illegal}, {mode}: {found}")
     return "\n".join(failures) or None
 
 
 _DIRECTED: Final[Mapping[str, Callable[[Seen, str, int], str | None]]] = {
     "hazards": lambda seen, *given: _run_program(seen, hazard_program(*given)),
     "fp8": _fp8,
-    "early host": environment.run_early_host,
+    "early host": run_early_host,
     "faults": _faults,
 }

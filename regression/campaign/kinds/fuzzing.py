@@ -5,7 +5,7 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -39,8 +39,6 @@ class Fuzz(Kind):
     """Of a task."""
 
     limits: ClassVar[Limits] = Limits()
-    prepare: ClassVar[Callable[[], None] | None] = None
-    """Called in a worker before its first input."""
 
     def tasks(self) -> Iterator[Task]:
         """Some inputs each, without end."""
@@ -59,7 +57,7 @@ class Fuzz(Kind):
         first = task.arguments["first"]
         failed: dict[str, Case] = {}
         data = []
-        with Worker(self.limits, type(self).prepare) as worker:
+        with Worker(self.limits) as worker:
             for number in range(first, first + self.inputs):
                 drawn = self.drawn(number)
                 found = worker.run(drawn)
@@ -73,11 +71,11 @@ class Fuzz(Kind):
     def save(self, case: Case, task: Task, folder: Path) -> Case:
         """Shrink an input that fails, and save it."""
         drawn = self.drawn(int(case.name.removeprefix("input ")))
-        with Worker(self.limits, type(self).prepare) as worker:
+        with Worker(self.limits) as worker:
             found = worker.run(drawn)
         if found.what != case.failure:
             return replace(case, failure=f"{case.failure}: on a worker, but not here")
-        files, found = shrink(drawn, found, self.limits, prepare=type(self).prepare)
+        files, found = shrink(drawn, found, self.limits)
         place = save(folder, drawn, files, found)
         return replace(
             case,
@@ -101,24 +99,17 @@ class Fuzz(Kind):
         )
 
 
-def shrink(
-    drawn: Input,
-    outcome: Found,
-    limits: Limits,
-    seconds: float = 60,
-    prepare: Callable[[], None] | None = None,
-) -> tuple[Files, Found]:
+def shrink(drawn: Input, outcome: Found, limits: Limits, seconds: float = 60) -> tuple[Files, Found]:
     """Leave out lines, then smaller pieces, as long as the same failure comes; what is left, and its failure.
 
     An input that takes too long is tried with a quarter of the time. After `seconds` nothing more is tried.
-    `prepare` is called in the worker before its first input.
     """
     files = make(drawn.kind, drawn.seed, drawn.number) if drawn.files is None else drawn.files
     pieces, end = KINDS[drawn.kind].pieces, time.monotonic() + seconds
     if pieces is None:
         return files, outcome
     last = outcome
-    with Worker(replace(limits, seconds=limits.seconds / 4), prepare) as worker:
+    with Worker(replace(limits, seconds=limits.seconds / 4)) as worker:
 
         def fails(files: Files, name: str, parts: Sequence[str]) -> bool:
             nonlocal last

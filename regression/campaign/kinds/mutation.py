@@ -1,15 +1,19 @@
 """Faults put into the hardware one by one: whether the tests of each unit notice."""
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import ClassVar
+from statistics import NormalDist
+from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task, Verdict
-from regression.mutation.report import Record, judge, scores
-from regression.mutation.trial import try_unit
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Table, Task, Verdict
+from regression.mutation.trial import Record, try_unit
 from regression.mutation.units import units_named
+
+LEAST_SHARE: Final = 0.95
+"""Of the mutants that are faults, this share is to be killed."""
 
 
 class Mutation(Kind):
@@ -43,5 +47,55 @@ class Mutation(Kind):
 
     def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
         """The share of faults that were noticed, by unit and in all, and every survivor."""
-        records = [Record(**record) for _, outcome in outcomes for record in outcome.data or ()]
-        return judge(*scores(records))
+        return judge([Record(**record) for _, outcome in outcomes for record in outcome.data or ()])
+
+
+def judge(records: Sequence[Record]) -> Verdict:
+    """Tables of units and of survivors, the share of faults killed, and whether that is enough.
+
+    The interval is Wilson's (Probable inference, JASA 22, 1927): mutants are a random sample of all faults.
+    """
+    names = dict.fromkeys(record.unit for record in records)
+    rows = [_row(name, [record for record in records if record.unit == name]) for name in names]
+    header = ("unit", "mutants", "killed", "proven equal", "survivors", "killed of faults")
+    tables = [Table(title="mutants of the hardware", header=header, rows=[*rows, _row("all", records)])]
+    survivors = [
+        (record.unit, record.source, record.what, record.text) for record in records if _is_missed(record)
+    ]
+    if survivors:
+        tables.append(Table(title="survivors", header=("unit", "place", "fault", "source"), rows=survivors))
+    killed, faults, share = _share(records)
+    low, high = wilson(killed, faults)
+    interval = f"95 % interval {low:.1%} to {high:.1%}"
+    failures = []
+    if share < LEAST_SHARE:
+        failures.append(f"killed must be at least {LEAST_SHARE:.0%} of the faults, not {share:.1%}")
+    lines = [f"{killed} of {faults} faults are killed: {share:.1%}, {interval}"]
+    return Verdict(failures=failures, lines=lines, tables=tables)
+
+
+def _is_missed(record: Record) -> bool:
+    return record.survived and record.proof != "equal"
+
+
+def _share(records: Sequence[Record]) -> tuple[int, int, float]:
+    """The faults that were killed, all faults, and the share; one where there was none."""
+    killed = sum(not record.survived for record in records)
+    faults = killed + sum(map(_is_missed, records))
+    return killed, faults, killed / faults if faults else 1.0
+
+
+def _row(name: str, records: Sequence[Record]) -> tuple[str, ...]:
+    killed, faults, share = _share(records)
+    counts = len(records), killed, len(records) - faults, faults - killed
+    return name, *map(str, counts), f"{share:.1%}"
+
+
+def wilson(hits: int, count: int) -> tuple[float, float]:
+    """The 95 % interval of a share of which a sample is known; everything where the sample is empty."""
+    if not count:
+        return 0.0, 1.0
+    share, spread = hits / count, NormalDist().inv_cdf(0.975) ** 2 / count
+    centre = share + spread / 2
+    reach = math.sqrt(spread * share * (1 - share) + spread**2 / 4)
+    return max(0.0, (centre - reach) / (1 + spread)), min(1.0, (centre + reach) / (1 + spread))

@@ -1,7 +1,8 @@
 """Random results of mma.sync by the million: the Verilated core against the golden model."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import replace
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -135,23 +136,8 @@ F64_CORE: Final = replace(
 _SETS: Final = 64
 
 
-@dataclass(frozen=True)
-class Difference:
+class WrongResult(Exception):
     """The first result that is wrong."""
-
-    instruction: MmaInstruction
-    tile: int
-    register: int
-    lane: int
-    found: int
-    expected: int
-    """Words of D."""
-
-    def __str__(self) -> str:
-        return (
-            f"{self.instruction}: tile {self.tile}, register {self.register} of D, lane {self.lane}: "
-            f"core {self.found:#010x}, golden {self.expected:#010x}"
-        )
 
 
 def core_of(family: str, preset: str = "standard") -> CoreConfig:
@@ -161,12 +147,12 @@ def core_of(family: str, preset: str = "standard") -> CoreConfig:
 
 def compare(
     family: str, results: int, *, config: CoreConfig, seed: int | tuple[int, ...] = 1, sets: int = _SETS
-) -> Iterator[int | Difference]:
+) -> Iterator[int]:
     """Multiply random tiles and compare every bit of at least so many elements of D.
 
     All forms of the family and all kinds of operands take turns. Yields how many elements were compared in
-    one batch; or what differs, and then nothing more. The core is built if it never was. ValueError for an
-    unknown family, or one that the core has not.
+    one batch. The core is built if it never was. WrongResult for the first element that differs; ValueError
+    for an unknown family, or one that the core has not.
     """
     if family not in FAMILIES:
         raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family}")
@@ -176,20 +162,14 @@ def compare(
     batches = [Batch(instruction=form, sets=sets, registers=config.registers) for form in forms]
     words = [np.array([encode(item) for item in batch.commands()], dtype=np.uint32) for batch in batches]
     memory = Memory(max(batch.memory_bytes for batch in batches), BASE)
-    machine = RtlMachine(config, memory)
     random = np.random.default_rng(seed)
     done = turn = 0
-    try:
+    with closing(RtlMachine(config, memory)) as machine:
         while done < results:
             batch, commands = batches[turn % len(batches)], words[turn % len(batches)]
             found = _run(machine, batch, commands, _operands(random, batch))
-            if isinstance(found, Difference):
-                yield found
-                return
             done, turn = done + found, turn + 1
             yield found
-    finally:
-        machine.close()
 
 
 Operands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
@@ -207,9 +187,7 @@ def _operands(random: np.random.Generator, batch: Batch) -> Operands:
     return a, b, c
 
 
-def _run(
-    machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operands: Operands
-) -> int | Difference:
+def _run(machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operands: Operands) -> int:
     data, size = machine.memory.data, batch.operand_bytes
     data[:size] = batch.operand_image(*operands)
     data[size:] = 0
@@ -219,12 +197,13 @@ def _run(
     instruction = batch.instruction
     result = mma(instruction, *operands, profile=machine.profile)
     expected = distribute(result, "d", instruction.d_type, instruction.shape)
-    places = np.argwhere(found != expected)
-    if not len(places):
-        return int(result.size)
-    tile, register, lane = places[0].tolist()
-    words = (int(each[tile, register, lane]) for each in (found, expected))
-    return Difference(instruction, tile, register, lane, *words)
+    wrong = np.argwhere(found != expected)
+    if len(wrong):
+        tile, register, lane = wrong[0].tolist()
+        place = f"tile {tile}, register {register} of D, lane {lane}"
+        core, golden = (f"{words[tile, register, lane]:#010x}" for words in (found, expected))
+        raise WrongResult(f"{instruction}: {place}: core {core}, golden {golden}")
+    return int(result.size)
 
 
 _RESULTS: Final = 200_000
@@ -253,9 +232,10 @@ class Results(Kind):
         """Compare the results of one family, and stop at the first that differs."""
         family, number = task.arguments["family"], task.arguments["number"]
         config = core_of(family, self.configuration["preset"])
-        done = 0
-        for found in compare(family, _RESULTS, config=config, seed=(self.seed, number)):
-            if isinstance(found, Difference):
-                return Outcome(cases=(self.case(task, str(found)),), results=done)
-            done += found
-        return Outcome(cases=(self.case(task),), results=done)
+        done, failure = 0, ""
+        try:
+            for found in compare(family, _RESULTS, config=config, seed=(self.seed, number)):
+                done += found
+        except WrongResult as wrong:
+            failure = str(wrong)
+        return Outcome(cases=(self.case(task, failure),), results=done)

@@ -67,12 +67,9 @@ def run_tests(tests: Sequence[str], report: Path, *options: str) -> tuple[Case, 
     ran = _pytest("-q", "-o", "junit_family=xunit1", f"--junitxml={report}", *options, *tests)
     if ran.returncode not in (0, 1, _NO_TESTS) or not report.exists():
         raise PytestError(f"pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-_TAIL:]}")
-    return tuple(_case(item) for suite in _suites(report) for item in suite if not item.is_skipped)
-
-
-def _suites(report: Path) -> list[TestSuite]:
     found = JUnitXml.fromfile(str(report))
-    return [found] if isinstance(found, TestSuite) else list(found)
+    suites = [found] if isinstance(found, TestSuite) else found
+    return tuple(_case(item) for suite in suites for item in suite if not item.is_skipped)
 
 
 def _case(item: TestCase) -> Case:
