@@ -2,6 +2,7 @@
 
 import random
 from fractions import Fraction
+from itertools import cycle
 from typing import Any
 
 import cocotb
@@ -77,6 +78,8 @@ async def results(dut: Any) -> None:
     inputs, expected = [], []
     formats, most_right = parameters()["formats"], parameters()["most_right"]
     modes = [mode for mode in (*MODES, *FP8_MODES) if mode.format in formats]
+    every = [(lost, below) for lost in range(12) for below in range(21 + lost)]
+    places = cycle(rng.sample(every, len(every)))
     for operation in range(3000):
         mode = rng.choice(modes)
         c_sign, negative = rng.getrandbits(1), rng.getrandbits(1)
@@ -103,12 +106,11 @@ async def results(dut: Any) -> None:
             )
             value = rng.getrandbits(31) | rng.choice((0, 0x7FFFFFFF, 0x7FFFFF00, 0x7FF00000, 0x3FF80000))
             value &= rng.choice((-1, -1 << 8, -1 << 20, -1 << 21))
-            if rng.random() < 0.2:  # half a unit of an f16, subnormal or not, and any one bit below
-                lost = rng.randrange(12)
+            if mode.d_type == "f16" and rng.random() < 0.6:
+                # Half a unit of an f16, subnormal or not, and none or any one bit below.
+                lost, below = next(places)
                 exponent, half = 113 - lost, 1 << 20 + lost
-                value = (
-                    rng.getrandbits(32) & -2 * half | half | rng.choice((0, 1 << rng.randrange(20 + lost)))
-                )
+                value = rng.getrandbits(32) & -2 * half | half | 1 << below >> 1
             if rng.random() < 0.1:  # the largest f16, which rounding may make an infinity
                 exponent, value = 142, 0xFFE00000 | rng.getrandbits(21)
             if exponent:
