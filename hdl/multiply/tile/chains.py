@@ -36,7 +36,7 @@ def passes(instruction: MmaInstruction, profile: Profile) -> int:
     return count
 
 
-def _most_passes(config: CoreConfig, formats: frozenset[str]) -> int:
+def most_passes(config: CoreConfig, formats: frozenset[str] = frozenset(FORMATS) - {"f64"}) -> int:
     """The most dot products that make one result, of the multiplies with multiplicands of these formats."""
     profile = config.dot_product.profile
     instructions = [item for item in config.multiplies() if item.a_type in formats]
@@ -45,7 +45,7 @@ def _most_passes(config: CoreConfig, formats: frozenset[str]) -> int:
 
 def has_chains(config: CoreConfig) -> bool:
     """Whether any result takes more than one dot product."""
-    return _most_passes(config, frozenset(FORMATS) - {"f64"}) > 1
+    return most_passes(config) > 1
 
 
 def has_conversion(config: CoreConfig) -> bool:
@@ -55,14 +55,14 @@ def has_conversion(config: CoreConfig) -> bool:
 
 def has_integer_chains(config: CoreConfig) -> bool:
     """Whether any result of integers that may be clamped does."""
-    return _most_passes(config, frozenset({"s8", "u8", "s4", "u4"})) > 1
+    return most_passes(config, frozenset({"s8", "u8", "s4", "u4"})) > 1
 
 
 def has_half_chains(config: CoreConfig) -> bool:
     """Whether any result of 16-bit elements does."""
-    return _most_passes(config, frozenset({"f16", "bf16"})) > 1
+    return most_passes(config, frozenset({"f16", "bf16"})) > 1
 
 
 def splits_words(config: CoreConfig) -> bool:
     """Whether a block of 16-bit elements is half a quad's register, as on volta."""
-    return _most_passes(config, frozenset({"f16", "bf16"})) == 4
+    return most_passes(config, frozenset({"f16", "bf16"})) == 4

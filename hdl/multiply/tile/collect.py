@@ -11,7 +11,7 @@ from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.addition import RoundedAddition
-from hdl.multiply.tile.chains import has_conversion
+from hdl.multiply.tile.chains import has_conversion, most_passes
 from hdl.multiply.tile.fetch import ADDED_PASSES, ResultTile
 from hdl.multiply.tile.request import last_block
 from hdl.multiply.tile.tile_steps import Steps, fields
@@ -110,7 +110,7 @@ class TileCollect(Component):
         tile = self.tile.payload
         ports = self.result
         step = Signal(steps.bits)
-        number = Signal(2)
+        number = Signal(range(most_passes(self._config)))
         arrived = Signal()
         is_final = Signal()
         is_last = Signal()

@@ -12,6 +12,7 @@ from hdl.multiply.tile.chains import (
     has_conversion,
     has_half_chains,
     has_integer_chains,
+    most_passes,
     splits_words,
 )
 from hdl.multiply.tile.conversion import RowConversion, half_of_row
@@ -126,7 +127,7 @@ class TileIssue(Component):
         steps = Steps(self._config)
         tile = self.tile.payload
         step = Signal(steps.bits)
-        number = Signal(2)
+        number = Signal(range(max(2, most_passes(self._config))))
         go = Signal()
         is_last = Signal()
         is_later = number != 0
