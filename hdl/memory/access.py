@@ -89,14 +89,16 @@ class AccessCheck(Component):
         size_mask = Signal(6)
         short = Signal()
         contiguous = Signal()
-        span_less_one = Signal(STRIDE_BITS + 6, reset_less=True)
+        # Of 32 lines of elements of 32 bits, or of 8 lines of 64.
+        span_less_one = Signal(STRIDE_BITS + 4, reset_less=True)
         last = Signal(66, reset_less=True)
         line_less_one = Signal(7)
         checked = Signal(checked_layout(config), reset_less=True)
         m.d.comb += [
             default_stride.eq(1 << geometry.stride_log2),
             size_mask.eq((1 << geometry.size_log2) - 1),
-            line_less_one.eq((1 << geometry.line_log2) - 1),
+            # Lines have 8 bytes or more.
+            line_less_one.eq(((1 << geometry.line_log2) - 1) | 0b111),
             stride_bytes.eq(stride_bits >> 3),
             self.checked.payload.eq(checked),
             checked.cause.eq(cause),

@@ -118,10 +118,10 @@ class MemoryPort(Component):
 
 
 def _choose(m: Module, choice: Any, first: Any, other: Any, output: Any) -> None:
-    """Let `first` through while `choice`, and else `other`."""
+    """Let `first` through while `choice`, and else `other`; the one that is not chosen offers nothing."""
     m.d.comb += [
         output.payload.eq(Mux(choice, first.payload, other.payload)),
         output.valid.eq(Mux(choice, first.valid, other.valid)),
-        first.ready.eq(choice & output.ready),
-        other.ready.eq(~choice & output.ready),
+        first.ready.eq(output.ready),
+        other.ready.eq(output.ready),
     ]

@@ -145,7 +145,7 @@ class SharedMemory(Component):
         at_last = is_last_beat(m, burst.length, begin=self.read_bursts.ready, step=fetch)
         m.d.comb += [
             port.addr.eq(address),
-            port.en.eq(fetch & ~outside),
+            port.en.eq(fetch),  # nobody looks at a word from outside
             step.eq(self.read_beats.ready | ~fetched),
             # The next word to be written waits: whether it is written in this cycle is known too late.
             fetch.eq(active & step & ~(writing & (next_write == address))),
