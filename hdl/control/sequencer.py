@@ -442,6 +442,5 @@ def _replaces(oldest: data.View, tag: Value) -> Value:
 
 
 def _is_older(one: Value, other: Value) -> Value:
-    """Whether one tag comes before another, of fewer commands than half the tags there are."""
-    age = (other - one)[: len(one)]
-    return (age != 0) & ~age[-1]
+    """Whether one tag comes before a different one, of fewer commands than half the tags there are."""
+    return ~(other - one)[len(one) - 1]
