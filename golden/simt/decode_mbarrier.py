@@ -5,7 +5,7 @@ from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Instruction, Operand, Sink
-from golden.simt.code import Writer
+from golden.simt.code import Writer, call_step
 
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
@@ -63,13 +63,8 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
 def _pending(context: Context, instruction: Instruction, index: int) -> Step:
     split_qualifiers(context, instruction, {"operation": ("pending_count",), "type": ("b64",)})
     target, state = context.operands(instruction, 2)
-    context.require_destination(target, 32)
-    context.require_source(state, 64)
-
-    def emit(writer: Writer) -> None:
-        writer.call("pending_count({})", [(state, 64)], [(target, 32)])
-
-    return context.step(instruction, index, (state,), (target,), emit, pure=True)
+    call = "pending_count({})"
+    return call_step(context, instruction, index, call, [(state, 64)], [(target, 32)], pure=True)
 
 
 def copies_arrive(context: Context, instruction: Instruction, index: int) -> Step:

@@ -20,7 +20,7 @@ from golden.ptx.memory_statements import (
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Sink
 from golden.scalar import operation
-from golden.simt.code import Writer
+from golden.simt.code import Writer, call_step
 from golden.simt.decode_mbarrier import copies_arrive
 
 _NUMBERS: Final = ("u32", "s32", "u64", "s64", "f16", "f16x2", "bf16", "bf16x2")
@@ -180,7 +180,7 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
     call = f"B.await_copies({{threads}}, {remaining}, {kind == 'wait_all'})"
     if kind == "commit_group":
         call = "B.commit_copies({threads})"
-    return context.step(instruction, index, (), (), lambda writer: writer.call(call, (), ()), select=False)
+    return call_step(context, instruction, index, call, (), ())
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
@@ -189,10 +189,8 @@ def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     target = instruction.operands[0] if instruction.operands else Sink(instruction.location)
-    context.require_destination(target, 64)
-
-    return context.step(
-        instruction, index, (), (target,), lambda w: w.write(target, w.uniform(0, 64), 64), pure=True
+    return call_step(
+        context, instruction, index, "full({threads}.size, 0, 'u8')", (), [(target, 64)], pure=True
     )
 
 
