@@ -161,7 +161,7 @@ def run_grid(
             progress = True
             proceed(run, left)
         waiting = left  # in the other direction next time: chains of blocks may run either way
-        if not progress and not (any(run.waits_for_time for run, _ in waiting) and launch.skip_time()):
+        if not progress and not (any(run.spins.timed for run, _ in waiting) and launch.skip_time()):
             raise _deadlock(kernel, [run for run, _ in waiting], total - started)
     return launch.result(kernel, total)
 
