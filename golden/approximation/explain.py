@@ -116,15 +116,13 @@ def _steps(found: ApproximateInstruction, bits: tuple[int, ...], result: int) ->
 def _product(left: int, right: int, reason: str, *, flush: bool = False) -> Arithmetic:
     """One f32 multiplication, rounded to nearest even; `flush` as in `golden.arithmetic.fma`."""
     result = multiply(left, right, _F32, NEAREST, flush)
-    return Arithmetic(operation="*", left=left, right=right, result=result, rounding="rn", reason=reason)
+    return Arithmetic(left=left, right=right, result=result, reason=reason)
 
 
 def _difference(left: int, addend: int, reason: str) -> Arithmetic:
     """One f32 subtraction of a negative addend's magnitude."""
     result = add(left, addend, _F32, NEAREST)
-    return Arithmetic(
-        operation="-", left=left, right=addend & MAGNITUDE, result=result, rounding="rn", reason=reason
-    )
+    return Arithmetic(operation="-", left=left, right=addend & MAGNITUDE, result=result, reason=reason)
 
 
 def _scaled(function: str, x: int) -> list[ApproximateStep]:
@@ -162,16 +160,9 @@ def _reduction(function: str, x: int) -> list[ApproximateStep]:
     """The product of sin and cos, rounded towards zero; a subnormal one is zero."""
     if function not in QUARTERS or not LEAST_NORMAL <= x & MAGNITUDE < _F32.infinity:
         return []
-    return [
-        Arithmetic(
-            operation="*",
-            left=x,
-            right=RECIPROCAL_TAU,
-            result=unit.assemble(*unit.truncated_turns(x), x >> 31),
-            rounding="rz",
-            reason="the operand in turns",
-        )
-    ]
+    turns = unit.assemble(*unit.truncated_turns(x), x >> 31)
+    reason = "the operand in turns"
+    return [Arithmetic(left=x, right=RECIPROCAL_TAU, result=turns, rounding="rz", reason=reason)]
 
 
 def _unit_step(function: str, x: int) -> Interpolation | Special:
