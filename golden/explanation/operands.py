@@ -46,17 +46,13 @@ def checked_elements(
     names = [argument] if length is None else [f"{argument}[{index}]" for index in range(len(numbers))]
     for name, number in zip(names, numbers, strict=True):
         _check(name, number, format)
-    if not isinstance(format, FloatFormat):
-        return [int(number) for number in numbers], []
     raw = [isinstance(number, Integral) for number in numbers]
-    if any(raw) and not all(raw):
+    if isinstance(format, FloatFormat) and any(raw) and not all(raw):
         at = raw.index(True)
-        raise InvalidArgument(
-            names[at],
-            f"the integer {shortened(numbers[at])} beside floating-point values",
-            "only raw bit patterns (integers), or only values (floating-point numbers)",
-        )
-    if any(raw):
+        mixed = f"the integer {shortened(numbers[at])} beside floating-point values"
+        allowed = "only raw bit patterns (integers), or only values (floating-point numbers)"
+        raise InvalidArgument(names[at], mixed, allowed)
+    if not isinstance(format, FloatFormat) or any(raw):
         return [int(number) for number in numbers], []
     rounded = [_rounded(name, float(number), format) for name, number in zip(names, numbers, strict=True)]
     return [bits for bits, _ in rounded], [note for _, note in rounded if note is not None]
