@@ -11,10 +11,9 @@ import itertools
 import multiprocessing
 import signal
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,15 +42,24 @@ class _Trace:
     written: NDArray[np.bool_]
 
 
-@dataclass
-class _Outcome:
+class _Touched(NamedTuple):
+    """What a range of blocks has done to a buffer, which lies at an address."""
+
+    address: int
+    read: NDArray[np.int64]
+    written: NDArray[np.int64]
+    """Offsets of bytes."""
+    values: NDArray[np.uint8]
+    """Of the bytes that have been written."""
+
+
+class _Outcome(NamedTuple):
     """What a process sends in the end."""
 
-    read: dict[int, NDArray[np.int64]] = field(default_factory=dict)
-    written: dict[int, tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    buffers: list[_Touched]
+    counts: dict[str, int]
     """By the names of `_COUNTS`."""
-    counters: Counters = field(default_factory=Counters)
+    counters: Counters
 
 
 class _TracedBlock(BlockRun):
@@ -74,49 +82,39 @@ class _TracedBlock(BlockRun):
             trace.written[places] = True
 
 
-def run_parallel(
-    kernel: CompiledKernel,
-    launch: LaunchState,
-    jobs: int,
-    on_block: Callable[[int, int], None] | None = None,
-) -> LaunchResult:
-    """Run all blocks of a grid in up to `jobs` processes; KernelFault for what a kernel does wrong.
+def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
+    """Run all blocks of a grid in several processes; KernelFault for what a kernel does wrong.
 
-    One process does it where accesses are checked, and where the system cannot fork. `on_block` is as for
-    `golden.simt.grid.run_grid`, and begins again if the grid has to run again.
+    One process does it where accesses are checked, and where the system cannot fork. `LaunchState.on_block`
+    begins again if the grid has to run again.
     """
-    total = int(np.prod(launch.grid, dtype=np.int64))
-    count = min(jobs, total // _LEAST_BLOCKS)
+    total = launch.blocks
+    count = min(launch.jobs, total // _LEAST_BLOCKS)
     can_fork = "fork" in multiprocessing.get_all_start_methods()
     if count < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
-        return run_grid(kernel, launch, on_block)
+        return run_grid(kernel, launch)
     ranges = list(itertools.pairwise(total * place // count for place in range(count + 1)))
-    outcomes = _run_processes(kernel, launch, ranges, on_block)
+    outcomes = _run_processes(kernel, launch, ranges)
     if (
         outcomes is None
         or not _independent(outcomes)
         or sum(outcome.counts["warp_instructions"] for outcome in outcomes) > launch.limit
     ):
-        return run_grid(kernel, launch, on_block)
+        return run_grid(kernel, launch)
     for outcome in outcomes:
-        for address, (places, values) in outcome.written.items():
-            allocation = launch.device.find(address)
+        for buffer in outcome.buffers:
+            allocation = launch.device.find(buffer.address)
             assert allocation is not None
-            allocation.bytes[places] = values
+            allocation.bytes[buffer.written] = buffer.values
             if allocation.written is not None:
-                allocation.written[places] = True
+                allocation.written[buffer.written] = True
         for name, amount in outcome.counts.items():
             setattr(launch, name, getattr(launch, name) + amount)
         launch.engine.add(outcome.counters)
-    return launch.result(kernel, total)
+    return launch.result(kernel)
 
 
-def _run_processes(
-    kernel: CompiledKernel,
-    launch: LaunchState,
-    ranges: list[Range],
-    on_block: Callable[[int, int], None] | None,
-) -> list[_Outcome] | None:
+def _run_processes(kernel: CompiledKernel, launch: LaunchState, ranges: list[Range]) -> list[_Outcome] | None:
     """What each process has done; None if one could not do its blocks alone."""
     context = multiprocessing.get_context("fork")
     outcomes: dict[int, _Outcome] = {}
@@ -142,8 +140,8 @@ def _run_processes(
                     return None
                 if message == "block":
                     done += 1
-                    if on_block is not None:
-                        on_block(done, ranges[-1][1])
+                    if launch.on_block is not None:
+                        launch.on_block(done, launch.blocks)
                 elif message is None:
                     return None
                 else:
@@ -177,28 +175,25 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
     except Exception:  # noqa: BLE001  raised again by the one process that then runs the grid
         sender.send(None)
         return
-    result = _Outcome(
-        counts={name: getattr(launch, name) for name in _COUNTS},
-        counters=launch.engine.counters - before,
-    )
+    buffers = []
     for address, trace in traces.items():
         allocation = launch.device.find(address)
         assert allocation is not None
-        result.read[address] = np.flatnonzero(trace.read)
-        places = np.flatnonzero(trace.written)
-        result.written[address] = (places, allocation.bytes[places])
-    sender.send(result)
+        written = np.flatnonzero(trace.written)
+        buffers.append(_Touched(address, np.flatnonzero(trace.read), written, allocation.bytes[written]))
+    counts = {name: getattr(launch, name) for name in _COUNTS}
+    sender.send(_Outcome(buffers, counts, launch.engine.counters - before))
 
 
 def _independent(outcomes: list[_Outcome]) -> bool:
     """Whether no range of blocks has read what an earlier one has written."""
     before: dict[int, list[NDArray[np.int64]]] = {}
     for outcome in outcomes:
-        for address, read in outcome.read.items():
+        for address, read, _, _ in outcome.buffers:
             if any(
                 np.intersect1d(read, written, assume_unique=True).size for written in before.get(address, ())
             ):
                 return False
-        for address, (places, _) in outcome.written.items():
-            before.setdefault(address, []).append(places)
+        for address, _, written, _ in outcome.buffers:
+            before.setdefault(address, []).append(written)
     return True
