@@ -206,12 +206,8 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         for number, threads in self._incomplete.items():
             step = self.kernel.blocks[number].steps[0]
             if step.mask == "all":
-                self.fault(
-                    step.index,
-                    threads,
-                    f"{step.instruction.name} in a warp whose lanes have diverged: "
-                    "all 32 must execute it together",
-                )
+                what = f"{step.instruction.name} in a warp whose lanes have diverged"
+                self.fault(step.index, threads, f"{what}: all 32 must execute it together")
         raise Deadlock(
             f"the threads that are left wait for others that never come: {self.whereabouts()}",
             kernel=self.kernel.readable,
