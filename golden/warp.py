@@ -101,11 +101,8 @@ class GoldenMachine:
             if value > most:
                 raise InvalidArgument(name, shortened(value), f"at most {most}")
         self.memory = memory
-        """Global memory; writing into it is seen by the next command."""
         self.shared = shared
-        """Shared memory, where there is one."""
         self.profile = profile
-        """Constants of the arithmetic."""
         self._spaces = AddressSpaces(memory, shared)
         self._address_bits = address_bits
         self._files = np.zeros((warps, registers, LANES), dtype=np.uint32)

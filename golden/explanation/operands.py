@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
-from golden.explanation.steps import convert, decoded, float_value
+from golden.explanation.steps import F64, convert, decoded, float_value
 from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
-from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
+from golden.tables.formats import FORMATS, FloatFormat, Format
 
 _TIMES = ("m", "M")
 """Kinds of dtypes for dates and spans of time."""
-
-F64 = float_format("f64")
 
 
 class Array(Protocol):

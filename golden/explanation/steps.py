@@ -14,7 +14,7 @@ from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Term
 from golden.tables.formats import FloatFormat, float_format
 
-_F64 = float_format("f64")
+F64 = float_format("f64")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ def decoded(name: str, bits: int, format: FloatFormat) -> Number:
 
 def float_value(bits: int, format: FloatFormat) -> float:
     """The value of a bit pattern; every NaN is the same."""
-    (value,) = struct.unpack("<d", round_pack.convert(bits, format, _F64).to_bytes(8, "little"))
+    (value,) = struct.unpack("<d", round_pack.convert(bits, format, F64).to_bytes(8, "little"))
     return float(value)
 
 

@@ -279,14 +279,13 @@ _GLOBALS: Final = {
 }
 
 
-def compile_block(
-    block: Block, number: int, *, everyone: bool, slots: Mapping[str, int], widths: Sequence[int]
-) -> BlockCode:
-    """Compile a block; `number` names its code in a traceback.
+def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
+    """Compile a block of a `golden.simt.compiled.CompiledKernel`, by its number.
 
     With `everyone`, all threads of the block take part: registers are used and replaced as a whole.
     """
-    writer = Writer(slots, widths)
+    block: Block = kernel.blocks[number]
+    writer = Writer(kernel.slots, kernel.widths)
     for step in block.steps:
         writer.emit(step)
     ending = _ending(writer, block.terminator)

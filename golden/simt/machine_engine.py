@@ -83,6 +83,7 @@ class MachineEngine(GoldenEngine):
     """
 
     piece_bytes: ClassVar[int] = 1
+    """A fault names the byte without memory."""
 
     def __init__(
         self, machine: Machine, *, name: str = "this machine", formats: Iterable[str] | None = None
@@ -106,7 +107,7 @@ class MachineEngine(GoldenEngine):
 
     def load(self, instruction: LoadInstruction, lines: NDArray[np.uint8]) -> Words:
         """As `GoldenEngine.load`, by a load of the machine."""
-        count = fragment(instruction.use, instruction.type, instruction.shape).registers
+        count = instruction.fragment.registers
         scratch = self._scratch_of(instruction, lines.shape[2])
 
         def load(warp: int, _: int, start: int) -> tuple[int, Command]:
@@ -247,7 +248,7 @@ class MachineEngine(GoldenEngine):
 
     def _scratch_of(self, instruction: LoadInstruction | StoreInstruction, size: int) -> _Scratch:
         """The memory for lines of `size` bytes, in the instruction's state space if the machine has it."""
-        unit = fragment(instruction.use, instruction.type, instruction.shape).size
+        unit = instruction.fragment.size
         step = -(-size // unit) * unit  # the least that is legal
         shared = self._machine.shared
         if instruction.space == "shared" and shared is not None:

@@ -14,7 +14,7 @@ from golden.simt.memory_access import MemoryAccess
 from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 _ROW_ALIGNMENT: Final = 16
@@ -121,7 +121,7 @@ class MatrixOperations(MemoryAccess):
         strides of less than a row: a bias of one row is loaded with stride 0.
         """
         places = access.addresses[::LANES]
-        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        layout = instruction.fragment
         unit = min(_ROW_ALIGNMENT, layout.size)
         least = instruction.shape.default_stride(instruction.use, instruction.layout)
         steps = np.full(len(places), least) if strides is None else strides[::LANES].astype(np.int64)
