@@ -240,17 +240,21 @@ def call_step(
     sources: Widths,
     targets: Widths,
     mask: Operand | None = None,
+    *,
+    places: Mapping[str, Address] | None = None,
     **kind: Any,
 ) -> Step:
     """A step that is one call, as for `Writer.call`; PtxError for an operand that has another width.
 
-    `mask` are the lanes that must execute it together; `kind` is as for `Context.step`.
+    `mask` are the lanes that must execute it together. The accesses of `places` stand for their names in the
+    call. `kind` is as for `Context.step`.
     """
+    places = places or {}
     for operand, bits in targets:
         context.require_destination(operand, bits)
     for operand, bits in sources:
         context.require_source(operand, bits)
-    reads = [source for source, _ in sources]
+    reads = [*places.values(), *(source for source, _ in sources)]
     if mask is not None:
         context.require_source(mask, 32)
         if isinstance(mask, Negated):
@@ -260,7 +264,8 @@ def call_step(
         reads.append(mask)
 
     def emit(writer: Writer) -> None:
-        writer.call(call, sources, targets)
+        accesses = {name: writer.access(context, address) for name, address in places.items()}
+        writer.call(call, sources, targets, **accesses)
 
     writes = [target for target, _ in targets]
     return context.step(instruction, index, reads, writes, emit, mask=mask, select=False, **kind)

@@ -156,19 +156,13 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     if not isinstance(size, Immediate) or size.value not in allowed:
         sizes = " or ".join(str(value) for value in allowed)
         raise context.error(size, f"{instruction.name} copies {sizes} bytes")
-    valid, counts, copied = "None", [], size.value
+    valid, counts = "None", []
     if len(operands) == 4:  # the bytes to copy, or a predicate that the source is ignored
         ignores = getattr(getattr(operands[3], "type", None), "kind", "") == "predicate"
         counts = [(operands[3], 1 if ignores else 32)]
-        context.require_source(*counts[0])
-        valid = "where({}, {nothing}, {everything})" if ignores else "{}"
-
-    def emit(writer: Writer) -> None:
-        accesses = {"to": writer.access(context, to), "source": writer.access(context, source)}
-        limits = {"nothing": writer.constant(0, 32), "everything": writer.constant(copied, 32)}
-        writer.call(f"B.copy_async({{to}}, {{source}}, {copied}, {valid})", counts, (), **accesses, **limits)
-
-    return context.step(instruction, index, (to, source, *operands[3:]), (), emit, select=False)
+        valid = f"where({{}}, 0, {size.value})" if ignores else "{}"
+    call = f"B.copy_async({{to}}, {{source}}, {size.value}, {valid})"
+    return call_step(context, instruction, index, call, counts, (), places={"to": to, "source": source})
 
 
 def _copy_group(context: Context, instruction: Instruction, index: int, kind: str) -> Step:
