@@ -183,9 +183,8 @@ def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     target = instruction.operands[0] if instruction.operands else Sink(instruction.location)
-    return call_step(
-        context, instruction, index, "full({threads}.size, 0, 'u8')", (), [(target, 64)], pure=True
-    )
+    call = "full({threads}.size, 0, 'u8')"
+    return call_step(context, instruction, index, call, (), [(target, 64)], pure=True)
 
 
 def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:

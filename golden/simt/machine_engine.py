@@ -5,7 +5,7 @@ and what is stored is copied back. Fragments stay in the registers as long as th
 instruction needs is not written again if a register already holds its bits.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeVar
 
@@ -197,7 +197,7 @@ class MachineEngine(GoldenEngine):
         count: int,
         make: Callable[[int, int, int], tuple[int, Command]],
         scratch: _Scratch | None = None,
-        lines: Sequence[NDArray[np.uint8]] | NDArray[np.uint8] = (),
+        lines: NDArray[np.uint8] | None = None,
     ) -> Words:
         """Execute a command for each warp of a kernel; the `count` registers that each has written.
 
@@ -207,7 +207,7 @@ class MachineEngine(GoldenEngine):
         results = []
         for group in self._groups(warps, scratch):
             made = [make(warp, place, start) for warp, (place, start) in enumerate(group)]
-            if scratch is not None:
+            if scratch is not None and lines is not None:
                 for place, start in group:  # behind what is held, which goes through the same memory
                     scratch.write(start, lines[place])
             self._execute([command for _, command in made])

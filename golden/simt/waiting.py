@@ -153,10 +153,10 @@ class Barriers:
 class SpinDetector:
     """Notices loops that change nothing, and keeps the threads in them until memory changes.
 
-    A round of a loop that leaves all live registers and the threads' own memory as they were, without a
-    store or an atomic that changed something, is repeated for ever unless another thread stores something, or
-    until a time if it looks at a clock. The state is compared in two successive rounds, after 16 rounds, 32,
-    64, ..., and at once in a loop that has been found to spin before.
+    A round of a loop is repeated for ever if it leaves all live registers and the threads' own memory as they
+    were, without a store or an atomic that changed something. Only a store of another thread ends it, or a
+    time if it looks at a clock. The state is compared in two successive rounds, after 16 rounds, 32, 64, ...,
+    and at once in a loop that has been found to spin before.
     """
 
     def __init__(self, block: Any) -> None:
