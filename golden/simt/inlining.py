@@ -144,13 +144,12 @@ class _Inliner:
             raise refuse(f"{readable(name)} is not a function of this module")
         if not function.tokens:
             raise refuse(f"{readable(name)} is declared, but has no body in this module")
-        counts = {
-            "results": (len(function.results), len(results)),
-            "arguments": (len(function.parameters), len(arguments)),
-        }
-        for what, (have, given) in counts.items():
-            if have != given:
-                raise refuse(f"{readable(name)} has {have} {what}, not {given}")
+        for what, declared, given in (
+            ("results", function.results, results),
+            ("arguments", function.parameters, arguments),
+        ):
+            if len(declared) != len(given):
+                raise refuse(f"{readable(name)} has {len(declared)} {what}, not {len(given)}")
         symbols: dict[str, str] = {}
         incoming: list[Instruction] = []
         outgoing: list[Instruction] = []

@@ -11,7 +11,6 @@ import itertools
 import multiprocessing
 import signal
 import warnings
-from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Final, NamedTuple
 
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from golden.machine import Counters
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
+from golden.simt.device_memory import Allocation
 from golden.simt.grid import LaunchResult, LaunchState, run_grid
 from golden.simt.memory_access import Piece
 
@@ -34,10 +34,10 @@ _COUNTS: Final = ("warp_instructions", "thread_instructions", "matrix_instructio
 """What a launch counts, by the names of its attributes."""
 
 
-@dataclass
-class _Trace:
+class _Trace(NamedTuple):
     """The bytes of one buffer that a range of blocks has read before it wrote them, and has written."""
 
+    memory: Allocation
     read: NDArray[np.bool_]
     written: NDArray[np.bool_]
 
@@ -71,10 +71,11 @@ class _TracedBlock(BlockRun):
         """Note an access to global memory."""
         if piece.space != "global":
             return
-        size = piece.memory.nbytes
-        if piece.memory.address not in self.traces:
-            self.traces[piece.memory.address] = _Trace(np.zeros(size, np.bool_), np.zeros(size, np.bool_))
-        trace = self.traces[piece.memory.address]
+        memory = piece.memory
+        if memory.address not in self.traces:
+            none = np.zeros(memory.nbytes, np.bool_)
+            self.traces[memory.address] = _Trace(memory, none, none.copy())
+        trace = self.traces[memory.address]
         places = piece.offsets[:, None] + np.arange(width)
         if reads:
             trace.read[places] |= ~trace.written[places]
@@ -177,10 +178,8 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
         return
     buffers = []
     for address, trace in traces.items():
-        allocation = launch.device.find(address)
-        assert allocation is not None
         written = np.flatnonzero(trace.written)
-        buffers.append(_Touched(address, np.flatnonzero(trace.read), written, allocation.bytes[written]))
+        buffers.append(_Touched(address, np.flatnonzero(trace.read), written, trace.memory.bytes[written]))
     counts = {name: getattr(launch, name) for name in _COUNTS}
     sender.send(_Outcome(buffers, counts, launch.engine.counters - before))
 
@@ -189,11 +188,9 @@ def _independent(outcomes: list[_Outcome]) -> bool:
     """Whether no range of blocks has read what an earlier one has written."""
     before: dict[int, list[NDArray[np.int64]]] = {}
     for outcome in outcomes:
-        for address, read, _, _ in outcome.buffers:
-            if any(
-                np.intersect1d(read, written, assume_unique=True).size for written in before.get(address, ())
-            ):
+        for address, read, written, _ in outcome.buffers:
+            earlier = before.setdefault(address, [])
+            if any(np.intersect1d(read, places, assume_unique=True).size for places in earlier):
                 return False
-        for address, _, written, _ in outcome.buffers:
-            before.setdefault(address, []).append(written)
+            earlier.append(written)
     return True
