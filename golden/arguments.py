@@ -79,11 +79,8 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
         greatest = checked.max() if possible.max > element.maximum else element.maximum
         if least < element.minimum or greatest > element.maximum:
             worst = least if least < element.minimum else greatest
-            raise InvalidArgument(
-                argument,
-                f"the value {worst}",
-                f"{element.name} from {element.minimum} to {element.maximum}",
-            )
+            allowed = f"{element.name} from {element.minimum} to {element.maximum}"
+            raise InvalidArgument(argument, f"the value {worst}", allowed)
     return checked
 
 

@@ -40,7 +40,7 @@ def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64
     InvalidArgument
         For a fragment that no instruction has.
     """
-    return _checked_table(use, type, shape).positions.copy()
+    return np.array(_checked_table(use, type, shape).layout.positions, dtype=np.int64)
 
 
 def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> NDArray[np.uint32]:
@@ -123,8 +123,6 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
 
 class _Table(NamedTuple):
     layout: FragmentLayout
-    positions: NDArray[np.int64]
-    """(lanes, elements, 2): row and column."""
     gather: NDArray[np.int64]
     """(registers or pairs, elements in one, lanes): index into the flat matrix."""
     scatter: NDArray[np.int64]
@@ -140,7 +138,7 @@ def _table(use: Use, type: str, shape: Shape) -> _Table:
     per_word = max(1, _WORD_BITS // layout.element_bits)
     gather = np.ascontiguousarray(flat.reshape(LANES, -1, per_word).transpose(1, 2, 0))
     scatter = np.unique(gather, return_index=True)[1]
-    return _Table(layout, positions, gather, scatter)
+    return _Table(layout, gather, scatter)
 
 
 def _checked_table(use: Use, type: str, shape: Shape | str) -> _Table:

@@ -4,17 +4,7 @@ from golden.message_text import sentence
 
 
 class InvalidArgument(ValueError):
-    """An argument that cannot be used.
-
-    Parameters
-    ----------
-    argument : str
-        Its name.
-    given : str
-        What came.
-    allowed : str
-        What is allowed.
-    """
+    """An argument that cannot be used: its name, what came, and what is allowed."""
 
     def __init__(self, argument: str, given: str, allowed: str) -> None:
         self.argument = argument

@@ -12,15 +12,10 @@ from golden.tables.profiles import Profile
 
 
 class Difference(Exception):
-    """A machine that checks itself found a result that is wrong.
-
-    Attributes
-    ----------
-    origin : str
-        Where in the program the work stands, set by whatever runs the program.
-    """
+    """A machine that checks itself found a result that is wrong."""
 
     origin: str = ""
+    """Where in the program the work stands, set by whatever runs the program."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,22 +35,9 @@ def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uin
 
 
 def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint16]:
-    """Matrices that `stmatrix` stores: the inverse of `ldmatrix`.
+    """Matrices that `stmatrix` stores: the inverse of `ldmatrix`, from its result to its argument.
 
-    Parameters
-    ----------
-    registers : array_like of uint32, shape (..., count, 32 lanes)
-    transposed : bool
-        ``.trans``.
-
-    Returns
-    -------
-    ndarray of uint16, shape (..., count, 8, 8)
-        Row i of matrix j belongs to the address of lane ``8 j + i``.
-
-    Raises
-    ------
-    InvalidArgument
+    InvalidArgument for another dtype or shape.
     """
     checked = _checked("registers", registers, np.uint32, (LANES,))
     matrices = (
@@ -62,17 +49,7 @@ def stmatrix(registers: ArrayLike, *, transposed: bool = False) -> NDArray[np.ui
 def movmatrix(register: ArrayLike) -> NDArray[np.uint32]:
     """The register that ``movmatrix.sync.aligned.m8n8.trans.b16`` makes: one matrix, transposed.
 
-    Parameters
-    ----------
-    register : array_like of uint32, shape (..., 32 lanes)
-
-    Returns
-    -------
-    ndarray of uint32, shape (..., 32 lanes)
-
-    Raises
-    ------
-    InvalidArgument
+    Both are uint32 of shape (..., 32 lanes); InvalidArgument for another dtype or shape.
     """
     matrices = stmatrix(np.asarray(register)[..., None, :])
     return ldmatrix(matrices, transposed=True)[..., 0, :]

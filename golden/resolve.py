@@ -18,11 +18,8 @@ def resolve_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
     if isinstance(instruction, str):
         parsed = parse_instruction(instruction)
     if not isinstance(parsed, MmaInstruction):
-        raise InvalidArgument(
-            "instruction",
-            quoted(instruction, 400),
-            "a multiply, as PTX text without operands or parsed",
-        )
+        allowed = "a multiply, as PTX text without operands or parsed"
+        raise InvalidArgument("instruction", quoted(instruction, 400), allowed)
     return parsed
 
 
@@ -50,9 +47,6 @@ def resolve_profile(
         and not profile.executes(multiplicand, mnemonic)
     ):
         having = [p.name for p in PROFILES.values() if p.executes(multiplicand, mnemonic)]
-        raise InvalidArgument(
-            "profile",
-            f"{profile.name}, which has no {multiplicand.name} in {OPCODES[mnemonic]}",
-            ", ".join((*having, *EXACT_PROFILES)),
-        )
+        given = f"{profile.name}, which has no {multiplicand.name} in {OPCODES[mnemonic]}"
+        raise InvalidArgument("profile", given, ", ".join((*having, *EXACT_PROFILES)))
     return profile

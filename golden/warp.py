@@ -101,11 +101,8 @@ class GoldenMachine:
             if value > most:
                 raise InvalidArgument(name, shortened(value), f"at most {most}")
         self.memory = memory
-        """Global memory; writing into it is seen by the next command."""
         self.shared = shared
-        """Shared memory, where there is one."""
         self.profile = profile
-        """Constants of the arithmetic."""
         self._spaces = AddressSpaces(memory, shared)
         self._address_bits = address_bits
         self._files = np.zeros((warps, registers, LANES), dtype=np.uint32)
@@ -162,13 +159,8 @@ class GoldenMachine:
     def execute(self, work: Work) -> None:
         """Execute one command to its end; work of the host is done, but is no instruction and not counted.
 
-        Raises
-        ------
-        Fault
-            The command was refused or failed; the machine can go on with the next one.
-        InvalidArgument
-            For an object that is no command, a fill value beyond 32 bits, and work of the host that cannot
-            be done.
+        Fault as in `golden.machine.Machine.execute`; InvalidArgument for an object that is no command, a fill
+        value beyond 32 bits, and work of the host that cannot be done.
         """
         self._warp = 0
         if isinstance(work, Command) and not 0 <= work.warp < len(self._files):
@@ -230,10 +222,8 @@ class GoldenMachine:
         starts = (address for address, _ in gather_lines(instruction, command.address, command.stride))
         missing, written = self._spaces.write(zip(starts, data, strict=True), instruction.space)
         if missing is not None:
-            self._fault(
-                Cause.WRITE_DECODE_ERROR,
-                f"no memory at {missing:#x}; {written} of {data.size} bytes were written",
-            )
+            detail = f"no memory at {missing:#x}; {written} of {data.size} bytes were written"
+            self._fault(Cause.WRITE_DECODE_ERROR, detail)
 
     def _multiply(self, command: Mma) -> None:
         instruction = command.instruction
@@ -270,15 +260,12 @@ class GoldenMachine:
         rows = [int(address) for address in addresses[0, : 8 * command.count]]
         for address in rows:
             if address % MATRIX_ROW_BYTES:
-                self._fault(
-                    Cause.MISALIGNED_ADDRESS,
-                    f"row address {address:#x} is not a multiple of {MATRIX_ROW_BYTES}",
-                )
+                detail = f"row address {address:#x} is not a multiple of {MATRIX_ROW_BYTES}"
+                self._fault(Cause.MISALIGNED_ADDRESS, detail)
         for address in rows:
             if address + MATRIX_ROW_BYTES > 1 << self._address_bits:
-                self._fault(
-                    Cause.ADDRESS_RANGE, f"row address {address:#x} exceeds {self._address_bits} address bits"
-                )
+                detail = f"row address {address:#x} exceeds {self._address_bits} address bits"
+                self._fault(Cause.ADDRESS_RANGE, detail)
         if isinstance(command, LoadMatrix):
             data = self._read_lines([(row, MATRIX_ROW_BYTES) for row in rows], command.space)
             matrices = data.view("<u2").reshape(command.count, 8, 8).astype(np.uint16)
@@ -292,9 +279,8 @@ class GoldenMachine:
 
     def _transpose(self, command: MoveMatrix) -> None:
         if self.shared is None:
-            self._fault(
-                Cause.ILLEGAL_INSTRUCTION, "this machine has no shared memory, and so no matrix moves"
-            )
+            detail = "this machine has no shared memory, and so no matrix moves"
+            self._fault(Cause.ILLEGAL_INSTRUCTION, detail)
         destination = self._held(command.destination, 1, "the destination")
         destination[:] = movmatrix(self._held(command.source, 1, "the source"))
 
@@ -312,37 +298,28 @@ class GoldenMachine:
         layout = instruction.fragment
         held = self._held(command.register, layout.registers, f"fragment {use}")
         if command.address % layout.size:
-            self._fault(
-                Cause.MISALIGNED_ADDRESS,
-                f"address {command.address:#x} is not a multiple of the fragment's {layout.size} bytes",
-            )
+            detail = f"address {command.address:#x} is not a multiple of the fragment's {layout.size} bytes"
+            self._fault(Cause.MISALIGNED_ADDRESS, detail)
         least = shape.default_stride(use, instruction.layout)
         stride = least if command.stride is None else command.stride
         if stride < least:
             self._fault(Cause.SHORT_STRIDE, f"stride {stride} is less than the leading dimension {least}")
         if stride * layout.element_bits % (8 * layout.size):
-            self._fault(
-                Cause.MISALIGNED_STRIDE,
-                f"stride {stride} of {layout.element_bits}-bit elements is not a multiple "
-                f"of the fragment's {layout.size} bytes",
-            )
+            given = f"stride {stride} of {layout.element_bits}-bit elements"
+            detail = f"{given} is not a multiple of the fragment's {layout.size} bytes"
+            self._fault(Cause.MISALIGNED_STRIDE, detail)
         last, count = gather_lines(instruction, command.address, stride)[-1]
         if command.address < 0 or last + count > 1 << self._address_bits:
-            self._fault(
-                Cause.ADDRESS_RANGE,
-                f"bytes {command.address:#x} to {last + count - 1:#x} exceed "
-                f"{self._address_bits} address bits",
-            )
+            given = f"bytes {command.address:#x} to {last + count - 1:#x}"
+            self._fault(Cause.ADDRESS_RANGE, f"{given} exceed {self._address_bits} address bits")
         return held
 
     def _held(self, first: int, count: int, what: str) -> NDArray[np.uint32]:
         """Registers of the warp whose command is executed, not copied."""
         file: NDArray[np.uint32] = self._files[self._warp]
         if first < 0 or count < 0 or first + count > len(file):
-            self._fault(
-                Cause.REGISTER_RANGE,
-                f"{what}, {count} registers from {first} on, exceeds the {len(file)} there are",
-            )
+            given = f"{what}, {count} registers from {first} on"
+            self._fault(Cause.REGISTER_RANGE, f"{given}, exceeds the {len(file)} there are")
         return file[first : first + count]
 
     def _read_lines(self, lines: Iterable[tuple[int, int]], space: Space) -> NDArray[np.uint8]:

@@ -1,18 +1,6 @@
 """Approximate PTX instructions (`ex2.approx`, `div.full`, ...), equal to an NVIDIA H200 in every bit.
 
-=================  ===========================================================
-`instructions`     every form, as data; needs no numpy
-`call`             `golden.approximate`: arrays of values or of bit patterns
-`operations`       one function per form, on bit patterns alone
-`interpolator`     the unit: piecewise quadratic interpolation, and its tables
-`unit`             the f32 forms with ``.ftz``, and tanh
-`wave`             sin and cos
-`upper_word`       the forms on the upper word of an f64
-`scaled`           the f32 forms without ``.ftz``, and the divisions
-`narrow`           f16, bf16 and their pairs
-`explain`          every step of one result, as `steps`
-`exact`            the correctly rounded result, for comparison
-=================  ===========================================================
-
-All profiles share the tables: ``docs/explanation/approximate.md`` says on what evidence.
+`instructions` has every form as data, `operations` a function for each, `call` is `golden.approximate`, and
+`explain` gives every step of one result. All profiles share the tables of the `interpolator`:
+``docs/explanation/approximate.md`` says on what evidence.
 """

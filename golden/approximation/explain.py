@@ -5,7 +5,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from golden.approximation import unit, upper_word, wave
+from golden.approximation import unit, upper_word
 from golden.approximation.call import checked_operands
 from golden.approximation.exact import correctly_rounded
 from golden.approximation.instructions import ApproximateInstruction
@@ -20,8 +20,16 @@ from golden.approximation.steps import (
     Narrowing,
     Special,
 )
-from golden.approximation.unit import INFINITY, LEAST_NORMAL, MAGNITUDE, NOT_SPECIAL, SIGN, Argument
-from golden.approximation.wave import RECIPROCAL_TAU
+from golden.approximation.unit import (
+    INFINITY,
+    LEAST_NORMAL,
+    MAGNITUDE,
+    NOT_SPECIAL,
+    QUARTERS,
+    RECIPROCAL_TAU,
+    SIGN,
+    Argument,
+)
 from golden.arithmetic.fma import add, multiply
 from golden.arithmetic.round_pack import NEAREST, convert
 from golden.explanation.steps import float_value
@@ -29,7 +37,6 @@ from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
 
 _F32 = float_format("f32")
-_QUARTERS = {"sin": 0, "cos": 1}
 _UPPER_SIGNIFICAND = 21
 
 
@@ -95,13 +102,13 @@ def _ordinal(bits: int, format: FloatFormat) -> int:
 def _steps(found: ApproximateInstruction, bits: tuple[int, ...], result: int) -> list[ApproximateStep]:
     if found.function == "div":
         return _division(found, *bits)
-    if found.element in {"f16", "bf16"}:
+    if found.is_narrow:
         wide = convert(bits[0], float_format(found.element), _F32)
         last = _unit_step(found.function, wide)
         return [last, Narrowing(type=found.element, source=last.result, result=result)]
     if found.type == "f64":
         return [_upper_word_step(found.function, bits[0])]
-    if found.flush or found.function in {"sin", "cos", "tanh"}:
+    if found.flush or found.function in (*QUARTERS, "tanh"):
         return [*_reduction(found.function, bits[0]), _unit_step(found.function, bits[0])]
     return _scaled(found.function, bits[0])
 
@@ -109,15 +116,13 @@ def _steps(found: ApproximateInstruction, bits: tuple[int, ...], result: int) ->
 def _product(left: int, right: int, reason: str, *, flush: bool = False) -> Arithmetic:
     """One f32 multiplication, rounded to nearest even; `flush` as in `golden.arithmetic.fma`."""
     result = multiply(left, right, _F32, NEAREST, flush)
-    return Arithmetic(operation="*", left=left, right=right, result=result, rounding="rn", reason=reason)
+    return Arithmetic(left=left, right=right, result=result, reason=reason)
 
 
 def _difference(left: int, addend: int, reason: str) -> Arithmetic:
     """One f32 subtraction of a negative addend's magnitude."""
     result = add(left, addend, _F32, NEAREST)
-    return Arithmetic(
-        operation="-", left=left, right=addend & MAGNITUDE, result=result, rounding="rn", reason=reason
-    )
+    return Arithmetic(operation="-", left=left, right=addend & MAGNITUDE, result=result, reason=reason)
 
 
 def _scaled(function: str, x: int) -> list[ApproximateStep]:
@@ -153,29 +158,22 @@ def _division(found: ApproximateInstruction, a: int, b: int) -> list[Approximate
 
 def _reduction(function: str, x: int) -> list[ApproximateStep]:
     """The product of sin and cos, rounded towards zero; a subnormal one is zero."""
-    if function not in {"sin", "cos"} or not LEAST_NORMAL <= x & MAGNITUDE < _F32.infinity:
+    if function not in QUARTERS or not LEAST_NORMAL <= x & MAGNITUDE < _F32.infinity:
         return []
-    return [
-        Arithmetic(
-            operation="*",
-            left=x,
-            right=RECIPROCAL_TAU,
-            result=unit.assemble(*wave.truncated_turns(x), x >> 31),
-            rounding="rz",
-            reason="the operand in turns",
-        )
-    ]
+    turns = unit.assemble(*unit.truncated_turns(x), x >> 31)
+    reason = "the operand in turns"
+    return [Arithmetic(left=x, right=RECIPROCAL_TAU, result=turns, rounding="rz", reason=reason)]
 
 
 def _unit_step(function: str, x: int) -> Interpolation | Special:
     """The unit's result for an f32 operand."""
-    quarter = [_QUARTERS[function]] if function in _QUARTERS else []
-    module, prefix, name = (wave, "wave", "sin") if quarter else (unit, function, function)
-    special = getattr(module, f"{prefix}_special")(x, *quarter)
+    quarter = [QUARTERS[function]] if function in QUARTERS else []
+    rule, name = ("wave", "sin") if quarter else (function, function)
+    special = getattr(unit, f"{rule}_special")(x, *quarter)
     if special != NOT_SPECIAL:
         return Special(operand=x, result=special, reason=_reason(function, x))
-    argument = getattr(module, f"{prefix}_argument")(x, *quarter, table(name))
-    result = getattr(module, function)(x, table(name))
+    argument = getattr(unit, f"{rule}_argument")(x, *quarter, table(name))
+    result = getattr(unit, rule)(x, *quarter, table(name))
     return _interpolated(name, x, argument, result, unit.SIGNIFICAND)
 
 
@@ -202,7 +200,7 @@ def _reason(function: str, x: int) -> str:
         return "below -126: 0" if x >= SIGN else "from 128 on: infinity"
     if magnitude == INFINITY:
         return "an infinity"
-    if function in _QUARTERS:
+    if function in QUARTERS:
         return "a whole number of quarter turns"
     if magnitude < LEAST_NORMAL:
         return "zero, or subnormal and taken as zero"

@@ -24,6 +24,11 @@ class ApproximateInstruction:
         return self.type.removesuffix("x2")
 
     @property
+    def is_narrow(self) -> bool:
+        """Whether a number has 16 bits."""
+        return self.element in ("f16", "bf16")
+
+    @property
     def packed(self) -> bool:
         """Whether a register contains two numbers, the first in its low half."""
         return self.type.endswith("x2")

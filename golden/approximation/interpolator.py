@@ -50,13 +50,6 @@ class Table(NamedTuple):
 
 
 @cache
-def _data() -> dict[str, dict[str, Any]]:
-    text = files("golden.approximation").joinpath("tables.json").read_text(encoding="utf-8")
-    loaded: dict[str, dict[str, Any]] = json.loads(text)
-    return loaded
-
-
-@cache
 def table(name: str) -> Table:
     """Coefficients by name. A root has two tables, odd exponents first; each has a name too."""
     starts = np.zeros((1, 2), np.int64)
@@ -64,7 +57,8 @@ def table(name: str) -> Table:
     if name in {"rsqrt", "sqrt"}:
         odd, even = table(f"{name}_odd"), table(f"{name}_even")
         return even._replace(rows=np.concatenate([odd.rows, even.rows]))
-    found = _data()[name]
+    text = files("golden.approximation").joinpath("tables.json").read_text(encoding="utf-8")
+    found = json.loads(text)[name]
     rows = np.array([row[-3:] for row in found["rows"]], np.int64)
     offset_bits = ARGUMENT_BITS - (len(rows).bit_length() - 1)
     if name == "tanh":

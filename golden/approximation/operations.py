@@ -1,16 +1,23 @@
-"""One function per form, on bit patterns."""
+"""One function per form, on bit patterns.
+
+The forms of f16 and bf16 give the f32 result for the same value, truncated to the format. A format has 65 536
+numbers, so each of these functions is a table, made on first use.
+"""
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.approximation import narrow, scaled, unit, upper_word, wave
+from golden.approximation import scaled, unit, upper_word
 from golden.approximation.instructions import FORMS, ApproximateInstruction
-from golden.approximation.interpolator import table
+from golden.approximation.interpolator import Table, table
 from golden.arithmetic.arrays import elementwise, look_up
-from golden.arithmetic.decode import layout
+from golden.arithmetic.compiled import compiled
+from golden.arithmetic.decode import FINITE, Format, decode, layout
+from golden.arithmetic.round_pack import TOWARDS_ZERO, convert, round_pack
 from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import float_format
@@ -37,47 +44,65 @@ def operation(instruction: str) -> Operation:
     division broadcast. It returns a new array. Neither dtype nor number of the operands is checked. For any
     other text, the InvalidArgument of `form`.
     """
-    found = _OPERATIONS.get(instruction)
-    return found if found is not None else _OPERATIONS[form(instruction).text]
+    found = form(instruction)
+    return partial(_look_up if found.is_narrow else _compute, found)
 
 
-def _narrow(found: ApproximateInstruction) -> Operation:
-    def of_register(x: NDArray[Any]) -> NDArray[Any]:
-        halves = np.ascontiguousarray(x).reshape(-1).view(np.uint16)
-        results = look_up(narrow.results(found.function, found.element), halves)
-        return results.view(x.dtype).reshape(x.shape)
+def _compute(found: ApproximateInstruction, *operands: NDArray[Any]) -> NDArray[Any]:
+    element, (*constants, coefficients) = scalar(found)
+    dtype = operands[0].dtype
+    return elementwise(element, operands, tuple(constants), dtype, arguments=(coefficients,))
 
-    return of_register
+
+def _look_up(found: ApproximateInstruction, x: NDArray[Any]) -> NDArray[Any]:
+    halves = np.ascontiguousarray(x).reshape(-1).view(np.uint16)
+    results = look_up(_every_result(found.text.removesuffix("x2")), halves)
+    return results.view(x.dtype).reshape(x.shape)
+
+
+@cache
+def _every_result(text: str) -> NDArray[np.uint16]:
+    """The results of a form of f16 or bf16 for all bit patterns in their order; read-only."""
+    results = _compute(FORMS[text], np.arange(1 << 16, dtype=np.uint16))
+    results.flags.writeable = False
+    return results
 
 
 def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any, ...]]:
     """The function of one element, on its operands and these constants."""
-    function, scaling = found.function, not found.flush
-    coefficients = table(_TABLES.get(found.function, found.function))
-    f32 = layout(float_format("f32"))
-    if found.element in {"f16", "bf16"}:
-        return getattr(narrow, function), (f32, layout(float_format(found.element)), coefficients)
+    function, f32 = found.function, layout(float_format("f32"))
+    coefficients = table(_TABLES.get(function, function))
+    if found.is_narrow:
+        element = {"ex2": ex2_narrow, "tanh": tanh_narrow}[function]
+        return element, (f32, layout(float_format(found.element)), coefficients)
     if found.type == "f64":
-        function, scaling = f"{function}_upper_word", False
-    elif function == "div":
-        function, scaling = f"div_{'full' if found.full else 'approx'}{'_ftz' if found.flush else ''}", True
-    # sin, cos and tanh have one f32 function each.
-    scaling = scaling and hasattr(scaled, function)
-    modules = (scaled,) if scaling else (unit, wave, upper_word)
-    element = next(getattr(module, function) for module in modules if hasattr(module, function))
-    return element, (f32, coefficients) if scaling else (coefficients,)
+        return getattr(upper_word, f"{function}_upper_word"), (coefficients,)
+    if function in unit.QUARTERS:
+        return unit.wave, (unit.QUARTERS[function], coefficients)
+    if function == "div":
+        return scaled.div, (f32, found.full, found.flush, coefficients)
+    if found.flush or function == "tanh":  # which has one f32 form
+        return getattr(unit, function), (coefficients,)
+    return getattr(scaled, function), (f32, coefficients)
 
 
-def _wide(found: ApproximateInstruction) -> Operation:
-    def of_registers(*operands: NDArray[Any]) -> NDArray[Any]:
-        element, (*constants, coefficients) = scalar(found)
-        dtype = operands[0].dtype
-        return elementwise(element, operands, tuple(constants), dtype, arguments=(coefficients,))
-
-    return of_registers
+@compiled
+def ex2_narrow(x: int, f32: Format, narrow: Format, table: Table) -> int:
+    """Two to the power x; of bf16, with ``.ftz``."""
+    return truncate(unit.ex2(convert(x, narrow, f32), table), f32, narrow)
 
 
-_OPERATIONS: dict[str, Operation] = {
-    text: _narrow(found) if found.element in {"f16", "bf16"} else _wide(found)
-    for text, found in FORMS.items()
-}
+@compiled
+def tanh_narrow(x: int, f32: Format, narrow: Format, table: Table) -> int:
+    """The hyperbolic tangent of x."""
+    return truncate(unit.tanh(convert(x, narrow, f32), table), f32, narrow)
+
+
+@compiled
+def truncate(bits: int, source: Format, target: Format) -> int:
+    """Convert towards zero; beyond the largest number, infinity."""
+    negative, significand, exponent, kind = decode(bits, source)
+    if kind > FINITE:
+        return convert(bits, source, target)
+    unit = exponent - source.fraction_bits
+    return round_pack(negative, significand, unit, target, TOWARDS_ZERO, True)

@@ -75,30 +75,16 @@ def lg2(x: int, f32: Format, table: Table) -> int:
 
 
 @compiled
-def div_approx(a: int, b: int, f32: Format, table: Table) -> int:
-    """A times the reciprocal of b; 0 for a finite quotient by more than ``2**126``."""
-    if b & MAGNITUDE < LEAST_NORMAL:
-        a, b = multiply(a, UP, f32, NEAREST), multiply(b, UP, f32, NEAREST)
-    return multiply(a, unit.rcp(b, table), f32, NEAREST)
+def div(a: int, b: int, f32: Format, full: bool, flush: bool, table: Table) -> int:
+    """A times the reciprocal of b.
 
-
-@compiled
-def div_approx_ftz(a: int, b: int, f32: Format, table: Table) -> int:
-    """As `div_approx`, with subnormal operands and results as zeros."""
-    return multiply(a, unit.rcp(b, table), f32, NEAREST, True)
-
-
-@compiled
-def div_full(a: int, b: int, f32: Format, table: Table) -> int:
-    """A times the reciprocal of b, both scaled where the reciprocal would be subnormal or overflow."""
-    if b & MAGNITUDE > GREAT:
-        a, b = multiply(a, QUARTER, f32, NEAREST), multiply(b, QUARTER, f32, NEAREST)
-    return div_approx(a, b, f32, table)
-
-
-@compiled
-def div_full_ftz(a: int, b: int, f32: Format, table: Table) -> int:
-    """As `div_full`, with subnormal operands and results of every multiplication as zeros."""
-    if b & MAGNITUDE > GREAT:
-        a, b = multiply(a, QUARTER, f32, NEAREST, True), multiply(b, QUARTER, f32, NEAREST, True)
-    return div_approx_ftz(a, b, f32, table)
+    With `full`, both are scaled where the reciprocal would be subnormal or overflow; otherwise a finite
+    quotient by more than ``2**126`` is 0. With `flush`, subnormal operands and results of every
+    multiplication are zeros.
+    """
+    magnitude = b & MAGNITUDE
+    small = magnitude < LEAST_NORMAL and not flush
+    if small or (full and magnitude > GREAT):
+        scale = UP if small else QUARTER
+        a, b = multiply(a, scale, f32, NEAREST, flush), multiply(b, scale, f32, NEAREST, flush)
+    return multiply(a, unit.rcp(b, table), f32, NEAREST, flush)

@@ -21,12 +21,12 @@ class Special:
 class Arithmetic:
     """One f32 operation before or after the unit."""
 
-    operation: Literal["*", "-"]
+    operation: Literal["*", "-"] = "*"
     left: int
     right: int
     result: int
     """Bit patterns of f32."""
-    rounding: Literal["rn", "rz"]
+    rounding: Literal["rn", "rz"] = "rn"
     reason: str
 
     def __str__(self) -> str:

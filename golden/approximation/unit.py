@@ -1,10 +1,10 @@
 """The unit's results: bit patterns in, arguments of the polynomial, bit patterns out.
 
-Each function of f32 (the forms with ``.ftz``, and tanh) consists of three: ``f_special`` gives the results
-that do not come from the polynomial, `NOT_SPECIAL` for all other operands; ``f_argument`` the row, the offset
-in it, the exponent and the sign of the result; ``f`` is the result. Subnormal operands count as zero of
-their sign (tanh takes them as they are), results below ``2**-126`` become zero of their sign, no result is
-rounded but truncated, and every NaN is 0x7fffffff.
+Each function of f32 (the forms with ``.ftz``, sin, cos and tanh) consists of three: ``f_special`` gives the
+results that do not come from the polynomial, `NOT_SPECIAL` for all other operands; ``f_argument`` the row,
+the offset in it, the exponent and the sign of the result; ``f`` is the result. Subnormal operands count as
+zero of their sign (tanh takes them as they are), results below ``2**-126`` become zero of their sign, no
+result is rounded but truncated, and every NaN is 0x7fffffff.
 """
 
 from typing import Final
@@ -29,6 +29,15 @@ HIDDEN: Final = 1 << ARGUMENT_BITS
 SIGNIFICAND: Final = 24
 
 LG2_FRACTION_BITS: Final = 36
+
+RECIPROCAL_TAU: Final = 0x3E22F983
+"""1 / (2 pi) in f32: the factor of sin and cos."""
+
+QUARTERS: Final = {"sin": 0, "cos": 1}
+"""Quarter turns by which each wave is ahead of the sine."""
+
+_TURN_BITS: Final = 25
+"""Places of a turn behind the point: two number the quarter, 23 are the unit's argument."""
 
 
 @compiled
@@ -222,3 +231,52 @@ def tanh(x: int, table: Table) -> int:
     row, offset, _, negative = tanh_argument(x, table)
     total = polynomial(table, row, offset)
     return assemble(total, -table.fraction_bits, negative)
+
+
+@compiled
+def truncated_turns(x: int) -> tuple[int, int]:
+    """The magnitude of x times 1 / (2 pi), truncated to 24 bits: these, and the exponent of their lowest."""
+    significand = choose(x & MAGNITUDE >= LEAST_NORMAL, x & FRACTION | HIDDEN, 0)
+    product = significand * (RECIPROCAL_TAU & FRACTION | HIDDEN)
+    cut = bit_length(product | HIDDEN) - SIGNIFICAND
+    weight = exponent_of(x) + exponent_of(RECIPROCAL_TAU) - 2 * ARGUMENT_BITS
+    return product >> cut, weight + cut
+
+
+@compiled
+def turn_of(x: int) -> int:
+    """The turns modulo 1, truncated to 25 fraction bits."""
+    turns, weight = truncated_turns(x)
+    return shift(turns, weight + _TURN_BITS) & ((1 << _TURN_BITS) - 1)
+
+
+@compiled
+def wave_special(x: int, quarter: int) -> int:
+    """At the ends of quarter turns 0 or 1; `quarter` is one of `QUARTERS`."""
+    turn = turn_of(x)
+    rising = (turn >> ARGUMENT_BITS & 1) == quarter
+    end = choose(rising, 0, ONE) | wave_sign(x, turn, quarter) << 31
+    finite = choose(turn & FRACTION != 0, NOT_SPECIAL, end)
+    return choose(x & MAGNITUDE >= INFINITY, NAN, finite)
+
+
+@compiled
+def wave_sign(x: int, turn: int, quarter: int) -> int:
+    """The cosine is even; each is negative for half a turn."""
+    half = (turn >> ARGUMENT_BITS) + quarter >> 1 & 1
+    return half if quarter else half ^ x >> 31
+
+
+@compiled
+def wave_argument(x: int, quarter: int, table: Table) -> Argument:
+    """The fraction of a quarter turn, counted backwards where the wave falls."""
+    turn = turn_of(x)
+    falling = turn >> ARGUMENT_BITS & 1 ^ quarter
+    row, offset = split((turn ^ -falling) & FRACTION, table)
+    return row, offset, 0, wave_sign(x, turn, quarter)
+
+
+@compiled
+def wave(x: int, quarter: int, table: Table) -> int:
+    """Sine or cosine: the operand in turns, of which a quarter is the unit's argument."""
+    return interpolated(wave_special(x, quarter), wave_argument(x, quarter, table), table)

@@ -10,7 +10,7 @@ from golden.arithmetic.round_pack import ROUNDINGS, saturate_to_finite
 from golden.arithmetic.rules import fused_format, fused_rules
 from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Saturation, Step
-from golden.explanation.steps import Rules, convert, decoded, fused_sum, rounded_once
+from golden.explanation.steps import Rules, convert, decoded, fused_sum
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
@@ -84,11 +84,8 @@ def explain(
         operands: list[Any] = [x for x in (a_row, b_column, c) if x is not None]
         return explain_approximation(instruction, *operands)
     if b_column is None or c is None:
-        raise InvalidArgument(
-            "instruction",
-            f"{str(instruction)!r} without b_column and c",
-            ", ".join(FORMS_OF_APPROXIMATION),
-        )
+        given = f"{str(instruction)!r} without b_column and c"
+        raise InvalidArgument("instruction", given, ", ".join(FORMS_OF_APPROXIMATION))
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     a, a_notes = checked_elements("a_row", a_row, instruction.a_type, instruction.shape.k)
@@ -133,7 +130,7 @@ def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rule
     if isinstance(profile, ExactProfile):
         return Rules(format=d_format, block=instruction.shape.k, rounding=rounding)
     if d_format.bits == 64:
-        return Rules(format=d_format, block=1, rounding=rounding, propagate_nan=True)
+        return Rules(format=d_format, rounding=rounding, propagate_nan=True)
     multiplicands = float_format(instruction.a_type), float_format(instruction.b_type)
     if instruction.family.converted_to is not None:
         multiplicands = F16, F16
@@ -167,7 +164,7 @@ def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[in
         steps.append(fused_sum(here, decoded(name, total, d_format), rules))
         total = steps[-1].result
     addend = decoded("c", c, d_format)
-    steps.append(fused_sum([(decoded("sum", total, d_format),)], addend, rounded_once(d_format)))
+    steps.append(fused_sum([(decoded("sum", total, d_format),)], addend, Rules(format=d_format)))
     return steps
 
 

@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
-from golden.explanation.steps import convert, decoded, float_value
+from golden.explanation.steps import F64, convert, decoded, float_value
 from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
-from golden.tables.formats import FORMATS, FloatFormat, Format, float_format
+from golden.tables.formats import FORMATS, FloatFormat, Format
 
 _TIMES = ("m", "M")
 """Kinds of dtypes for dates and spans of time."""
-
-F64 = float_format("f64")
 
 
 class Array(Protocol):
@@ -46,17 +44,13 @@ def checked_elements(
     names = [argument] if length is None else [f"{argument}[{index}]" for index in range(len(numbers))]
     for name, number in zip(names, numbers, strict=True):
         _check(name, number, format)
-    if not isinstance(format, FloatFormat):
-        return [int(number) for number in numbers], []
     raw = [isinstance(number, Integral) for number in numbers]
-    if any(raw) and not all(raw):
+    if isinstance(format, FloatFormat) and any(raw) and not all(raw):
         at = raw.index(True)
-        raise InvalidArgument(
-            names[at],
-            f"the integer {shortened(numbers[at])} beside floating-point values",
-            "only raw bit patterns (integers), or only values (floating-point numbers)",
-        )
-    if any(raw):
+        mixed = f"the integer {shortened(numbers[at])} beside floating-point values"
+        allowed = "only raw bit patterns (integers), or only values (floating-point numbers)"
+        raise InvalidArgument(names[at], mixed, allowed)
+    if not isinstance(format, FloatFormat) or any(raw):
         return [int(number) for number in numbers], []
     rounded = [_rounded(name, float(number), format) for name, number in zip(names, numbers, strict=True)]
     return [bits for bits, _ in rounded], [note for _, note in rounded if note is not None]

@@ -14,18 +14,18 @@ from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Term
 from golden.tables.formats import FloatFormat, float_format
 
-_F64 = float_format("f64")
+F64 = float_format("f64")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """How sums are formed."""
+    """How sums are formed; with a format alone, one by the rules of IEEE 754, to nearest even."""
 
     format: FloatFormat
     """Of the sums' results."""
-    block: int
+    block: int = 1
     """Products in one sum."""
-    rounding: int
+    rounding: int = round_pack.NEAREST
     """Place in `golden.arithmetic.round_pack.ROUNDINGS`."""
     propagate_nan: bool = False
     """Whether a NaN operand comes back made quiet; otherwise NaN is canonical."""
@@ -36,11 +36,6 @@ class Rules:
     """Lower limit of Emax."""
     discarded_bits: int = 0
     """Lowest fraction bits that are zero in every result."""
-
-
-def rounded_once(format: FloatFormat) -> Rules:
-    """The rules of IEEE 754 for one sum or conversion, to nearest even."""
-    return Rules(format=format, block=1, rounding=round_pack.NEAREST)
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
@@ -62,7 +57,7 @@ def decoded(name: str, bits: int, format: FloatFormat) -> Number:
 
 def float_value(bits: int, format: FloatFormat) -> float:
     """The value of a bit pattern; every NaN is the same."""
-    (value,) = struct.unpack("<d", round_pack.convert(bits, format, _F64).to_bytes(8, "little"))
+    (value,) = struct.unpack("<d", round_pack.convert(bits, format, F64).to_bytes(8, "little"))
     return float(value)
 
 
@@ -120,7 +115,7 @@ def convert(number: Number, target: FloatFormat) -> Conversion:
         result = target.infinity | (target.sign_mask if number.negative else 0)
     else:
         unit = number.exponent - number.fraction_bits
-        rounding = _rounded(number.negative, number.significand, unit, rounded_once(target))
+        rounding = _rounded(number.negative, number.significand, unit, Rules(format=target))
         result = rounding.bits
     return Conversion(source=number, rounding=rounding, result_format=target.name, result=result)
 

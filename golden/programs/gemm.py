@@ -120,7 +120,7 @@ class Gemm:
         if not self.with_c:
             yield Fill(zeros, self._size("d"), 0)
         yield from self._operands(0, *steps[0], addresses)
-        unstored: deque[tuple[int, Command]] = deque()
+        unstored: deque[Load | Store] = deque()
         started = 0
         for index, (k, block) in enumerate(steps):
             first, last = k == 0, k == self._counts[2] - 1
@@ -143,14 +143,12 @@ class Gemm:
                 if place == 0 and index + 1 < len(steps):
                     yield from self._operands(index + 1, *steps[index + 1], addresses)
                 elif unstored:
-                    yield unstored.popleft()[1]
+                    yield unstored.popleft()
             if last:
-                unstored.extend(
-                    (slot, self._access("d", slot, tile, addresses))
-                    for slot, tile in zip(slots, block, strict=True)
-                )
+                for slot, tile in zip(slots, block, strict=True):
+                    unstored.append(self._access("d", slot, tile, addresses))
                 started += len(block)
-        yield from (store for _, store in unstored)
+        yield from unstored
 
     def _steps(self) -> Iterator[tuple[int, list[_Tile]]]:
         """Each block of D at each step along k, counted in tiles; neighbours share a row or a column."""
@@ -173,7 +171,7 @@ class Gemm:
         for use, tile in needed:
             yield self._access(use, self._operand(use, index, tile), tile, addresses)
 
-    def _access(self, use: Use, register: int, tile: _Tile, addresses: Mapping[str, int]) -> Command:
+    def _access(self, use: Use, register: int, tile: _Tile, addresses: Mapping[str, int]) -> Load | Store:
         """Load or store a tile."""
         address = addresses[use] + self._offset(use, tile)
         if use == "d":
@@ -238,10 +236,10 @@ class Gemm:
         return _BUFFERS * self._set_size + number % self._accumulators * self._size("d")
 
 
-def _stored_until(unstored: deque[tuple[int, Command]], slot: int) -> Iterator[Command]:
+def _stored_until(unstored: deque[Load | Store], slot: int) -> Iterator[Command]:
     """The stores up to the store of an accumulator that is to be used again."""
-    while any(waiting == slot for waiting, _ in unstored):
-        yield unstored.popleft()[1]
+    while any(store.register == slot for store in unstored):
+        yield unstored.popleft()
 
 
 def multiply_matrices(

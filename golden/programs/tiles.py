@@ -1,6 +1,7 @@
 """Multiplies a batch of tiles: each loaded, multiplied and stored by a machine."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate, chain, product, zip_longest
@@ -25,6 +26,8 @@ from golden.tables.matrix_instructions import MmaInstruction, tile_places, warp_
 
 _CHUNK = 256
 """Tiles that are in memory at once."""
+
+_Program = Iterable[tuple[Command, str]]
 
 
 def multiply_tiles(
@@ -75,60 +78,18 @@ def multiply_tiles(
     operands = checked_objects("operands", operands, object, "an array")
     if len(operands) != len(USES[:3]):
         raise InvalidArgument("operands", f"{len(operands)} arrays", "a, b and c")
-    matrices, leading = checked_operands(instruction, operands)
-    tiles = _Tiles(instruction, *matrices)
+    (a, b, c), leading = checked_operands(instruction, operands)
     extent = instruction.shape.extent("d")
-    d = np.zeros((len(tiles.a), *extent), dtype_of(FORMATS[instruction.d_type]))
+    d = np.zeros((len(a), *extent), dtype_of(FORMATS[instruction.d_type]))
+    tiles = _Tiles(instruction, a, b, c, d)
     chunk = max(1, min(len(d), _CHUNK)) if instruction.mnemonic == "wmma" else 0
     while chunk > 1 and memory_bytes is not None and tiles.buffers(chunk).memory_size > memory_bytes:
         chunk //= 2
-    buffers = tiles.buffers(chunk)
-    with closing(open_machine(buffers.memory_size)) as machine:
-        if chunk:
-            seconds = _multiply_in_memory(tiles, machine, buffers, chunk, registers, d, on_progress)
-        else:
-            seconds = _multiply_in_registers(tiles, machine, d, on_progress)
+    with closing(open_machine(tiles.buffers(chunk).memory_size)) as machine:
+        programs = tiles.in_memory(machine, chunk, registers) if chunk else tiles.in_registers(machine)
+        seconds = math.fsum(execute(machine, program, on_progress).seconds for program in programs)
         execution = Execution(counters=machine.counters, seconds=seconds)
     return MatrixRun(d=d.reshape(*leading, *extent), execution=execution)
-
-
-def _multiply_in_memory(
-    tiles: "_Tiles",
-    machine: Machine,
-    buffers: Buffers,
-    chunk: int,
-    registers: int,
-    d: NDArray[Any],
-    on_progress: Callable[[int], None],
-) -> float:
-    """Multiply `chunk` tiles at a time; the seconds that it took."""
-    seconds = 0.0
-    for first in range(0, len(d), chunk):
-        part = slice(first, first + chunk)
-        tiles.write(buffers, machine.memory, part)
-        program = tiles.commands(buffers, first, len(d[part]), registers, machine.warp_count)
-        seconds += execute(machine, program, on_progress).seconds
-        d[part] = tiles.read(buffers, machine.memory, len(d[part]))
-    return seconds
-
-
-def _multiply_in_registers(
-    tiles: "_Tiles", machine: Machine, d: NDArray[Any], on_progress: Callable[[int], None]
-) -> float:
-    """Multiply with fragments that are put into the registers from outside; the seconds that it took."""
-    whole, instruction = tiles.instruction, warp_tile(tiles.instruction)
-    first, _ = _places(instruction)
-    multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
-    seconds = 0.0
-    for tile, (rows, columns) in product(range(len(d)), tile_places(whole)):
-        matrices = (tiles.a[tile, rows], tiles.b[tile, :, columns], tiles.c[tile, rows, columns])
-        for use, matrix in zip(USES, matrices, strict=False):
-            words = distribute(matrix, use, instruction.types[use], instruction.shape)
-            machine.write_registers(first[use], words)
-        seconds += execute(machine, [(multiply, f"tile {tile}")], on_progress).seconds
-        words = machine.read_registers(first["d"], instruction.fragments["d"].registers)
-        d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)
-    return seconds
 
 
 def _places(instruction: MmaInstruction) -> tuple[dict[Use, int], int]:
@@ -139,12 +100,37 @@ def _places(instruction: MmaInstruction) -> tuple[dict[Use, int], int]:
 
 @dataclass(frozen=True)
 class _Tiles:
-    """Operands, each with one leading axis, and where they lie in memory."""
+    """Operands and results, each with one leading axis, and where they lie in memory."""
 
     instruction: MmaInstruction
     a: NDArray[Any]
     b: NDArray[Any]
     c: NDArray[Any]
+    d: NDArray[Any]
+
+    def in_memory(self, machine: Machine, chunk: int, registers: int) -> Iterator[_Program]:
+        """Programs of `chunk` tiles each; the results are read when the next one is asked for."""
+        buffers = self.buffers(chunk)
+        for first in range(0, len(self.d), chunk):
+            part = slice(first, first + chunk)
+            count = len(self.d[part])
+            self.write(buffers, machine.memory, part)
+            yield self.commands(buffers, first, count, registers, machine.warp_count)
+            self.d[part] = self.read(buffers, machine.memory, count)
+
+    def in_registers(self, machine: Machine) -> Iterator[_Program]:
+        """Programs of one multiply each, whose fragments are put into the registers from outside."""
+        instruction = warp_tile(self.instruction)
+        first, _ = _places(instruction)
+        multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
+        for tile, (rows, columns) in product(range(len(self.d)), tile_places(self.instruction)):
+            matrices = (self.a[tile, rows], self.b[tile, :, columns], self.c[tile, rows, columns])
+            for use, matrix in zip(USES, matrices, strict=False):
+                words = distribute(matrix, use, instruction.types[use], instruction.shape)
+                machine.write_registers(first[use], words)
+            yield [(multiply, f"tile {tile}")]
+            words = machine.read_registers(first["d"], instruction.fragments["d"].registers)
+            self.d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)
 
     def lines(self, use: Use) -> tuple[int, int]:
         """Rows (or columns, where they are contiguous) of a matrix, and the elements of each."""

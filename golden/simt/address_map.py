@@ -4,8 +4,6 @@ from types import MappingProxyType
 from typing import Final
 
 SHARED: Final = 0x0001_0000_0000
-LOCAL: Final = 0x0002_0000_0000
-PARAMETER: Final = 0x0003_0000_0000
 FUNCTIONS: Final = 0x0004_0000_0000
 """Addresses of functions: nothing can be loaded there, and calls through them are refused."""
 
@@ -19,6 +17,6 @@ WINDOW_BYTES: Final = 0x0001_0000_0000
 """Bytes of each of the other windows."""
 
 WINDOWS: Final = MappingProxyType(
-    {"shared": SHARED, "local": LOCAL, "param": PARAMETER, "global": 0, "const": 0}
+    {"shared": SHARED, "local": 0x0002_0000_0000, "param": 0x0003_0000_0000, "global": 0, "const": 0}
 )
 """What is added to an address within a state space to make it generic."""

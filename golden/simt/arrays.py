@@ -30,11 +30,5 @@ class Access(NamedTuple):
 Values = Sequence[NDArray[Any]]
 """Raw bits, an element for each thread; an array for each register, or for each element of a vector."""
 
-Warps = NDArray[np.int64]
-"""Numbers of warps in their block."""
-
-Strides = NDArray[np.int64]
-"""Elements from one row (column) of a matrix to the next, for each warp."""
-
 Words = NDArray[np.uint32]
 """Registers of warps, shape (warps, registers, 32 lanes)."""

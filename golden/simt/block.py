@@ -21,12 +21,11 @@ from golden.ptx.blocks import EXIT, Block, Terminator
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
-from golden.simt.barriers import Barriers
 from golden.simt.code import DTYPES
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
-from golden.simt.spinning import SpinDetector
+from golden.simt.waiting import Barriers, SpinDetector
 from golden.simt.warp_operations import lane_masks
 
 _SLICE: Final = 1024
@@ -53,7 +52,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         self._specials: dict[str, NDArray[Any]] = {}
         self._groups: dict[int, Threads] = {0: self.everyone} if self.total else {}
         self._incomplete: dict[int, Threads] = {}
-        self._spins = SpinDetector(self)
+        self.spins = SpinDetector(self)
         self.steps = 0
         self.looks_at_clock = 0
 
@@ -65,9 +64,9 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         pause = self.steps + _TURN
         with np.errstate(all="ignore"):
             while True:
-                self._spins.wake()
+                self.spins.wake()
                 if not groups and not self._release():
-                    return "waiting" if self._spins.parked else "done"
+                    return "waiting" if self.spins.parked else "done"
                 number = min(groups) if len(groups) == 1 or self.steps % _SLICE else self._fair()
                 if self.steps >= pause:
                     return "paused"
@@ -142,8 +141,8 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             self._jump(number, target, threads[outcome])
 
     def _jump(self, number: int, target: int, threads: Threads) -> None:
-        if EXIT < target <= number and self._spins.is_spinning(target, threads):
-            self._spins.park(target, threads)
+        if EXIT < target <= number and self.spins.is_spinning(target, threads):
+            self.spins.park(target, threads)
         else:
             self.resume(target, threads)
 
@@ -202,17 +201,13 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         if self.barriers.check_warps() or self._groups:
             return True
         stuck = bool(self._incomplete or self.barriers.places())
-        if not stuck or self._spins.parked:
+        if not stuck or self.spins.parked:
             return False
         for number, threads in self._incomplete.items():
             step = self.kernel.blocks[number].steps[0]
             if step.mask == "all":
-                self.fault(
-                    step.index,
-                    threads,
-                    f"{step.instruction.name} in a warp whose lanes have diverged: "
-                    "all 32 must execute it together",
-                )
+                what = f"{step.instruction.name} in a warp whose lanes have diverged"
+                self.fault(step.index, threads, f"{what}: all 32 must execute it together")
         raise Deadlock(
             f"the threads that are left wait for others that never come: {self.whereabouts()}",
             kernel=self.kernel.readable,
@@ -228,7 +223,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
     def whereabouts(self) -> str:
         """Where the threads are that have not ended, warp by warp."""
         places: dict[int, list[int]] = {}
-        sources = [*self._groups.items(), *self._incomplete.items(), *self._spins.parked.items()]
+        sources = [*self._groups.items(), *self._incomplete.items(), *self.spins.parked.items()]
         for number, threads in sources:
             line = self.kernel.line_of(self.kernel.blocks[number].first)
             places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())
@@ -251,11 +246,6 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             self._specials[name] = np.broadcast_to(values, (self.total,)).astype(dtype)
         found = self._specials[name]
         return found if threads.size == self.total else found[threads]
-
-    @property
-    def waits_for_time(self) -> bool:
-        """Whether threads that wait may go on at another time, without a store."""
-        return self._spins.timed
 
     def ticks(self) -> int:
         """The clock of the launch."""

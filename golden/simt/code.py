@@ -15,7 +15,17 @@ from numpy.typing import NDArray
 from golden.ptx.blocks import Block, Terminator
 from golden.ptx.decoding import Context, Step, constant_bits
 from golden.ptx.special_registers import SPECIAL
-from golden.ptx.syntax import Address, Immediate, Negated, Register, Sink, SpecialRegister, Symbol
+from golden.ptx.syntax import (
+    Address,
+    Immediate,
+    Instruction,
+    Negated,
+    Operand,
+    Register,
+    Sink,
+    SpecialRegister,
+    Symbol,
+)
 from golden.simt.arrays import Access
 from golden.simt.mbarrier_access import pending_count
 from golden.simt.warp_operations import active_mask, elect, match, reduce, shuffle, vote
@@ -23,7 +33,7 @@ from golden.simt.warp_operations import active_mask, elect, match, reduce, shuff
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
 
-Widths = Sequence[tuple[object, int]]
+Widths = Sequence[tuple[Operand, int]]
 """Operands, each with the bits of its value."""
 
 BlockCode = Callable[[Any, NDArray[np.int64]], Any]
@@ -222,6 +232,45 @@ class Writer:
         return self._specials[name]
 
 
+def call_step(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    call: str,
+    sources: Widths,
+    targets: Widths,
+    mask: Operand | None = None,
+    *,
+    places: Mapping[str, Address] | None = None,
+    **kind: Any,
+) -> Step:
+    """A step that is one call, as for `Writer.call`; PtxError for an operand that has another width.
+
+    `mask` are the lanes that must execute it together. The accesses of `places` stand for their names in the
+    call. `kind` is as for `Context.step`.
+    """
+    places = places or {}
+    for operand, bits in targets:
+        context.require_destination(operand, bits)
+    for operand, bits in sources:
+        context.require_source(operand, bits)
+    reads = [*places.values(), *(source for source, _ in sources)]
+    if mask is not None:
+        context.require_source(mask, 32)
+        if isinstance(mask, Negated):
+            raise context.error(mask, "the mask of lanes must be a 32-bit register or constant")
+        if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
+            raise context.error(mask, "the mask of lanes is empty")
+        reads.append(mask)
+
+    def emit(writer: Writer) -> None:
+        accesses = {name: writer.access(context, address) for name, address in places.items()}
+        writer.call(call, sources, targets, **accesses)
+
+    writes = [target for target, _ in targets]
+    return context.step(instruction, index, reads, writes, emit, mask=mask, select=False, **kind)
+
+
 def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> NDArray[Any]:
     result = old.copy()
     result[where] = new
@@ -235,14 +284,13 @@ _GLOBALS: Final = {
 }
 
 
-def compile_block(
-    block: Block, number: int, *, everyone: bool, slots: Mapping[str, int], widths: Sequence[int]
-) -> BlockCode:
-    """Compile a block; `number` names its code in a traceback.
+def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
+    """Compile a block of a `golden.simt.compiled.CompiledKernel`, by its number.
 
     With `everyone`, all threads of the block take part: registers are used and replaced as a whole.
     """
-    writer = Writer(slots, widths)
+    block: Block = kernel.blocks[number]
+    writer = Writer(kernel.slots, kernel.widths)
     for step in block.steps:
         writer.emit(step)
     ending = _ending(writer, block.terminator)

@@ -105,10 +105,8 @@ class CompiledKernel:
             for operand in instruction.operands
         )
         """Whether it uses a predefined register that changes with time."""
-        self.codes: tuple[list[BlockCode | None], list[BlockCode | None]] = (
-            [None] * len(self.blocks),
-            [None] * len(self.blocks),
-        )
+        no_code: list[BlockCode | None] = [None] * len(self.blocks)
+        self.codes = (no_code, list(no_code))
         """The compiled blocks for some and for all threads; None where not compiled yet."""
 
     def block_bytes(self, threads: int, shared: int) -> int:
@@ -119,12 +117,8 @@ class CompiledKernel:
     def code(self, number: int, everyone: bool) -> BlockCode:
         """The compiled block, for all threads of the block or for some."""
         with LOCK:
-            code = self.codes[everyone][number]
-            if code is None:
-                code = compile_block(
-                    self.blocks[number], number, everyone=everyone, slots=self.slots, widths=self.widths
-                )
-                self.codes[everyone][number] = code
+            code = self.codes[everyone][number] or compile_block(self, number, everyone)
+            self.codes[everyone][number] = code
         return code
 
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:

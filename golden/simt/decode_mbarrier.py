@@ -1,11 +1,11 @@
 """``mbarrier`` and ``cp.async.mbarrier.arrive``."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Instruction, Operand, Sink
-from golden.simt.code import Writer
+from golden.simt.code import Widths, call_step
 
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
@@ -46,7 +46,7 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
     amounts = f"None, {value}" if form == "expect_tx" else f"{value}, None"
     call = f"arrive_mbarrier({{access}}, {amounts}, {mode!r}, {form != 'noComplete'})"
     sources = [(operand, 32) for operand in amount]
-    return _step(context, instruction, index, place, sources, call, target, 64)
+    return _step(context, instruction, index, place, sources, call, [(target, 64)])
 
 
 def _wait(context: Context, instruction: Instruction, index: int) -> Step:
@@ -57,19 +57,15 @@ def _wait(context: Context, instruction: Instruction, index: int) -> Step:
     target, place, *sources = context.operands(instruction, 3, most)
     bits, phase = (32, "{} & 1") if "form" in found else (64, "{} >> 63")
     widths = list(zip(sources, (bits, 32), strict=False))
-    return _step(context, instruction, index, place, widths, f"wait_mbarrier({{access}}, {phase})", target, 1)
+    call = f"wait_mbarrier({{access}}, {phase})"
+    return _step(context, instruction, index, place, widths, call, [(target, 1)])
 
 
 def _pending(context: Context, instruction: Instruction, index: int) -> Step:
     split_qualifiers(context, instruction, {"operation": ("pending_count",), "type": ("b64",)})
     target, state = context.operands(instruction, 2)
-    context.require_destination(target, 32)
-    context.require_source(state, 64)
-
-    def emit(writer: Writer) -> None:
-        writer.call("pending_count({})", [(state, 64)], [(target, 32)])
-
-    return context.step(instruction, index, (state,), (target,), emit, pure=True)
+    call = "pending_count({})"
+    return call_step(context, instruction, index, call, [(state, 64)], [(target, 32)], pure=True)
 
 
 def copies_arrive(context: Context, instruction: Instruction, index: int) -> Step:
@@ -86,34 +82,24 @@ def _step(
     instruction: Instruction,
     index: int,
     place: Operand,
-    sources: Sequence[tuple[Operand, int]],
+    sources: Widths,
     call: str,
-    target: Operand | None = None,
-    bits: int = 0,
+    targets: Widths = (),
 ) -> Step:
     """A call as for `Writer.call`, of a method of `golden.simt.mbarrier_access.MbarrierAccess`.
 
-    ``{access}`` stands for the access. Its result of `bits` bits goes to `target`, where there is one.
+    ``{access}`` stands for the access.
     """
-    targets = () if target is None else (target,)
-    for operand in targets:
+    for operand, bits in targets:  # a wrong one is named before a wrong address
         context.require_destination(operand, bits)
     address = context.require_address(place)
     named = context.space_of(address)
     if named not in (None, "shared"):
         space = "param" if named == "entry" else named
         raise context.error(address, f"an mbarrier lies in .shared, not in .{space}")
-    for operand, width in sources:
-        context.require_source(operand, width)
-    is_generic = named is None and not any(part in _CLUSTER for part in instruction.opcode)
-
-    def emit(writer: Writer) -> None:
-        access = writer.access(context, address)
-        access = f"B.to_shared({access})" if is_generic else access
-        writer.call(f"B.{call}", sources, [(target, bits) for target in targets], access=access)
-
-    reads = (address, *(operand for operand, _ in sources))
-    return context.step(instruction, index, reads, targets, emit, select=False)
+    if named is None and not any(part in _CLUSTER for part in instruction.opcode):
+        call = call.replace("{access}", "B.to_shared({access})")
+    return call_step(context, instruction, index, f"B.{call}", sources, targets, places={"access": address})
 
 
 def _qualifiers(

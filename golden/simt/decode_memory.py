@@ -20,7 +20,7 @@ from golden.ptx.memory_statements import (
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Sink
 from golden.scalar import operation
-from golden.simt.code import Writer
+from golden.simt.code import Writer, call_step
 from golden.simt.decode_mbarrier import copies_arrive
 
 _NUMBERS: Final = ("u32", "s32", "u64", "s64", "f16", "f16x2", "bf16", "bf16x2")
@@ -156,19 +156,13 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     if not isinstance(size, Immediate) or size.value not in allowed:
         sizes = " or ".join(str(value) for value in allowed)
         raise context.error(size, f"{instruction.name} copies {sizes} bytes")
-    valid, counts, copied = "None", [], size.value
+    valid, counts = "None", []
     if len(operands) == 4:  # the bytes to copy, or a predicate that the source is ignored
         ignores = getattr(getattr(operands[3], "type", None), "kind", "") == "predicate"
         counts = [(operands[3], 1 if ignores else 32)]
-        context.require_source(*counts[0])
-        valid = "where({}, {nothing}, {everything})" if ignores else "{}"
-
-    def emit(writer: Writer) -> None:
-        accesses = {"to": writer.access(context, to), "source": writer.access(context, source)}
-        limits = {"nothing": writer.constant(0, 32), "everything": writer.constant(copied, 32)}
-        writer.call(f"B.copy_async({{to}}, {{source}}, {copied}, {valid})", counts, (), **accesses, **limits)
-
-    return context.step(instruction, index, (to, source, *operands[3:]), (), emit, select=False)
+        valid = f"where({{}}, 0, {size.value})" if ignores else "{}"
+    call = f"B.copy_async({{to}}, {{source}}, {size.value}, {valid})"
+    return call_step(context, instruction, index, call, counts, (), places={"to": to, "source": source})
 
 
 def _copy_group(context: Context, instruction: Instruction, index: int, kind: str) -> Step:
@@ -180,7 +174,7 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
     call = f"B.await_copies({{threads}}, {remaining}, {kind == 'wait_all'})"
     if kind == "commit_group":
         call = "B.commit_copies({threads})"
-    return context.step(instruction, index, (), (), lambda writer: writer.call(call, (), ()), select=False)
+    return call_step(context, instruction, index, call, (), ())
 
 
 def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
@@ -189,11 +183,8 @@ def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     target = instruction.operands[0] if instruction.operands else Sink(instruction.location)
-    context.require_destination(target, 64)
-
-    return context.step(
-        instruction, index, (), (target,), lambda w: w.write(target, w.uniform(0, 64), 64), pure=True
-    )
+    call = "full({threads}.size, 0, 'u8')"
+    return call_step(context, instruction, index, call, (), [(target, 64)], pure=True)
 
 
 def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:

@@ -11,7 +11,7 @@ from golden.ptx.scalar_statements import (
 )
 from golden.ptx.syntax import Immediate, Instruction, Sink, Symbol
 from golden.simt.address_map import WINDOWS
-from golden.simt.code import Writer
+from golden.simt.code import Writer, call_step
 
 
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
@@ -83,14 +83,9 @@ def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     found = split_qualifiers(context, instruction, groups)
     if "space" not in found:
         raise context.unsupported(instruction)
-    context.require_destination(target, 1)
-    context.require_source(source, 64)
     space = found["space"].partition("::")[0]
-
-    def emit(writer: Writer) -> None:
-        writer.call(f"B.in_window({space!r}, {{}})", [(source, 64)], [(target, 1)])
-
-    return context.step(instruction, index, (source,), (target,), emit, pure=True)
+    call = f"B.in_window({space!r}, {{}})"
+    return call_step(context, instruction, index, call, [(source, 64)], [(target, 1)], pure=True)
 
 
 DECODERS: Final = {"mov": _move, "cvta": _convert_address, "isspacep": _is_space}

@@ -1,13 +1,12 @@
 """Instructions that the lanes of a warp execute together: exchanges of values, matrix instructions."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
-from golden.ptx.syntax import Immediate, Instruction, Negated, Operand, Pair, Sink
+from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink
 from golden.simt.address_map import SHARED
-from golden.simt.code import Writer
+from golden.simt.code import Writer, call_step
 from golden.simt.warp_operations import REDUCTIONS
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
@@ -23,7 +22,7 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
             raise context.unsupported(instruction)
     sources = [(operand, 32) for operand in operands[:3]]
     call = f"shuffle({mode!r}, {{threads}}, B.total, {{}}, {{}}, {{}})"
-    return _step(context, instruction, index, call, sources, _with_predicate(target), *operands[3:])
+    return call_step(context, instruction, index, call, sources, _with_predicate(target), *operands[3:])
 
 
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
@@ -35,7 +34,7 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     target, source, *masks = context.operands(instruction, 2 + ("sync" in found))
     call = f"vote({mode!r}, {{threads}}, B.warps, {{}})"
-    return _step(context, instruction, index, call, [(source, 1)], [(target, bits)], *masks)
+    return call_step(context, instruction, index, call, [(source, 1)], [(target, bits)], *masks)
 
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
@@ -45,7 +44,7 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
         case _:
             raise context.unsupported(instruction)
     call, sources = f"match({mode!r}, {{threads}}, {{}})", [(source, int(type_[1:]))]
-    return _step(context, instruction, index, call, sources, _with_predicate(target), mask)
+    return call_step(context, instruction, index, call, sources, _with_predicate(target), mask)
 
 
 def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
@@ -54,14 +53,14 @@ def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     target, source, mask = context.operands(instruction, 3)
     call = "reduce({!r}, {!r}, {{threads}}, B.warps, {{}})".format(*reduction)
-    return _step(context, instruction, index, call, [(source, 32)], [(target, 32)], mask)
+    return call_step(context, instruction, index, call, [(source, 32)], [(target, 32)], mask)
 
 
 def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
     (target,) = context.operands(instruction, 1)
     if instruction.opcode[1:] != ("b32",):
         raise context.unsupported(instruction)
-    return _step(context, instruction, index, "active_mask({threads}, B.warps)", [], [(target, 32)])
+    return call_step(context, instruction, index, "active_mask({threads}, B.warps)", [], [(target, 32)])
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:
@@ -69,7 +68,7 @@ def _elect(context: Context, instruction: Instruction, index: int) -> Step:
     if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
         raise context.unsupported(instruction)
     call = "elect({threads}, B.warps)"
-    return _step(context, instruction, index, call, [], _with_predicate(target), mask)
+    return call_step(context, instruction, index, call, [], _with_predicate(target), mask)
 
 
 def _with_predicate(target: Operand) -> list[tuple[Operand, int]]:
@@ -77,36 +76,6 @@ def _with_predicate(target: Operand) -> list[tuple[Operand, int]]:
     if isinstance(target, Pair):
         return [(target.first, 32), (target.second, 1)]
     return [(target, 32), (Sink(target.location), 1)]
-
-
-def _step(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    call: str,
-    sources: Sequence[tuple[Operand, int]],
-    targets: Sequence[tuple[Operand, int]],
-    mask: Operand | None = None,
-) -> Step:
-    """A call as for `Writer.call`, of a function of `golden.simt.warp_operations`."""
-    for operand, bits in targets:
-        context.require_destination(operand, bits)
-    for operand, bits in sources:
-        context.require_source(operand, bits)
-    reads = [source for source, _ in sources]
-    if mask is not None:
-        context.require_source(mask, 32)
-        if isinstance(mask, Negated):
-            raise context.error(mask, "the mask of lanes must be a 32-bit register or constant")
-        if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
-            raise context.error(mask, "the mask of lanes is empty")
-        reads.append(mask)
-
-    def emit(writer: Writer) -> None:
-        writer.call(call, sources, targets)
-
-    writes = [target for target, _ in targets]
-    return context.step(instruction, index, reads, writes, emit, select=False, mask=mask)
 
 
 def _matrix(context: Context, instruction: Instruction, index: int) -> Step:

@@ -53,12 +53,9 @@ class KernelFault(SimtError):
         self.block = block
         self.thread = thread
         self.address = address
-        where = [f"kernel {kernel}"] if kernel else []
-        if block is not None:
-            where.append(f"block {block}")
-        if thread is not None:
-            where.append(f"thread {thread}")
-        text = f"{message} ({', '.join(where)})" if where else message
+        named = {"kernel": kernel or None, "block": block, "thread": thread}
+        where = ", ".join(f"{what} {item}" for what, item in named.items() if item is not None)
+        text = f"{message} ({where})" if where else message
         super().__init__(f"{text} at {place}" if place else text)
 
 

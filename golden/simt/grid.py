@@ -1,11 +1,10 @@
 """Runs the blocks of a grid, one after the other; those that wait for others give way."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-import numpy as np
 
 from golden.integers import checked_integer, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
@@ -65,6 +64,10 @@ class LaunchState:
     block: tuple[int, int, int]
     dynamic_shared: int
     """Bytes of dynamic shared memory."""
+    jobs: int = 1
+    """Most processes that run blocks."""
+    on_block: Callable[[int, int], None] | None = None
+    """Called after each block with the number of those that have ended, and of all."""
     changed: int = 0
     warp_instructions: int = 0
     thread_instructions: int = 0
@@ -82,6 +85,11 @@ class LaunchState:
     _waited: int = 0
     _skip: int = 0
     _last_skip: int = -1
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the grid."""
+        return math.prod(self.grid)
 
     @property
     def most_steps(self) -> int:
@@ -110,10 +118,10 @@ class LaunchState:
         self._last_skip = self.changed
         return self._skip < _LAST_SKIP
 
-    def result(self, kernel: CompiledKernel, blocks: int) -> "LaunchResult":
+    def result(self, kernel: CompiledKernel) -> LaunchResult:
         """What the launch did, after its end."""
         return LaunchResult(
-            blocks=blocks,
+            blocks=self.blocks,
             warp_instructions=self.warp_instructions,
             thread_instructions=self.thread_instructions,
             matrix_instructions=self.matrix_instructions,
@@ -123,15 +131,9 @@ class LaunchState:
         )
 
 
-def run_grid(
-    kernel: CompiledKernel, launch: LaunchState, on_block: Callable[[int, int], None] | None = None
-) -> LaunchResult:
-    """Run all blocks of a grid; KernelFault for what a kernel does wrong.
-
-    `on_block` is called after each block with the number of those that have ended, and of all.
-    """
-    total = int(np.prod(launch.grid, dtype=np.int64))
-    done = 0
+def run_grid(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
+    """Run all blocks of a grid; KernelFault for what a kernel does wrong."""
+    total, done = launch.blocks, 0
     kind = CheckedBlock if launch.check or launch.races else BlockRun
 
     def proceed(run: BlockRun, unfinished: list[_Waiting]) -> None:
@@ -141,10 +143,10 @@ def run_grid(
             unfinished.append((run, launch.changed if outcome == "waiting" else -1))
             return
         done += 1
-        if on_block is not None:
-            on_block(done, total)
+        if launch.on_block is not None:
+            launch.on_block(done, total)
 
-    one = kernel.block_bytes(int(np.prod(launch.block)), kernel.shared_base + launch.dynamic_shared)
+    one = kernel.block_bytes(math.prod(launch.block), kernel.shared_base + launch.dynamic_shared)
     most = max(1, WAITING_BYTES // one)
     started = 0
     waiting: list[_Waiting] = []
@@ -161,9 +163,9 @@ def run_grid(
             progress = True
             proceed(run, left)
         waiting = left  # in the other direction next time: chains of blocks may run either way
-        if not progress and not (any(run.waits_for_time for run, _ in waiting) and launch.skip_time()):
+        if not progress and not (any(run.spins.timed for run, _ in waiting) and launch.skip_time()):
             raise _deadlock(kernel, [run for run, _ in waiting], total - started)
-    return launch.result(kernel, total)
+    return launch.result(kernel)
 
 
 def extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:

@@ -144,32 +144,27 @@ class _Inliner:
             raise refuse(f"{readable(name)} is not a function of this module")
         if not function.tokens:
             raise refuse(f"{readable(name)} is declared, but has no body in this module")
-        for what, formal, actual in (
+        for what, declared, given in (
             ("results", function.results, results),
             ("arguments", function.parameters, arguments),
         ):
-            if len(formal) != len(actual):
-                raise refuse(f"{readable(name)} has {len(formal)} {what}, not {len(actual)}")
+            if len(declared) != len(given):
+                raise refuse(f"{readable(name)} has {len(declared)} {what}, not {len(given)}")
         symbols: dict[str, str] = {}
         incoming: list[Instruction] = []
         outgoing: list[Instruction] = []
         written = {actual.key for actual in results if isinstance(actual, Symbol)}
-        for parameter, actual in zip(function.parameters, arguments, strict=True):
-            self._require_size(name, parameter, actual, call)
-            changes = parameter.name in self._exposed_by(function)
-            if parameter.space == "param" and isinstance(actual, Symbol):
-                if changes or actual.key in written:
-                    symbols[parameter.name] = self._own_copy(parameter, actual, prefix, incoming)
-                else:
-                    symbols[parameter.name] = actual.key
+        exposed = self._exposed_by(function)
+        inputs = [(*pair, True) for pair in zip(function.parameters, arguments, strict=True)]
+        outputs = [(*pair, False) for pair in zip(function.results, results, strict=True)]
+        for formal, actual, inward in inputs + outputs:
+            self._require_size(name, formal, actual, call)
+            if formal.space != "param" or not isinstance(actual, Symbol):
+                self._pass(formal, actual, prefix, symbols, incoming if inward else outgoing, inward=inward)
+            elif inward and (formal.name in exposed or actual.key in written):
+                symbols[formal.name] = self._own_copy(formal, actual, prefix, incoming)
             else:
-                self._pass(parameter, actual, prefix, symbols, incoming, inward=True)
-        for result, actual in zip(function.results, results, strict=True):
-            self._require_size(name, result, actual, call)
-            if result.space == "param" and isinstance(actual, Symbol):
-                symbols[result.name] = actual.key
-            else:
-                self._pass(result, actual, prefix, symbols, outgoing, inward=False)
+                symbols[formal.name] = actual.key
         self._flat.instructions.extend(incoming)
         inside = f"{prefix}end"
         self._insert(function, prefix, symbols, inside)

@@ -7,17 +7,18 @@ instruction needs is not written again if a register already holds its bits.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from golden.lines import piece_addresses
 from golden.machine import Counters, Machine, Storage
-from golden.simt.arrays import Addresses, Strides, Words
-from golden.simt.golden_engine import ROW_HALVES, FragmentMemory, GoldenEngine
+from golden.simt.arrays import Words
+from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_registers import MachineRegisters, scratch_address
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
+    MATRIX_ROWS,
     Command,
     Load,
     LoadMatrix,
@@ -38,9 +39,6 @@ _SCRATCH_BYTES: Final = 4096
 _Group = list[tuple[int, int]]
 """Warps of a kernel, each with an address of memory for it."""
 
-_Make = Callable[[int, int, int], tuple[int, Command]]
-"""From a warp of the machine, a warp of the kernel and an address to a first register and a command."""
-
 _Access = TypeVar("_Access", LoadInstruction, StoreInstruction)
 
 
@@ -53,14 +51,8 @@ class _Scratch:
     """Of the part for the first warp; the others follow."""
     space: Space
     """The state space to name."""
-    memory: FragmentMemory
-    """Of the kernel."""
-    lines: Addresses
-    """Where the elements lie in it, shape (warps, lines, elements)."""
-    size: int
-    """Bytes of an element."""
     step: int
-    """Bytes from one line to the next in `storage`."""
+    """Bytes from one line to the next."""
 
     def access(self, instruction: _Access, start: int) -> tuple[_Access, int, int]:
         """The access to an address of `storage`: instruction, address and stride in elements."""
@@ -68,21 +60,14 @@ class _Scratch:
         stride = self.step * 8 // FORMATS[instruction.type].bits
         return replace(instruction, space=self.space), start - origin, stride
 
-    def fill(self, group: _Group) -> None:
-        """Copy the lines of some warps from the kernel's memory."""
-        for place, start in group:
-            own = slice(place, place + 1)
-            rows = self.memory.of(own).gather(self.lines[own], self.size)[0].view(np.uint8)
-            self.storage.write(start, np.pad(rows, ((0, 0), (0, self.step - rows.shape[1]))).reshape(-1))
+    def write(self, start: int, lines: NDArray[np.uint8]) -> None:
+        """Put lines, shape (lines, bytes), at an address."""
+        padded = np.pad(lines, ((0, 0), (0, self.step - lines.shape[1])))
+        self.storage.write(start, padded.reshape(-1))
 
-    def empty(self, group: _Group) -> None:
-        """Copy the lines of some warps to the kernel's memory."""
-        _, count, elements = self.lines.shape
-        for place, start in group:
-            own = slice(place, place + 1)
-            rows = self.storage.read(start, self.step * count).reshape(count, self.step)
-            data = np.ascontiguousarray(rows[:, : elements * self.size]).view(f"u{self.size}")
-            self.memory.of(own).scatter(self.lines[own], data, self.size)
+    def read(self, start: int, count: int, size: int) -> NDArray[np.uint8]:
+        """Take `count` lines of `size` bytes from an address."""
+        return self.storage.read(start, self.step * count).reshape(count, self.step)[:, :size]
 
 
 class MachineEngine(GoldenEngine):
@@ -96,6 +81,9 @@ class MachineEngine(GoldenEngine):
     Nothing else may use the machine while a kernel runs. `name` is for messages; `formats` are the
     multiplicand formats that it has, as `golden.warp.GoldenMachine` names them, None for all.
     """
+
+    piece_bytes: ClassVar[int] = 1
+    """A fault names the byte without memory."""
 
     def __init__(
         self, machine: Machine, *, name: str = "this machine", formats: Iterable[str] | None = None
@@ -117,37 +105,30 @@ class MachineEngine(GoldenEngine):
         """Why the machine cannot execute an instruction; None if it can."""
         return missing_on_core(instruction, self._machine.profile, self._formats, self._name)
 
-    def load(
-        self, instruction: LoadInstruction, addresses: Addresses, strides: Strides, memory: FragmentMemory
-    ) -> Words:
+    def load(self, instruction: LoadInstruction, lines: NDArray[np.uint8]) -> Words:
         """As `GoldenEngine.load`, by a load of the machine."""
-        count = fragment(instruction.use, instruction.type, instruction.shape).registers
-        scratch = self._lines(instruction, addresses, strides, memory)
+        count = instruction.fragment.registers
+        scratch = self._scratch_of(instruction, lines.shape[2])
 
         def load(warp: int, _: int, start: int) -> tuple[int, Command]:
             first = self._registers[warp].take(count)
             local, address, stride = scratch.access(instruction, start)
             return first, Load(local, first, address, stride, warp=warp)
 
-        return self._results(len(addresses), count, load, scratch)
+        return self._results(len(lines), count, load, scratch, lines)
 
-    def store(
-        self,
-        instruction: StoreInstruction,
-        addresses: Addresses,
-        strides: Strides,
-        registers: Words,
-        memory: FragmentMemory,
-    ) -> None:
+    def store(self, instruction: StoreInstruction, registers: Words) -> NDArray[np.uint8]:
         """As `GoldenEngine.store`, by a store of the machine."""
-        scratch = self._lines(instruction, addresses, strides, memory)
+        count, elements = instruction.shape.lines("d", instruction.layout)
+        size = elements * FORMATS[instruction.type].bits // 8
+        scratch = self._scratch_of(instruction, size)
 
-        def store(warp: int, place: int, start: int) -> tuple[int, Command]:
+        def store(warp: int, place: int, start: int) -> Command:
             (first,) = self._registers[warp].hold(registers[place])
             local, address, stride = scratch.access(instruction, start)
-            return first, Store(local, first, address, stride, warp=warp)
+            return Store(local, first, address, stride, warp=warp)
 
-        self._store(store, scratch)
+        return self._stored(len(registers), store, scratch, count, size)
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """As `GoldenEngine.multiply`, by the machine."""
@@ -165,11 +146,11 @@ class MachineEngine(GoldenEngine):
 
         return self._results(len(a), count, multiply)
 
-    def load_matrices(self, rows: Addresses, transposed: bool, memory: FragmentMemory) -> Words:
+    def load_matrices(self, matrices: NDArray[np.uint16], transposed: bool) -> Words:
         """As `GoldenEngine.load_matrices`, by the machine if it has the command."""
         if self._machine.shared is None:
-            return super().load_matrices(rows, transposed, memory)
-        count = rows.shape[1]
+            return super().load_matrices(matrices, transposed)
+        warps, count, *_ = matrices.shape
 
         def load(warp: int, _: int, start: int) -> tuple[int, Command]:
             registers = self._registers[warp]
@@ -177,21 +158,22 @@ class MachineEngine(GoldenEngine):
             first = registers.take(count, keep=((addresses, 1),))
             return first, LoadMatrix(first, addresses, count, transposed, "generic", warp=warp)
 
-        return self._results(len(rows), count, load, self._rows(rows, memory))
+        lines = matrices.reshape(warps, -1, MATRIX_ROWS).view(np.uint8)
+        return self._results(warps, count, load, self._scratch(MATRIX_ROW_BYTES), lines)
 
-    def store_matrices(
-        self, rows: Addresses, transposed: bool, registers: Words, memory: FragmentMemory
-    ) -> None:
+    def store_matrices(self, registers: Words, transposed: bool) -> NDArray[np.uint16]:
         """As `GoldenEngine.store_matrices`, by the machine if it has the command."""
         if self._machine.shared is None:
-            super().store_matrices(rows, transposed, registers, memory)
-            return
+            return super().store_matrices(registers, transposed)
+        warps, count, _ = registers.shape
 
-        def store(warp: int, place: int, start: int) -> tuple[int, Command]:
+        def store(warp: int, place: int, start: int) -> Command:
             first, addresses = self._registers[warp].hold(registers[place], _row_addresses(start))
-            return first, StoreMatrix(first, addresses, rows.shape[1], transposed, "generic", warp=warp)
+            return StoreMatrix(first, addresses, count, transposed, "generic", warp=warp)
 
-        self._store(store, self._rows(rows, memory))
+        scratch = self._scratch(MATRIX_ROW_BYTES)
+        lines = self._stored(warps, store, scratch, MATRIX_ROWS * count, MATRIX_ROW_BYTES)
+        return lines.view(np.uint16).reshape(warps, count, MATRIX_ROWS, -1)
 
     def transpose(self, registers: Words) -> Words:
         """As `GoldenEngine.transpose`, by the machine if it has the command."""
@@ -209,25 +191,38 @@ class MachineEngine(GoldenEngine):
         """Have the machine end its work."""
         self._machine.finish()
 
-    def _results(self, warps: int, count: int, make: _Make, scratch: _Scratch | None = None) -> Words:
+    def _results(
+        self,
+        warps: int,
+        count: int,
+        make: Callable[[int, int, int], tuple[int, Command]],
+        scratch: _Scratch | None = None,
+        lines: NDArray[np.uint8] | None = None,
+    ) -> Words:
         """Execute a command for each warp of a kernel; the `count` registers that each has written.
 
-        The lines of `scratch` are copied to the machine before.
+        `make` gives the first register and the command for a warp of the machine, a warp of the kernel and an
+        address. The lines of each warp are copied to `scratch` before.
         """
         results = []
         for group in self._groups(warps, scratch):
             made = [make(warp, place, start) for warp, (place, start) in enumerate(group)]
-            if scratch is not None:
-                scratch.fill(group)  # behind what is held, which goes through the same memory
+            if scratch is not None and lines is not None:
+                for place, start in group:  # behind what is held, which goes through the same memory
+                    scratch.write(start, lines[place])
             self._execute([command for _, command in made])
             results += [self._registers[warp].read(first, count) for warp, (first, _) in enumerate(made)]
         return np.stack(results)
 
-    def _store(self, make: _Make, scratch: _Scratch) -> None:
-        """Execute a command for each warp of a kernel, and copy the lines of `scratch` from the machine."""
-        for group in self._groups(len(scratch.lines), scratch):
-            self._execute([make(warp, place, start)[1] for warp, (place, start) in enumerate(group)])
-            scratch.empty(group)
+    def _stored(
+        self, warps: int, make: Callable[[int, int, int], Command], scratch: _Scratch, count: int, size: int
+    ) -> NDArray[np.uint8]:
+        """Execute a store for each warp of a kernel; the `count` lines of `size` bytes that each leaves."""
+        lines = []
+        for group in self._groups(warps, scratch):
+            self._execute([make(warp, place, start) for warp, (place, start) in enumerate(group)])
+            lines += [scratch.read(start, count, size) for _, start in group]
+        return np.stack(lines)
 
     def _groups(self, count: int, scratch: _Scratch | None) -> Iterator[_Group]:
         """The warps of a kernel, as many together as the machine has warps and `scratch` has parts.
@@ -251,28 +246,19 @@ class MachineEngine(GoldenEngine):
         self._machine.queue(commands)
         self._machine.finish()
 
-    def _lines(
-        self,
-        instruction: LoadInstruction | StoreInstruction,
-        addresses: Addresses,
-        strides: Strides,
-        memory: FragmentMemory,
-    ) -> _Scratch:
-        """The scratch memory for fragments, in the state space of the instruction if the machine has it."""
-        lines = piece_addresses(instruction, addresses, strides, 1)
-        unit = fragment(instruction.use, instruction.type, instruction.shape).size
-        step = -(-lines.shape[2] // unit) * unit  # the least that is legal
+    def _scratch_of(self, instruction: LoadInstruction | StoreInstruction, size: int) -> _Scratch:
+        """The memory for lines of `size` bytes, in the instruction's state space if the machine has it."""
+        unit = instruction.fragment.size
+        step = -(-size // unit) * unit  # the least that is legal
         shared = self._machine.shared
         if instruction.space == "shared" and shared is not None:
-            return _Scratch(shared, shared.base, "shared", memory, lines, 1, step)
-        storage = self._machine.memory
-        return _Scratch(storage, scratch_address(storage), "global", memory, lines, 1, step)
+            return _Scratch(shared, shared.base, "shared", step)
+        return self._scratch(step)
 
-    def _rows(self, rows: Addresses, memory: FragmentMemory) -> _Scratch:
-        """The scratch memory for the rows of matrices, shape (warps, matrices, 8)."""
+    def _scratch(self, step: int) -> _Scratch:
+        """The same in global memory."""
         storage = self._machine.memory
-        halves = rows.reshape(len(rows), -1, 1) + ROW_HALVES
-        return _Scratch(storage, scratch_address(storage), "global", memory, halves, 2, MATRIX_ROW_BYTES)
+        return _Scratch(storage, scratch_address(storage), "global", step)
 
 
 def missing_on_core(

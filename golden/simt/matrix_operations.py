@@ -7,17 +7,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.lines import piece_addresses
 from golden.machine import Difference
-from golden.simt.arrays import Access, Threads, Values, Words
-from golden.simt.golden_engine import FragmentMemory
+from golden.simt.arrays import Access, Addresses, Threads, Values, Words
 from golden.simt.memory_access import MemoryAccess
+from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
 _ROW_ALIGNMENT: Final = 16
 """Bytes; rows of smaller fragments are aligned to the fragment."""
+
+_ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
+"""Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
 
 
 class MatrixOperations(MemoryAccess):
@@ -27,9 +31,10 @@ class MatrixOperations(MemoryAccess):
         self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None
     ) -> Values:
         """``wmma.load``: one array for each register."""
-        places, steps = self._checked_access(instruction, access, strides)
+        places, size = self._pieces_of_lines(instruction, access, strides)
         with self._faults(access.threads, access.number):
-            words = self.launch.engine.load(instruction, places, steps, self._memory(access))
+            lines = self._gather(access, places, size).view(np.uint8)
+            words = self.launch.engine.load(instruction, lines)
         return _unpacked(words, FORMATS[instruction.type].bits)
 
     def store_fragment(
@@ -40,10 +45,10 @@ class MatrixOperations(MemoryAccess):
         registers: Values,
     ) -> None:
         """``wmma.store``."""
-        places, steps = self._checked_access(instruction, access, strides)
-        words = _packed(registers)
+        places, size = self._pieces_of_lines(instruction, access, strides)
         with self._faults(access.threads, access.number):
-            self.launch.engine.store(instruction, places, steps, words, self._memory(access))
+            lines = self.launch.engine.store(instruction, _packed(registers))
+            self._scatter(access, places, lines.view(f"u{size}"), size)
 
     def multiply(
         self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
@@ -56,13 +61,14 @@ class MatrixOperations(MemoryAccess):
 
     def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
         """``ldmatrix``."""
-        rows = self._rows(access, count)
-        return _unpacked(self.launch.engine.load_matrices(rows, transposed, self._memory(access)), 32)
+        matrices = self._gather(access, self._halves(access, count), 2)
+        return _unpacked(self.launch.engine.load_matrices(matrices, transposed), 32)
 
     def store_matrices(self, access: Access, count: int, transposed: bool, registers: Values) -> None:
         """``stmatrix``."""
-        rows = self._rows(access, count)
-        self.launch.engine.store_matrices(rows, transposed, _packed(registers), self._memory(access))
+        places = self._halves(access, count)
+        matrices = self.launch.engine.store_matrices(_packed(registers), transposed)
+        self._scatter(access, places, matrices, 2)
 
     def transpose_matrix(self, threads: Threads, registers: Values) -> Values:
         """``movmatrix``."""
@@ -70,8 +76,14 @@ class MatrixOperations(MemoryAccess):
             self.launch.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers
         ]
 
-    def _memory(self, access: Access) -> FragmentMemory:
-        return FragmentMemory(self, access.threads[::LANES] >> 5, access.number)
+    def _gather(self, access: Access, places: Addresses, size: int) -> NDArray[Any]:
+        """The elements of `size` bytes at some places for each warp, shape (warps, ...)."""
+        values = self.load("generic", _of_elements(access, places), size, 1)
+        return np.asarray(values).reshape(places.shape)
+
+    def _scatter(self, access: Access, places: Addresses, values: NDArray[Any], size: int) -> None:
+        """Store elements of `size` bytes, the inverse of `_gather`."""
+        self.store("generic", _of_elements(access, places), [values.reshape(-1)], size)
 
     @contextmanager
     def _faults(self, threads: Threads, index: int) -> Iterator[None]:
@@ -86,27 +98,30 @@ class MatrixOperations(MemoryAccess):
         except Fault as fault:
             self.fault(index, threads, f"the machine refused the instruction: {fault}")
 
-    def _rows(self, access: Access, count: int) -> NDArray[np.uint64]:
+    def _halves(self, access: Access, count: int) -> Addresses:
+        """Where the elements of matrices lie, whose rows are aligned: shape (warps, matrices, 8, 8)."""
         rows = access.addresses.reshape(-1, LANES)[:, : 8 * count]
         if int(np.bitwise_or.reduce(rows, axis=None)) & 15:
             warp, lane = np.argwhere(rows & np.uint64(15))[0].tolist()
             message = f"row address {rows[warp, lane]:#x} is not a multiple of 16"
             self.refuse(access, warp * LANES + lane, message)
-        return rows.reshape(-1, count, 8)
+        return rows.reshape(-1, count, 8, 1) + _ROW_HALVES
 
-    def _checked_access(
+    def _pieces_of_lines(
         self,
         instruction: LoadInstruction | StoreInstruction,
         access: Access,
         strides: NDArray[np.uint32] | None,
-    ) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        """Address and stride of each warp; both must keep rows aligned as the chip's loads need it.
+    ) -> tuple[Addresses, int]:
+        """Where the pieces of lines lie, shape (warps, lines, pieces), and the bytes of a piece.
+
+        Address and stride of each warp must keep the lines aligned as the chip's loads need it.
 
         The chip takes strides of 16 bytes where the specification asks for the size of a fragment, and
         strides of less than a row: a bias of one row is loaded with stride 0.
         """
         places = access.addresses[::LANES]
-        layout = fragment(instruction.use, instruction.type, instruction.shape)
+        layout = instruction.fragment
         unit = min(_ROW_ALIGNMENT, layout.size)
         least = instruction.shape.default_stride(instruction.use, instruction.layout)
         steps = np.full(len(places), least) if strides is None else strides[::LANES].astype(np.int64)
@@ -120,7 +135,14 @@ class MatrixOperations(MemoryAccess):
             stride = f"stride {steps[position]} of {layout.element_bits}-bit elements"
             message = f"{stride} is not a multiple of {unit} bytes"
             self.fault(access.number, access.threads, message, position * LANES)
-        return places, steps
+        size = min(layout.size, self.launch.engine.piece_bytes)
+        return piece_addresses(instruction, places, steps, size), size
+
+
+def _of_elements(access: Access, places: Addresses) -> Access:
+    """The access to places of each warp, by its first lane."""
+    threads = np.repeat(access.threads[::LANES], places[0].size)
+    return Access(threads, places.reshape(-1), access.number)
 
 
 def _packed(registers: Values) -> Words:

@@ -8,7 +8,8 @@ Each barrier is one word of 64 bits, laid out as Hopper writes it back at ``mbar
           |  arrivals  |   | transactions|  arrivals |
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NoReturn
 
@@ -45,12 +46,6 @@ class _State:
             | self.phase << 63
         )
 
-    def completed(self) -> "_State":
-        """The state after an operation; if it completes the phase, the next phase has begun."""
-        if self.pending or self.transactions:
-            return self
-        return _State(self.expected, self.expected, phase=self.phase ^ 1)
-
     def __str__(self) -> str:
         return f"{self.pending} of {self.expected} arrivals and {self.transactions} transactions are missing"
 
@@ -79,10 +74,7 @@ class MbarrierAccess(MemoryAccess):
 
     def invalidate_mbarrier(self, access: Access) -> None:
         """``mbarrier.inval``."""
-        offsets = self._barrier_offsets(access)
-        for position, offset in enumerate(offsets):
-            self._barrier(offset, access, position)
-        for offset in offsets:
+        for offset in [offset for _, offset, _ in self._states(access)]:
             self.mbarriers.pop(offset, None)
             self.awaited.discard(offset)
 
@@ -108,8 +100,7 @@ class MbarrierAccess(MemoryAccess):
         sign = -1 if mode == "complete_tx" else 1
         expected = [0] * threads.size if transactions is None else transactions.tolist()
         words = np.empty(threads.size, dtype=np.uint64)
-        for position, offset in enumerate(self._barrier_offsets(access)):
-            state = self._barrier(offset, access, position)
+        for position, offset, state in self._states(access):
             refuse = partial(self._refuse, offset, access, position)
             words[position] = state.word & _RESULT
             amount, total = amounts[position], state.transactions + sign * expected[position]
@@ -117,16 +108,14 @@ class MbarrierAccess(MemoryAccess):
                 refuse(f"{amount} arrivals, but {state.pending} are pending")
             if abs(total) > _MOST:
                 refuse(f"{total} transactions, beyond -{_MOST} to {_MOST}")
-            state = replace(
-                state,
-                pending=state.pending - amount,
-                transactions=total,
-                expected=state.expected - (amount if mode == "arrive_drop" else 0),
-            )
-            following = state.completed()
-            if following is not state and not completes:
+            pending = state.pending - amount
+            following = state.expected - (amount if mode == "arrive_drop" else 0)
+            if pending or total:
+                self._put(offset, _State(following, pending, total, state.phase))
+                continue
+            if not completes:
                 refuse("an arrival with .noComplete completes the phase")
-            self._put(offset, following)
+            self._put(offset, _State(following, following, phase=state.phase ^ 1))
         return words
 
     def arrive_copies(self, access: Access, increment: bool) -> None:
@@ -134,15 +123,15 @@ class MbarrierAccess(MemoryAccess):
         if not increment:
             self.arrive_mbarrier(access, None, None, "arrive", True)
             return
-        for position, offset in enumerate(self._barrier_offsets(access)):
-            if self._barrier(offset, access, position).pending == _MOST:
+        for position, offset, state in self._states(access):
+            if state.pending == _MOST:
                 self._refuse(offset, access, position, f"more than {_MOST} arrivals")
 
     def wait_mbarrier(self, access: Access, phases: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether phases are complete, each given by its parity."""
         done = np.empty(access.threads.size, dtype=np.bool_)
-        for position, offset in enumerate(self._barrier_offsets(access)):
-            done[position] = self._barrier(offset, access, position).phase != int(phases[position])
+        for position, offset, state in self._states(access):
+            done[position] = state.phase != int(phases[position])
             if done[position]:
                 self.awaited.discard(offset)
             else:
@@ -163,11 +152,12 @@ class MbarrierAccess(MemoryAccess):
         if self.shared.written is not None:
             self.shared.written[offset : offset + _BYTES] = True
 
-    def _barrier(self, offset: int, access: Access, position: int) -> _State:
-        state = self.mbarriers.get(offset)
-        if state is None:
-            self._refuse(offset, access, position, "no mbarrier.init before this operation")
-        return state
+    def _states(self, access: Access) -> Iterator[tuple[int, int, _State]]:
+        """Position, offset and state of the barrier of each thread, when it is asked for."""
+        for position, offset in enumerate(self._barrier_offsets(access)):
+            if offset not in self.mbarriers:
+                self._refuse(offset, access, position, "no mbarrier.init before this operation")
+            yield position, offset, self.mbarriers[offset]
 
     def _refuse(self, offset: int, access: Access, position: int, problem: str) -> NoReturn:
         message = f"{problem}, at the mbarrier at {self.describe_shared(offset)}"

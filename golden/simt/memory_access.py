@@ -5,7 +5,7 @@ An access of several elements must be aligned to its whole size, as the hardware
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +54,7 @@ class MemoryAccess:
         self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
         self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.bytes[:] = np.frombuffer(launch.parameters, dtype=np.uint8)
+        self._own = {"shared": self.shared, "local": self.local, "param": self.parameters}
         self._recent: Allocation | None = None
 
     def load(self, space: str, access: Access, size: int, count: int) -> Any:
@@ -185,11 +186,7 @@ class MemoryAccess:
             part = source._replace(addresses=source.addresses + np.uint64(at))
             words[:, at : at + unit] = self.load("global", part, unit, 1).view(np.uint8).reshape(-1, unit)
         width = min(size, 8)
-        values = [
-            np.ascontiguousarray(words[:, at : at + width]).view(f"u{width}")[:, 0]
-            for at in range(0, size, width)
-        ]
-        self.store("shared", target, values, width)
+        self.store("shared", target, list(words.view(f"u{width}").T), width)
 
     def commit_copies(self, threads: Threads) -> None:
         """``cp.async.commit_group``."""
@@ -207,7 +204,7 @@ class MemoryAccess:
         """Whether generic addresses lie in a state space."""
         if space in ("global", "const"):
             return addresses >= np.uint64(GLOBAL)
-        base = int(BASES[space])
+        base = WINDOWS[space]
         return (addresses >= np.uint64(base)) & (addresses < np.uint64(base + WINDOW_BYTES))
 
     def _buffer(self, addresses: Addresses, width: int) -> Allocation | None:
@@ -229,7 +226,8 @@ class MemoryAccess:
         addresses = access.addresses
         if space == "generic" and int(addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):
-                own = Access(access.threads[where], addresses[where] - BASES[name], access.number)
+                inside = addresses[where] - np.uint64(WINDOWS[name])
+                own = Access(access.threads[where], inside, access.number)
                 for piece in self._pieces(name, own, width, writes=writes):
                     yield piece._replace(where=where if piece.where is None else where[piece.where])
         elif space in ("global", "generic"):
@@ -245,7 +243,7 @@ class MemoryAccess:
                 self.fault(access.number, access.threads, "parameters of an entry cannot be stored to")
             if space == "param" and (writes or int(addresses.max()) >= LOCAL_PARAMETERS):
                 space = "local"
-            yield Piece(space, self._memory_of(space), None, access, self._offsets(space, access, width))
+            yield Piece(space, self._own[space], None, access, self._offsets(space, access, width))
 
     def _by_buffer(
         self, access: Access, width: int
@@ -289,28 +287,20 @@ class MemoryAccess:
             self.refuse(access, position, f"no memory at {address:#x}: {self.device.describe(address)}")
         return groups
 
-    def _memory_of(self, space: str) -> Allocation:
-        return {"shared": self.shared, "local": self.local, "param": self.parameters}[space]
-
     def _offsets(self, space: str, access: Access, width: int) -> NDArray[np.int64]:
         """Where the accesses lie in a memory of the block, whose bounds and alignment they keep."""
         addresses = access.addresses
         if space == "local":  # parameters of calls have addresses of their own, in the same memory
             addresses = np.where(addresses < LOCAL_PARAMETERS, addresses, addresses - LOCAL_PARAMETERS)
             access = access._replace(addresses=addresses)
-        memory = self._memory_of(space)
+        memory = self._own[space]
         have = self.kernel.local_bytes if space == "local" else memory.nbytes
         if int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
             near = f": {self.describe_shared(address)}" if space == "shared" else ""
-            self.fault(
-                access.number,
-                access.threads,
-                f"{width} bytes at {address:#x} of {memory.name}, which has {have} bytes{near}",
-                position,
-                int(BASES[space]) + address,
-            )
+            message = f"{width} bytes at {address:#x} of {memory.name}, which has {have} bytes{near}"
+            self.fault(access.number, access.threads, message, position, WINDOWS[space] + address)
         offsets = addresses.view(np.int64)
         self._require_aligned(access, offsets, width)
         return offsets + access.threads * have if space == "local" else offsets
@@ -347,7 +337,3 @@ class MemoryAccess:
     def refuse(self, access: Access, position: int, message: str) -> NoReturn:
         """Raise the fault of the thread at a position of an access."""
         self.fault(access.number, access.threads, message, position, int(access.addresses[position]))
-
-
-BASES: Final = {space: np.uint64(base) for space, base in WINDOWS.items()}
-"""What is added to an address within a state space to make it generic."""

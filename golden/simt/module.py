@@ -11,7 +11,6 @@ from golden.integers import checked_integer, checked_text, shortened
 from golden.limits import BLOCK, GRID, MOST_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
 from golden.locks import LOCK
 from golden.ptx.body import parse_body
-from golden.ptx.contraction.passes import Contraction
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source, SourceLine
@@ -31,7 +30,7 @@ from golden.simt.parallel import run_parallel
 LIMIT: Final = WARP_INSTRUCTIONS
 """Most warp instructions of a launch, where it names no other limit."""
 
-Runner = Callable[[CompiledKernel, LaunchState, int, Callable[[int, int], None] | None], LaunchResult]
+Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
 
 
@@ -160,11 +159,8 @@ class Module:
         if variable.space in ("global", "const") and variable.size is not None:
             self._bytes += variable.size
             if self._bytes > VARIABLE_BYTES:
-                raise self._source.error(
-                    variable.location,
-                    f"the variables up to {variable.name} have {self._bytes} bytes, "
-                    f"more than {VARIABLE_BYTES}",
-                )
+                told = f"the variables up to {variable.name} have {self._bytes} bytes"
+                raise self._source.error(variable.location, f"{told}, more than {VARIABLE_BYTES}")
             self._allocations[key] = self._memory.allocate(variable.size, variable.name)
             self._allocations[key].constant = variable.space == "const"
 
@@ -218,33 +214,20 @@ class Kernel:
     def __init__(self, module: Module, compile_: Callable[..., CompiledKernel], memory: DeviceMemory) -> None:
         self._module = module
         self._compile = compile_
-        self._compiled = compile_(contract=True)
         self._memory = memory
-
-    @property
-    def name(self) -> str:
-        """The name as mangled."""
-        return self._compiled.name
-
-    @property
-    def signature(self) -> str:
-        """Readable name and parameters."""
-        return self._compiled.signature
-
-    @property
-    def compiled(self) -> CompiledKernel:
+        self.compiled: CompiledKernel = compile_(contract=True)
         """The decoded kernel."""
-        return self._compiled
+        self.name = self.compiled.name
+        """The name as mangled."""
+        self.signature = self.compiled.signature
+        """Readable name and parameters."""
+        self.contractions = self.compiled.contractions
+        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
 
     @cached_property
     def uncontracted(self) -> CompiledKernel:
         """The decoded kernel with every multiplication and addition rounded by itself."""
         return self._compile(contract=False)
-
-    @property
-    def contractions(self) -> tuple[Contraction, ...]:
-        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
-        return self._compiled.contractions
 
     def launch(
         self,
@@ -293,7 +276,7 @@ class Kernel:
         recorder : Recorder or None
             Sees the arguments before the launch and after it.
         runner : callable
-            What runs the blocks, given kernel, launch, `jobs` and `on_block`.
+            What runs the blocks, given kernel and launch.
 
         Raises
         ------
@@ -304,7 +287,7 @@ class Kernel:
         golden.machine.Difference
             From an engine that checks itself.
         """
-        compiled = self._compiled if contract else self.uncontracted
+        compiled = self.compiled if contract else self.uncontracted
         extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
         compiled.require_threads(extents[1])
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
@@ -326,10 +309,12 @@ class Kernel:
                 check=check,
                 races=races,
                 on_matrix=on_matrix,
+                jobs=min(jobs, MOST_JOBS),
+                on_block=on_block,
             )
             if recorder is not None:
                 recorder.begin(bound)
-            result = runner(compiled, state, min(jobs, MOST_JOBS), on_block)
+            result = runner(compiled, state)
             engine.finish()
             bound.collect()
             if recorder is not None:

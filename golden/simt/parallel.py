@@ -11,10 +11,8 @@ import itertools
 import multiprocessing
 import signal
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from golden.machine import Counters
 from golden.simt.block import BlockRun
 from golden.simt.compiled import CompiledKernel
+from golden.simt.device_memory import Allocation
 from golden.simt.grid import LaunchResult, LaunchState, run_grid
 from golden.simt.memory_access import Piece
 
@@ -35,23 +34,32 @@ _COUNTS: Final = ("warp_instructions", "thread_instructions", "matrix_instructio
 """What a launch counts, by the names of its attributes."""
 
 
-@dataclass
-class _Trace:
+class _Trace(NamedTuple):
     """The bytes of one buffer that a range of blocks has read before it wrote them, and has written."""
 
+    memory: Allocation
     read: NDArray[np.bool_]
     written: NDArray[np.bool_]
 
 
-@dataclass
-class _Outcome:
+class _Touched(NamedTuple):
+    """What a range of blocks has done to a buffer, which lies at an address."""
+
+    address: int
+    read: NDArray[np.int64]
+    written: NDArray[np.int64]
+    """Offsets of bytes."""
+    values: NDArray[np.uint8]
+    """Of the bytes that have been written."""
+
+
+class _Outcome(NamedTuple):
     """What a process sends in the end."""
 
-    read: dict[int, NDArray[np.int64]] = field(default_factory=dict)
-    written: dict[int, tuple[NDArray[np.int64], NDArray[np.uint8]]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    buffers: list[_Touched]
+    counts: dict[str, int]
     """By the names of `_COUNTS`."""
-    counters: Counters = field(default_factory=Counters)
+    counters: Counters
 
 
 class _TracedBlock(BlockRun):
@@ -63,10 +71,11 @@ class _TracedBlock(BlockRun):
         """Note an access to global memory."""
         if piece.space != "global":
             return
-        size = piece.memory.nbytes
-        if piece.memory.address not in self.traces:
-            self.traces[piece.memory.address] = _Trace(np.zeros(size, np.bool_), np.zeros(size, np.bool_))
-        trace = self.traces[piece.memory.address]
+        memory = piece.memory
+        if memory.address not in self.traces:
+            none = np.zeros(memory.nbytes, np.bool_)
+            self.traces[memory.address] = _Trace(memory, none, none.copy())
+        trace = self.traces[memory.address]
         places = piece.offsets[:, None] + np.arange(width)
         if reads:
             trace.read[places] |= ~trace.written[places]
@@ -74,49 +83,39 @@ class _TracedBlock(BlockRun):
             trace.written[places] = True
 
 
-def run_parallel(
-    kernel: CompiledKernel,
-    launch: LaunchState,
-    jobs: int,
-    on_block: Callable[[int, int], None] | None = None,
-) -> LaunchResult:
-    """Run all blocks of a grid in up to `jobs` processes; KernelFault for what a kernel does wrong.
+def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
+    """Run all blocks of a grid in several processes; KernelFault for what a kernel does wrong.
 
-    One process does it where accesses are checked, and where the system cannot fork. `on_block` is as for
-    `golden.simt.grid.run_grid`, and begins again if the grid has to run again.
+    One process does it where accesses are checked, and where the system cannot fork. `LaunchState.on_block`
+    begins again if the grid has to run again.
     """
-    total = int(np.prod(launch.grid, dtype=np.int64))
-    count = min(jobs, total // _LEAST_BLOCKS)
+    total = launch.blocks
+    count = min(launch.jobs, total // _LEAST_BLOCKS)
     can_fork = "fork" in multiprocessing.get_all_start_methods()
     if count < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
-        return run_grid(kernel, launch, on_block)
+        return run_grid(kernel, launch)
     ranges = list(itertools.pairwise(total * place // count for place in range(count + 1)))
-    outcomes = _run_processes(kernel, launch, ranges, on_block)
+    outcomes = _run_processes(kernel, launch, ranges)
     if (
         outcomes is None
         or not _independent(outcomes)
         or sum(outcome.counts["warp_instructions"] for outcome in outcomes) > launch.limit
     ):
-        return run_grid(kernel, launch, on_block)
+        return run_grid(kernel, launch)
     for outcome in outcomes:
-        for address, (places, values) in outcome.written.items():
-            allocation = launch.device.find(address)
+        for buffer in outcome.buffers:
+            allocation = launch.device.find(buffer.address)
             assert allocation is not None
-            allocation.bytes[places] = values
+            allocation.bytes[buffer.written] = buffer.values
             if allocation.written is not None:
-                allocation.written[places] = True
+                allocation.written[buffer.written] = True
         for name, amount in outcome.counts.items():
             setattr(launch, name, getattr(launch, name) + amount)
         launch.engine.add(outcome.counters)
-    return launch.result(kernel, total)
+    return launch.result(kernel)
 
 
-def _run_processes(
-    kernel: CompiledKernel,
-    launch: LaunchState,
-    ranges: list[Range],
-    on_block: Callable[[int, int], None] | None,
-) -> list[_Outcome] | None:
+def _run_processes(kernel: CompiledKernel, launch: LaunchState, ranges: list[Range]) -> list[_Outcome] | None:
     """What each process has done; None if one could not do its blocks alone."""
     context = multiprocessing.get_context("fork")
     outcomes: dict[int, _Outcome] = {}
@@ -142,8 +141,8 @@ def _run_processes(
                     return None
                 if message == "block":
                     done += 1
-                    if on_block is not None:
-                        on_block(done, ranges[-1][1])
+                    if launch.on_block is not None:
+                        launch.on_block(done, launch.blocks)
                 elif message is None:
                     return None
                 else:
@@ -177,28 +176,21 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
     except Exception:  # noqa: BLE001  raised again by the one process that then runs the grid
         sender.send(None)
         return
-    result = _Outcome(
-        counts={name: getattr(launch, name) for name in _COUNTS},
-        counters=launch.engine.counters - before,
-    )
+    buffers = []
     for address, trace in traces.items():
-        allocation = launch.device.find(address)
-        assert allocation is not None
-        result.read[address] = np.flatnonzero(trace.read)
-        places = np.flatnonzero(trace.written)
-        result.written[address] = (places, allocation.bytes[places])
-    sender.send(result)
+        written = np.flatnonzero(trace.written)
+        buffers.append(_Touched(address, np.flatnonzero(trace.read), written, trace.memory.bytes[written]))
+    counts = {name: getattr(launch, name) for name in _COUNTS}
+    sender.send(_Outcome(buffers, counts, launch.engine.counters - before))
 
 
 def _independent(outcomes: list[_Outcome]) -> bool:
     """Whether no range of blocks has read what an earlier one has written."""
     before: dict[int, list[NDArray[np.int64]]] = {}
     for outcome in outcomes:
-        for address, read in outcome.read.items():
-            if any(
-                np.intersect1d(read, written, assume_unique=True).size for written in before.get(address, ())
-            ):
+        for address, read, written, _ in outcome.buffers:
+            earlier = before.setdefault(address, [])
+            if any(np.intersect1d(read, places, assume_unique=True).size for places in earlier):
                 return False
-        for address, (places, _) in outcome.written.items():
-            before.setdefault(address, []).append(places)
+            earlier.append(written)
     return True

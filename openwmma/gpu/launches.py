@@ -1,8 +1,6 @@
 """Runs the grid of a launch on a GPU: the same PTX, parameters and addresses as on the golden model."""
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from math import prod
 from typing import Final
 
 import numpy as np
@@ -48,13 +46,7 @@ class GpuGrid:
         self._lockstep = lockstep
         self._contract = contract
 
-    def __call__(
-        self,
-        kernel: CompiledKernel,
-        launch: LaunchState,
-        jobs: int,
-        on_block: Callable[[int, int], None] | None,
-    ) -> LaunchResult:
+    def __call__(self, kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
         """Run a launch.
 
         Raises
@@ -65,7 +57,7 @@ class GpuGrid:
         """
         found, seconds = self._run(kernel, launch)
         if self._lockstep:
-            result = run_parallel(kernel, launch, jobs, on_block)
+            result = run_parallel(kernel, launch)
             differences = [
                 _difference(allocation, after)
                 for allocation, after in found
@@ -78,7 +70,7 @@ class GpuGrid:
             allocation.bytes[:] = after
             allocation.written = None
         return LaunchResult(
-            blocks=prod(launch.grid),
+            blocks=launch.blocks,
             warp_instructions=0,
             thread_instructions=0,
             matrix_instructions=0,

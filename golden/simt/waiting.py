@@ -1,9 +1,9 @@
-"""The barriers of a block: who has arrived, and who goes on when."""
+"""What the threads of a block wait for: barriers, and a change of memory."""
 
 import weakref
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from golden.ptx.blocks import Terminator
 from golden.simt.arrays import Threads
 from golden.simt.warp_operations import lane_masks
 
-_BARRIERS = 16
+_BARRIERS: Final = 16
+_FIRST_LOOK: Final = 16
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Barriers:
                 refuse(f"barrier {number} for {expected} threads, which is no multiple of 32")
             if arrivals and arrivals[0].expected != expected:
                 refuse(
-                    f"barrier {number} for {_told(expected)} threads, "
-                    f"but others wait at it for {_told(arrivals[0].expected)}"
+                    f"barrier {number} for {expected or 'all'} threads, "
+                    f"but others wait at it for {arrivals[0].expected or 'all'}"
                 )
             own = None if values is None else values[where]
             arrivals.append(_Arrival(some, None if only_arrive else resume, terminator, expected, own))
@@ -149,5 +150,59 @@ class Barriers:
                 registers[target][arrival.threads] = results[arrival.terminator.details["operation"]]
 
 
-def _told(expected: int | None) -> str:
-    return "all" if expected is None else str(expected)
+class SpinDetector:
+    """Notices loops that change nothing, and keeps the threads in them until memory changes.
+
+    A round of a loop is repeated for ever if it leaves all live registers and the threads' own memory as they
+    were, without a store or an atomic that changed something. Only a store of another thread ends it, or a
+    time if it looks at a clock. The state is compared in two successive rounds, after 16 rounds, 32, 64, ...,
+    and at once in a loop that has been found to spin before.
+    """
+
+    def __init__(self, block: Any) -> None:
+        self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
+        self.parked: dict[int, Threads] = {}
+        """The threads that wait, by the block of code where they go on."""
+        self.timed = False
+        """Whether any of them may wait for a time."""
+        self._seen_changes = 0
+        self._known: set[int] = set()
+        self._rounds: dict[int, tuple[int, int, int, list[NDArray[Any]]]] = {}
+
+    def is_spinning(self, target: int, threads: Threads) -> bool:
+        """Note that threads go back to a block of code; whether that will go on for ever."""
+        changes, looks = self._block.launch.changed, self._block.looks_at_clock
+        rounds, at, looked, before = self._rounds.get(target, (0, changes, looks, []))
+        if at != changes:
+            rounds, before = 0, []
+        rounds += 1
+        now: list[NDArray[Any]] = []
+        # After 16 rounds, 32, 64, ...; at once where threads have spun before.
+        if before or target in self._known or (rounds >= _FIRST_LOOK and rounds & (rounds - 1) == 0):
+            registers = self._block.registers
+            live = self._block.kernel.blocks[target].live_in
+            now = [threads, self._block.own_memory()[threads], *(registers[slot][threads] for slot in live)]
+        same = bool(before) and all(map(np.array_equal, before, now))
+        if same:
+            self._known.add(target)
+            self.timed |= looked != looks
+        self._rounds[target] = (0 if same else rounds, changes, looks, [] if before else now)
+        return same
+
+    def park(self, target: int, threads: Threads) -> None:
+        """Keep threads until memory changes."""
+        others = self.parked.get(target)
+        if others is not None:
+            threads = np.sort(np.concatenate((threads, others)))
+        if not self.parked:
+            self._seen_changes = self._block.launch.changed
+        self.parked[target] = threads
+
+    def wake(self) -> None:
+        """Give back the threads that wait, if memory has changed since the first of them began to."""
+        if not self.parked or self._block.launch.changed == self._seen_changes:
+            return
+        for target, threads in self.parked.items():
+            self._block.resume(target, threads)
+        self.parked.clear()
+        self.timed = False
