@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from golden.ptx.decoding import Context
-from golden.ptx.mnemonic import parse_move, parse_qualifiers
+from golden.ptx.mnemonic import parse_instruction, parse_move
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import Space, Use
@@ -122,7 +122,7 @@ def _parsed(context: Context, statement: Instruction, *, raw: bool) -> MatrixIns
         if statement.opcode[0] in MOVES:
             return parse_move(statement.opcode)
         version = None if raw else context.version
-        return parse_qualifiers(statement.opcode, ptx_version=version, warp_tile=raw)
+        return parse_instruction(statement.name, ptx_version=version, warp_tile=raw)
     except IllegalInstruction as error:
         raise context.error(statement, str(error)) from error
 
