@@ -10,7 +10,7 @@ of PTX, before anything is executed. It needs no numpy.
 `simplification`   divisors that are constants, copies, saturation
 `division`         a division as steps that end in a multiplication
 `rule`             which product joins which sum
-`rewriting`        the instructions that take their place
+`passes`           both passes, and the instructions that take the place of sums
 =================  ===========================================================
 
 docs/explanation/contraction.md says what is joined, and what is known about it.

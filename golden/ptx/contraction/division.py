@@ -14,9 +14,9 @@ from golden.ptx.syntax import Operand
 
 _LEAST_NORMAL: Final = 0x00800000
 _GREAT: Final = 0x7E800000
-_INFINITY: Final = 0x7F800000
+INFINITY: Final = 0x7F800000
 _SIGN: Final = 0x80000000
-_ONE: Final = 0x3F800000
+ONE: Final = 0x3F800000
 _SMALL_SCALE: Final = 0x4B800000
 _GREAT_SCALE: Final = 0x3E800000
 
@@ -31,7 +31,7 @@ def factors(
     divisor = operands[-1]
     scale: Operand | None = None
     if not flush or kind == "full":
-        scale = immediate(_ONE, "f32", divisor)
+        scale = immediate(ONE, "f32", divisor)
         size = edits.before(place, "abs.f32", divisor)
         for test, bound, factor in _ranges(kind, flush=flush):
             inside = edits.before(place, f"setp.{test}.f32", size, immediate(bound, "f32", divisor))
@@ -56,32 +56,23 @@ def _ranges(kind: str, *, flush: bool) -> tuple[tuple[str, int, int], ...]:
     return (*(() if flush else (small,)), *(() if kind == "approx" else (great,)))
 
 
-def constant_divisor(bits: int, kind: str, *, flush: bool) -> tuple[int | None, int] | None:
-    """The scale of the numerator, if there is one, and the reciprocal that it is multiplied by; all f32 bits.
+def constant_scale(divisor: int, kind: str, *, flush: bool) -> int | None:
+    """The scale of both operands of a division by a constant, if there is one; both f32 bits."""
+    size = divisor & ~_SIGN
+    for test, bound, factor in _ranges(kind, flush=flush):
+        if size < bound if test == "lt" else size > bound:
+            return factor
+    return None
 
-    None for a NaN, which the unit makes one.
+
+def constant_reciprocal(bits: int, scale: int, *, flush: bool) -> int:
+    """The correctly rounded reciprocal of a scaled constant; all f32 bits.
+
+    With `flush`, subnormal operands and results count as zeros.
     """
-    size = bits & ~_SIGN
-    if size > _INFINITY:
-        return None
-    scale = next((factor for test, bound, factor in _ranges(kind, flush=flush)
-                  if (size < bound if test == "lt" else size > bound)), None)  # fmt: skip
-    divisor = float_value(bits, 32)
-    if scale is not None:
-        divisor *= float_value(scale, 32)
-    return scale, _reciprocal(float_bits(divisor, 32), flush=True)
-
-
-def constant_reciprocal(bits: int, *, flush: bool) -> int | None:
-    """``rcp`` of a constant; None for a NaN."""
-    return None if bits & ~_SIGN > _INFINITY else _reciprocal(bits, flush=flush)
-
-
-def _reciprocal(bits: int, *, flush: bool) -> int:
-    """The correctly rounded reciprocal; subnormal operands and results count as zeros with `flush`."""
-    sign, size = bits & _SIGN, bits & ~_SIGN
+    sign, size = bits & _SIGN, float_bits(float_value(bits & ~_SIGN, 32) * float_value(scale, 32), 32)
     if size == 0 or (flush and size < _LEAST_NORMAL):
-        return sign | _INFINITY
+        return sign | INFINITY
     # The quotient of two f32, rounded to f64 and then to f32, is rounded correctly.
     result = float_bits(1 / float_value(size, 32), 32)
     return sign | (0 if flush and result < _LEAST_NORMAL else result)

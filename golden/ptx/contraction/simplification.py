@@ -1,12 +1,12 @@
 """What an assembler makes of single instructions before it joins any, where results differ."""
 
-from golden.ptx.contraction.division import constant_divisor, constant_reciprocal
+from golden.ptx.contraction.division import INFINITY, ONE, constant_reciprocal, constant_scale
 from golden.ptx.contraction.edits import Edits
 from golden.ptx.contraction.flow import Flow
 from golden.ptx.contraction.forms import WIDTHS, division, form, immediate, straightens
 from golden.ptx.syntax import Instruction, Operand, Register
 
-_ONE, _ZERO, _MAGNITUDE = 0x3F800000, 0, 0x7FFFFFFF
+_MAGNITUDE = 0x7FFFFFFF
 _COPIED = frozenset({"f32", "f64", "f16"})
 
 
@@ -47,15 +47,14 @@ def _divide(flow: Flow, edits: Edits, place: int) -> bool:
         if divided == ("rcp", True):
             _undo_reciprocal(flow, edits, place)
         return True
+    if bits & _MAGNITUDE > INFINITY:  # a NaN, which the unit makes one
+        return True
     if kind == "rcp":
-        result = constant_reciprocal(bits, flush=flush)
-        if result is not None:
-            edits.replace(place, "mov.f32", immediate(result, "f32", divisor))
+        result = constant_reciprocal(bits, ONE, flush=flush)
+        edits.replace(place, "mov.f32", immediate(result, "f32", divisor))
         return True
-    found = constant_divisor(bits, kind, flush=flush)
-    if found is None:
-        return True
-    scale, reciprocal = found
+    scale = constant_scale(bits, kind, flush=flush)
+    reciprocal = constant_reciprocal(bits, ONE if scale is None else scale, flush=True)
     suffix = ".ftz.f32" if flush else ".f32"
     (value,) = numerator
     if scale is not None:
@@ -111,8 +110,8 @@ def _saturate(flow: Flow, edits: Edits, place: int) -> None:
             if inner_bound and isinstance(value, Register):
                 kept = edits.kept(inner, value, place)
                 suffix = ".ftz.f32" if outer.flush else ".f32"
-                raised = edits.before(place, f"max{suffix}", kept, immediate(_ZERO, "f32", value))
-                edits.replace(place, f"min{suffix}", raised, immediate(_ONE, "f32", value))
+                raised = edits.before(place, f"max{suffix}", kept, immediate(0, "f32", value))
+                edits.replace(place, f"min{suffix}", raised, immediate(ONE, "f32", value))
                 return
 
 
@@ -122,5 +121,5 @@ def _bounds(flow: Flow, place: int, name: str) -> list[tuple[Operand, bool]]:
     found = []
     for value, other in ((first, second), (second, first)):
         bits = flow.constant(place, other, "f32")
-        found.append((value, bits == _ONE if name == "min" else bits in (_ZERO, _ZERO | 1 << 31)))
+        found.append((value, bits == ONE if name == "min" else bits in (0, 1 << 31)))
     return found
