@@ -64,4 +64,3 @@ FORMS: Final = (
     *(Form(text.replace(".", " ."), partial(_approximate, text)) for text in APPROXIMATE_FORMS),
     Form("rsqrt .approx .f64", typed("64", "64", _reciprocal_root)),
 )
-"""The forms of this family."""

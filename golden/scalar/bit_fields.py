@@ -138,4 +138,3 @@ FORMS: Final = (
     Form("dp4a .u32|.s32 .u32|.s32", typed("32", "32 32 32", partial(_dot_product, 4, ""))),
     Form("dp2a .lo|.hi .u32|.s32 .u32|.s32", typed("32", "32 32 32", partial(_dot_product, 2))),
 )
-"""The forms of this family."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.floats import FLOATS, flushed, is_nan
+from golden.scalar.floats import FLOATS, flushed
 from golden.scalar.form import Array, Evaluate, Form, by_halves, dtype, elements, raw_dtype, typed, width
 from golden.scalar.logic import BOOLEAN
 
@@ -75,29 +75,25 @@ def _operands(type_: str, combine: str) -> tuple[int, ...]:
 
 
 def _set_predicate(pair: bool, name: str, combine: str, *qualifiers: str) -> Any:
-    """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison."""
-    compare = _comparison(name, qualifiers[-1], "ftz" in qualifiers)
+    """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison.
 
-    def one(a: Array, b: Array, *p: Array) -> Any:
-        return BOOLEAN[combine](compare(a, b), *p)
+    Of packed halves, the predicates of the lower one and of the upper one.
+    """
+    type_ = qualifiers[-1]
+    compare = _comparison(name, type_.removesuffix("x2"), "ftz" in qualifiers)
 
-    def two(a: Array, b: Array, *p: Array) -> tuple[Array, Array]:
+    def evaluate(a: Array, b: Array, *p: Array) -> Any:
         holds = compare(a, b)
-        return BOOLEAN[combine](holds, *p), BOOLEAN[combine](~holds, *p)
+        first = BOOLEAN[combine](holds, *p)
+        return (first, BOOLEAN[combine](~holds, *p)) if pair else first
 
-    return (1, 1) if pair else (1,), _operands(qualifiers[-1], combine), two if pair else one
-
-
-def _set_packed_predicates(name: str, combine: str, *qualifiers: str) -> Any:
-    """``setp`` of packed halves: the predicates of the lower one and of the upper one."""
-    compare = _comparison(name, qualifiers[-1].removesuffix("x2"), "ftz" in qualifiers)
-
-    def evaluate(*operands: Array) -> tuple[Array, ...]:
+    def of_halves(*operands: Array) -> tuple[Array, ...]:
         a, b, *p = (elements(operand, 16) for operand in operands)
         both = BOOLEAN[combine](compare(a, b), *p)
         return both[..., 0], both[..., 1]
 
-    return (1, 1), _operands(qualifiers[-1], combine), evaluate
+    packs = type_.endswith("x2")
+    return (1, 1) if pair else (1,), _operands(type_, combine), of_halves if packs else evaluate
 
 
 def _set(name: str, combine: str, *qualifiers: str) -> Any:
@@ -131,17 +127,16 @@ def _test(property_: str, type_: str, a: Array) -> Array:
     element, raw = FLOATS[type_], a.dtype.type
     magnitude = a & raw(element.sign - 1)
     infinity, least_normal = raw(element.infinity), raw(element.least_normal)
-    if property_ == "finite":
-        return magnitude < infinity
-    if property_ == "infinite":
-        return magnitude == infinity
-    if property_ == "number":
-        return magnitude <= infinity
-    if property_ == "notanumber":
-        return is_nan(a, element)
-    if property_ == "normal":
-        return ((magnitude >= least_normal) & (magnitude < infinity)) | (magnitude == 0)
-    return (magnitude != 0) & (magnitude < least_normal)
+    subnormal = (magnitude != 0) & (magnitude < least_normal)
+    answers = {
+        "finite": magnitude < infinity,
+        "infinite": magnitude == infinity,
+        "number": magnitude <= infinity,
+        "notanumber": magnitude > infinity,
+        "normal": (magnitude < infinity) & ~subnormal,
+        "subnormal": subnormal,
+    }
+    return answers[property_]
 
 
 _ANY = f"{_BITS}|{_UNSIGNED}|{_SIGNED}|.f32|.f64"
@@ -160,8 +155,8 @@ FORMS: Final = (
             f"{_FLOAT} {_COMBINE} .bf16|.f64",
         )
     ),
-    Form(f"setp {_FLOAT} {_COMBINE} .ftz? .f16x2", _set_packed_predicates, pair=True),
-    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", _set_packed_predicates, pair=True),
+    Form(f"setp {_FLOAT} {_COMBINE} .ftz? .f16x2", partial(_set_predicate, True), pair=True),
+    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", partial(_set_predicate, True), pair=True),
     Form(f"set {_EQUALITY} {_COMBINE} {_SETS}|.f16|.bf16 {_BITS}", _set),
     Form(f"set {_ORDER} {_COMBINE} {_SETS}|.f16|.bf16 {_SIGNED}", _set),
     Form(f"set {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_SETS}|.f16|.bf16 {_UNSIGNED}", _set),
@@ -179,4 +174,3 @@ FORMS: Final = (
         typed("1", "type", _test),
     ),
 )
-"""The forms of this family."""

@@ -34,21 +34,16 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
     return (width(target),), (width(source),), evaluate, target[0] == "s"
 
 
-def _pack(packed: str, a: Array, b: Array) -> Array:
-    """``cvt.pack.sat``: two saturated integers, the second lowest."""
+def _pack(packed: str, a: Array, b: Array, *c: Array) -> Array:
+    """``cvt.pack.sat``: two saturated integers, the second lowest; a third operand is above them."""
     bits = int(packed[1:])
     least = -(1 << (bits - 1)) if packed[0] == "s" else 0
     mask = np.uint32((1 << bits) - 1)
     upper, lower = (
         np.clip(value.view(np.int32), least, least + int(mask)).view(np.uint32) & mask for value in (a, b)
     )
-    return (upper << np.uint32(bits)) | lower
-
-
-def _pack_below(_pack_: str, _saturate: str, packed: str, *types_and_operands: Any) -> Array:
-    """As `_pack`, above them the low bits of a third operand."""
-    *_, a, b, c = types_and_operands
-    return _pack(packed, a, b) | (c << np.uint32(2 * int(packed[1:])))
+    both = (upper << np.uint32(bits)) | lower
+    return both | c[0] << np.uint32(2 * bits) if c else both
 
 
 def _float_to_integer(rounding: str, flush: str, _saturate: str, target: str, source: str, a: Array) -> Array:
@@ -172,7 +167,10 @@ FORMS: Final = (
         "cvt .pack .sat .u16|.s16 .s32",
         typed("32", "32 32", lambda _pack_, _sat, packed, _source, a, b: _pack(packed, a, b)),
     ),
-    Form("cvt .pack .sat .u8|.s8|.u4|.s4|.u2|.s2 .s32 .b32", typed("32", "32 32 32", _pack_below)),
+    Form(
+        "cvt .pack .sat .u8|.s8|.u4|.s4|.u2|.s2 .s32 .b32",
+        typed("32", "32 32 32", lambda _pack_, _sat, packed, _source, _below, *abc: _pack(packed, *abc)),
+    ),
     Form(f"cvt {_INTEGRAL} .ftz? .sat? {_INTEGERS} .f32", typed("target", "type", _float_to_integer)),
     Form(
         f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.bf16|.f64",
@@ -196,4 +194,3 @@ FORMS: Final = (
     Form("cvt .rn|.rz .relu? .tf32 .f32", typed("32", "32", _to_tf32)),
     Form("cvt .rna .satfinite? .tf32 .f32", typed("32", "32", _to_tf32_away)),
 )
-"""The forms of this family."""

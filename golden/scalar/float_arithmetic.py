@@ -146,4 +146,3 @@ FORMS: Final = (
     ),
     Form("copysign .f32|.f64", typed("type", "type type", _copied_sign)),
 )
-"""The forms of this family."""

@@ -119,8 +119,7 @@ def width(type_: str) -> int:
 @cache
 def raw_dtype(type_: str) -> np.dtype[Any]:
     """The dtype of the raw bits of a type."""
-    bits = width(type_)
-    return np.dtype(np.bool_ if bits == 1 else f"u{bits // 8}")
+    return np.dtype(f"u{width(type_) // 8}")
 
 
 @cache

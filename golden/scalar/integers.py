@@ -190,4 +190,3 @@ FORMS: Final = (
     Form(f"mad .lo|.hi .cc {_CARRYING}", partial(_chained, _sum, False)),
     Form(f"madc .lo|.hi .cc? {_CARRYING}", partial(_chained, _sum, True)),
 )
-"""The forms of this family."""

@@ -143,4 +143,3 @@ FORMS: Final = (
         typed("type", "type", lambda _, a: a),
     ),
 )
-"""The forms of this family."""

@@ -8,7 +8,6 @@ is a signed word for the second operation; shifts saturate 34 bits to 32, whatev
 """
 
 import re
-from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -40,16 +39,9 @@ _FIELDS: Final = MappingProxyType(
 """Width and position of each part of an operand."""
 
 
-def _comparison(name: str) -> Evaluate:
-    """The function that gives 1 where a comparison holds, else 0."""
-    compare = INTEGER_COMPARISONS[name]
-    return lambda a, b: compare(a, b).astype(np.int64)
-
-
 def _clamped(value: Array, bits: int, type_: str) -> Array:
     """Values brought into the range of `bits` bits of the signedness of a type."""
-    signed = type_[0] == "s"
-    least = -(1 << (bits - 1)) if signed else 0
+    least = -(1 << (bits - 1)) if type_[0] == "s" else 0
     return np.clip(value, least, least + (1 << bits) - 1)
 
 
@@ -108,9 +100,8 @@ def _arithmetic(
     exact = _ARITHMETIC[name]
     wraps = name in ("vadd", "vsub") and "s32" in (target, a, b) and not saturate
 
-    def function(x: Array, y: Array) -> Array:
-        value = exact(x, y)
-        return _signed_word(value) if wraps else value
+    def wrapped(x: Array, y: Array) -> Array:
+        return _signed_word(exact(x, y))
 
     def clamped_field(value: Array, bits: int, type_: str) -> Array:
         """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
@@ -120,6 +111,7 @@ def _arithmetic(
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 
+    function = wrapped if wraps else exact
     return _operation(function, parts, target, a, b, second, clamped_field if saturate else None)
 
 
@@ -137,10 +129,6 @@ def _shift(
         return _clamped(value << 30 >> 30, 32, type_)
 
     return _operation(function, parts, target, a, b, second, to_word if saturate else None)
-
-
-def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _operation(_comparison(name), parts, a, a, b, second)
 
 
 def _multiply_add(
@@ -216,8 +204,16 @@ def _packed_operation(
     return (32,), (32, 32, 32), evaluate
 
 
-def _packed_compare(lanes: int, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _packed_operation(_comparison(name), lanes, parts, "u32", a, b, second)
+def _compare(lanes: int, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
+    """``vset`` on one field, or on `lanes` halves or bytes."""
+    compare = INTEGER_COMPARISONS[name]
+
+    def function(x: Array, y: Array) -> Array:
+        return compare(x, y).astype(np.int64)
+
+    if lanes == 1:
+        return _operation(function, parts, a, a, b, second)
+    return _packed_operation(function, lanes, parts, "u32", a, b, second)
 
 
 _COMPARISONS = ".eq|.ne|.lt|.le|.gt|.ge"
@@ -225,9 +221,7 @@ _TYPE = ".u32|.s32"
 _THEN = ".add|.min|.max?"
 
 
-def _form(syntax: str, build: Callable[..., Any]) -> Form:
-    return Form(syntax, build, selects=True)
-
+_form: Final = partial(Form, selects=True)
 
 FORMS: Final = (
     *(
@@ -239,7 +233,7 @@ FORMS: Final = (
         for name in ("vshl", "vshr")
     ),
     _form(f"vmad {_TYPE} {_TYPE} {_TYPE} .po? .sat? .shr7|.shr15?", _multiply_add),
-    _form(f"vset {_TYPE} {_TYPE} {_COMPARISONS} {_THEN}", _compare),
+    _form(f"vset {_TYPE} {_TYPE} {_COMPARISONS} {_THEN}", partial(_compare, 1)),
     *(
         _form(
             f"{name}{lanes} {_TYPE} {_TYPE} {_TYPE} .sat|.add?", partial(_packed_operation, function, lanes)
@@ -248,8 +242,7 @@ FORMS: Final = (
         for name, function in {**_ARITHMETIC, "vavrg": _average}.items()
     ),
     *(
-        _form(f"vset{lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_packed_compare, lanes))
+        _form(f"vset{lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_compare, lanes))
         for lanes in (2, 4)
     ),
 )
-"""The forms of this family."""
