@@ -9,15 +9,15 @@ from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Action, Evaluation, LaneValue, by_array, by_lane
 from golden.ptx.matrix import MNEMONICS
 from golden.ptx.matrix_action import decode_matrix
-from golden.ptx.memory_statements import check_load
 from golden.ptx.operands import WarpContext
-from golden.ptx.scalar_statements import (
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.statements import (
     check_address_conversion,
     check_computation,
+    check_load,
     check_move,
     scalar_operation,
 )
-from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Instruction, Operand, Register
 from golden.tables.commands import Elementwise, Uniform
 from golden.tables.elements import OPERAND_COUNTS, ElementOperation, ElementType
@@ -170,23 +170,21 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
                 context.require_destination(register, type_.bits)
             to, of = target, source
             return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
-    move = check_move(context, instruction)
-    source_bits, target_bits = move.bits // len(move.sources), move.bits // len(move.targets)
-    readers = [context.reader(operand, source_bits) for operand in move.sources]
+    bits, targets, sources = check_move(context, instruction)
+    source_bits, target_bits = bits // len(sources), bits // len(targets)
+    readers = [context.reader(operand, source_bits) for operand in sources]
 
     def joined(*parts: int) -> int:
         return sum(part << number * source_bits for number, part in enumerate(parts))
 
     def action(evaluation: Evaluation) -> None:
         value: LaneValue = by_lane(joined, *(read(evaluation) for read in readers))
-        if len(move.targets) == 1:
-            evaluation.put(move.targets[0], value, move.bits)
-            return
-        for number, item in enumerate(move.targets):
+        for number, item in enumerate(targets):
             shift = number * target_bits
-            evaluation.put(item, by_lane(lambda whole, by=shift: whole >> by, value), target_bits)
+            part = by_lane(lambda whole, by=shift: whole >> by, value) if shift else value
+            evaluation.put(item, part, target_bits)
 
-    return context.step(instruction, index, move.sources, move.targets, action, pure=True)
+    return context.step(instruction, index, sources, targets, action, pure=True)
 
 
 def _convert_address(context: WarpContext, instruction: Instruction, index: int) -> Step:

@@ -124,10 +124,9 @@ def _select_by_sign(flush: str, _type: str, sign: str, a: Array, b: Array, c: Ar
 
 def _test(property_: str, type_: str, a: Array) -> Array:
     """``testp``: a zero counts as normal."""
-    element, raw = FLOATS[type_], a.dtype.type
-    magnitude = a & raw(element.sign - 1)
-    infinity, least_normal = raw(element.infinity), raw(element.least_normal)
-    subnormal = (magnitude != 0) & (magnitude < least_normal)
+    element = FLOATS[type_]
+    magnitude, infinity = a & element.magnitude, element.infinity
+    subnormal = (magnitude != 0) & (magnitude < element.least_normal)
     answers = {
         "finite": magnitude < infinity,
         "infinite": magnitude == infinity,

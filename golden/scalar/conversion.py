@@ -7,7 +7,7 @@ import numpy as np
 from golden.arithmetic.arrays import convert, elementwise
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.whole import from_integer, to_integer, to_integral
-from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, quieted
+from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, result_nan
 from golden.scalar.form import Array, Form, dtype, elements, raw_dtype, typed, width
 from golden.tables.formats import float_format
 
@@ -76,7 +76,7 @@ def _convert(rounding: str, *qualifiers: str) -> Any:
     def evaluate(a: Array) -> Array:
         if flush and source == "f32":
             # The canonical NaN in place of a NaN that f64 would keep.
-            a = np.where(is_nan(a, of), of.raw.type(of.nan), flushed(a, of))
+            a = np.where(is_nan(a, of), result_nan(a, of), flushed(a, of))
         return clamped(convert(a, of.format, to.format, rounding or "rn", flush_result), to, clamp)
 
     return *bits, evaluate
@@ -99,8 +99,7 @@ def _same(rounding: str, *qualifiers: str) -> Any:
             arguments = (ROUNDINGS.index(rounding[:2]),)
             a = elementwise(to_integral, (a,), (element.layout,), element.raw, arguments=arguments)
         else:
-            nan = quieted(a, element) if target == "f64" else element.raw.type(element.nan)
-            a = np.where(is_nan(a, element), nan, a)
+            a = np.where(is_nan(a, element), result_nan(a, element), a)
         return clamped(a, element, "sat" if saturate else "")
 
     return bits, bits, evaluate
@@ -155,7 +154,7 @@ def _to_tf32_away(_: str, satfinite: str, _target: str, _source: str, a: Array) 
 
     A NaN is cut off like a number. ``.satfinite`` gives the pattern before the infinity or NaN.
     """
-    unit, special = 1 << _TF32.ignored_bits, np.uint32(_F32.infinity)
+    unit, special = 1 << _TF32.ignored_bits, _F32.infinity
     kept, half = np.uint32(0x100000000 - unit), np.uint32(unit // 2)
     result = np.where(a & special == special, a, a + half) & kept
     return np.where(result & special == special, result - np.uint32(unit), result) if satfinite else result

@@ -14,7 +14,7 @@ from golden.arithmetic.arrays import elementwise
 from golden.arithmetic.division import divide, reciprocal, square_root
 from golden.arithmetic.fma import add, fused_multiply_add, multiply, subtract
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
-from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, quieted
+from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, result_nan
 from golden.scalar.form import Array, Evaluate, Form, of_one_type, typed
 
 _FUNCTIONS: Final = MappingProxyType[str, tuple[int, Callable[..., int]]](
@@ -54,15 +54,10 @@ def _forms(names: str, *qualifiers: str) -> tuple[Form, ...]:
     )
 
 
-def _nan_of(a: Array, element: Element) -> Array:
-    """What a NaN operand becomes: quiet in f64, the canonical NaN elsewhere."""
-    return quieted(a, element) if element.format.bits == 64 else np.full_like(a, element.nan)
-
-
 def _ordered(a: Array, element: Element) -> Array:
     """Signed integers in the order of the numbers, -0 below +0; applied twice, it gives the patterns back."""
     signed = a.view(f"i{a.dtype.itemsize}")
-    return signed ^ ((signed >> signed.dtype.type(8 * a.dtype.itemsize - 1)) & (element.sign - 1))
+    return signed ^ ((signed >> signed.dtype.type(8 * a.dtype.itemsize - 1)) & int(element.magnitude))
 
 
 def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
@@ -73,8 +68,7 @@ def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
     *words, type_ = qualifiers
     flush, nan, xorsign = ("ftz" in words, "NaN" in words, "xorsign" in words)
     element = FLOATS[type_.removesuffix("x2")]
-    raw = element.raw.type
-    sign, canonical = raw(element.sign), raw(element.nan)
+    sign, canonical = element.sign, element.raw.type(element.format.canonical_nan)
 
     def evaluate(a: Array, b: Array) -> Array:
         if flush:
@@ -93,7 +87,7 @@ def _extreme(ufunc: Evaluate, *qualifiers: str) -> Any:
             else:
                 only_a, only_b = (a | signs, b | signs) if xorsign else (a, b)
                 result = np.where(a_nan, only_b, np.where(b_nan, only_a, result))
-                result = np.where(a_nan & b_nan, _nan_of(b, element), result)
+                result = np.where(a_nan & b_nan, result_nan(b, element), result)
         return result
 
     return of_one_type(evaluate, 2, type_)
@@ -103,19 +97,19 @@ def _changed_sign(negate: bool, *qualifiers: str) -> Any:
     """``neg`` and ``abs``."""
     type_, flush = qualifiers[-1], "ftz" in qualifiers
     element = FLOATS[type_.removesuffix("x2")]
-    sign = element.raw.type(element.sign)
+    sign = element.sign
 
     def evaluate(a: Array) -> Array:
         if flush:
             a = flushed(a, element)
-        return np.where(is_nan(a, element), _nan_of(a, element), a ^ sign if negate else a & ~sign)
+        return np.where(is_nan(a, element), result_nan(a, element), a ^ sign if negate else a & ~sign)
 
     return of_one_type(evaluate, 1, type_)
 
 
 def _copied_sign(type_: str, a: Array, b: Array) -> Array:
     """The second operand with the sign of the first."""
-    sign = FLOATS[type_].raw.type(FLOATS[type_].sign)
+    sign = FLOATS[type_].sign
     return (a & sign) | (b & ~sign)
 
 
