@@ -203,13 +203,8 @@ Decoder = Callable[[Context, Instruction, int], Step]
 def constant_bits(operand: Immediate, bits: int) -> int:
     """The bits of a constant where an operand of this width stands; -1 where it does not fit."""
     if operand.kind == "integer":
-        value = operand.value
-        if bits == 1:
-            return int(value != 0)
-        return value & ((1 << bits) - 1) if -(1 << 63) <= value < 1 << 64 else -1
-    if operand.kind == "f32":
-        return operand.value if bits == 32 else -1
-    if bits == 64:
+        return int(operand.value != 0) if bits == 1 else operand.value & ((1 << bits) - 1)
+    if operand.kind == f"f{bits}":
         return operand.value
     return float_bits(float_value(operand.value, 64), 32) if bits == 32 else -1
 

@@ -11,7 +11,7 @@ import operator
 import re
 from collections.abc import Callable
 from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
 from golden.ptx.lexer import Cursor, Token
@@ -63,12 +63,12 @@ def _quotient(a: int, b: int) -> int:
     return magnitude if (a < 0) == (b < 0) else -magnitude
 
 
-_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[..., int]](
+_ARITHMETIC: Final = MappingProxyType[str, Callable[..., Any]](
     {
         "+": operator.add,
         "-": operator.sub,
         "*": operator.mul,
-        "/": _quotient,
+        "/": lambda a, b: a / b if isinstance(a, float) else _quotient(a, b),
         "%": lambda a, b: a % _SIZE % (b % _SIZE),
         "&": operator.and_,
         "|": operator.or_,
@@ -76,9 +76,6 @@ _INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[..., int]](
         "<<": lambda a, b: a << b % 64,
         ">>": lambda a, b: a >> b % 64,
     }
-)
-_FLOAT_ARITHMETIC: Final = MappingProxyType[str, Callable[[float, float], float]](
-    {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 )
 
 
@@ -231,16 +228,14 @@ class ConstantParser(Cursor):
         self._require_integer(value, token, token.text)
         if token.text == "-":
             return _integer(-value.number, unsigned=value.type == "u64")
-        return (
-            _Value(int(not value.number), "s64")
-            if token.text == "!"
-            else _integer(~value.number, unsigned=True)
-        )
+        if token.text == "!":
+            return _Value(int(not value.number), "s64")
+        return _integer(~value.number, unsigned=True)
 
     def _combined(self, token: Token, left: _Value, right: _Value) -> _Value:
         """The value of a binary operator."""
         name, types = token.text, {left.type, right.type}
-        is_float = types == {"f64"} and (name in _FLOAT_ARITHMETIC or name in _COMPARISONS)
+        is_float = types == {"f64"} and name in ("+", "-", "*", "/", *_COMPARISONS)
         if not (is_float or types <= {"s64", "u64"}):
             raise self.error(token, f"{name} does not take constants of types {left.type} and {right.type}")
         unsigned = left.type == "u64" if name in ("<<", ">>") else name == "%" or "u64" in types
@@ -254,9 +249,8 @@ class ConstantParser(Cursor):
             a, b = (_integer(item.number, unsigned=unsigned).number for item in (left, right))
         if name in _TRUTHS:
             return _Value(int(_TRUTHS[name](a, b)), "s64")
-        if is_float:
-            return _Value(float_bits(_FLOAT_ARITHMETIC[name](a, b), 64), "f64")
-        return _integer(_INTEGER_ARITHMETIC[name](a, b), unsigned=unsigned)
+        result = _ARITHMETIC[name](a, b)
+        return _Value(float_bits(result, 64), "f64") if is_float else _integer(result, unsigned=unsigned)
 
     def _require_integer(self, value: _Value, token: Token, name: str) -> _Value:
         if value.type in ("f32", "f64"):

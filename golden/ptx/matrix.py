@@ -68,7 +68,7 @@ class WarpStatement(MatrixStatement):
 def decode_matrix_statement(
     context: Context, statement: Instruction, *, raw: bool = False
 ) -> MatrixStatement:
-    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in an entry of `golden.ptx.raw`."""
+    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a `raw` entry."""
     instruction = _parsed(context, statement, raw=raw)
     made = partial(MatrixStatement, statement=statement)
     if isinstance(instruction, MmaInstruction):

@@ -19,8 +19,7 @@ from golden.ptx.statements import (
     scalar_operation,
 )
 from golden.ptx.syntax import Instruction, Operand, Register
-from golden.tables.commands import Elementwise, Uniform
-from golden.tables.elements import OPERAND_COUNTS, ElementOperation, ElementType
+from golden.tables.commands import OPERAND_COUNTS, ElementOperation, ElementType, Elementwise, Uniform
 
 _FLOATS: Final[dict[str, ElementType]] = {"f16x2": "f16", "f32": "f32", "f64": "f64"}
 _INTEGERS: Final[dict[str, ElementType]] = {"s32": "s32", "u32": "u32"}

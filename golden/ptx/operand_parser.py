@@ -10,7 +10,7 @@ from golden.limits import REGISTERS
 from golden.ptx.declarations import DeclarationParser
 from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.source import Source
+from golden.ptx.source import Location, Source
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
@@ -70,28 +70,21 @@ class Scope:
         found = self._find(name)
         if found is None:
             base, dot, suffix = name.rpartition(".")
-            found = self._find(base) if dot else None
-            if found is None:
-                return self._part(token, base, suffix) if dot else None
+            vector = self._find(base) if dot else None
             component = _COMPONENTS.find(suffix.translate(_COLOURS)) if len(suffix) == 1 else -1
-            if 0 <= component < found.length > 1:
-                return self._element(base, component, found.type, token)
-            return self._part(token, base, suffix)
+            if vector is not None and 0 <= component < vector.length > 1:
+                return self._register(f"{base}.{_COMPONENTS[component]}", vector.type, location)
+            return self._part(token, base, suffix) if dot else None
         if found.type.bits == 128:
-            halves = (
-                Register(f"{name}{half}", f"{name}{half}@{self.number}", TYPES["b64"], location)
-                for half in (".lo", ".hi")
-            )
+            halves = (self._register(f"{name}{half}", TYPES["b64"], location) for half in (".lo", ".hi"))
             return Vector(tuple(halves), location, wide=True)
         if found.length > 1:
-            return Vector(
-                tuple(self._element(name, i, found.type, token) for i in range(found.length)), location
-            )
-        return Register(name, f"{name}@{self.number}", found.type, location)
+            names = (f"{name}.{component}" for component in _COMPONENTS[: found.length])
+            return Vector(tuple(self._register(item, found.type, location) for item in names), location)
+        return self._register(name, found.type, location)
 
-    def _element(self, name: str, index: int, type_: ScalarType, token: Token) -> Register:
-        component = f"{name}.{_COMPONENTS[index]}"
-        return Register(component, f"{component}@{self.number}", type_, token.location)
+    def _register(self, name: str, type_: ScalarType, location: Location) -> Register:
+        return Register(name, f"{name}@{self.number}", type_, location)
 
     def _part(self, token: Token, base: str, selector: str) -> Selected | None:
         """A part of a register, such as ``r.b0``."""

@@ -19,7 +19,7 @@ from golden.ptx.syntax import (
     Symbol,
     Variable,
 )
-from golden.tables.elements import OPERAND_COUNTS
+from golden.tables.commands import OPERAND_COUNTS
 from golden.tables.layouts import LANES
 
 Reader = Callable[[Evaluation], LaneValue]
@@ -45,7 +45,7 @@ class WarpContext(Context):
     geometry: Geometry
     """Of the only block."""
     raw: bool
-    """Whether the entry names machine registers; see `golden.ptx.raw`."""
+    """Whether the entry names machine registers; see `golden.ptx.allocation`."""
     fragments: dict[str, Register] = field(default_factory=dict)
     """The registers that are registers of the machine, by key."""
     matrix: dict[int, WarpStatement] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from golden.integers import checked_text, integer_of, shortened
-from golden.ptx.allocation import allocate
+from golden.ptx.allocation import RAW_REGISTERS, allocate, allocate_raw, raw_registers
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction, contract_blocks
@@ -18,7 +18,6 @@ from golden.ptx.opcodes import decode_statement
 from golden.ptx.operands import WarpContext
 from golden.ptx.parser import parse_syntax
 from golden.ptx.provenance import Provenance
-from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
 from golden.ptx.syntax import Body, Function, Module, Register, Variable, named

@@ -8,7 +8,7 @@ from typing import Final
 from golden.ptx.matrix import WarpStatement
 from golden.ptx.source import Source
 from golden.ptx.syntax import Register
-from golden.tables.elements import ElementType
+from golden.tables.commands import ElementType
 from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.matrix_moves import MoveInstruction

@@ -1,9 +1,9 @@
 """What a machine executes: an instruction with the values of its operands, and the warp that executes it."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
-from golden.tables.elements import ElementOperation, ElementType
 from golden.tables.instruction_set import Space
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
@@ -18,6 +18,19 @@ MATRIX_ROW_BYTES: Final = 16
 
 MATRIX_SPACES: Final[tuple[Space, ...]] = ("shared", "generic")
 """State spaces of its addresses."""
+
+ElementOperation = Literal["add", "sub", "mul", "fma", "min", "max"]
+ElementType = Literal["f16", "f32", "f64", "s32", "u32"]
+
+OPERAND_COUNTS: Final = MappingProxyType[ElementOperation, int](
+    {"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2}
+)
+"""Operands of each operation on elements; fma multiplies the first two and adds the third."""
+
+ELEMENT_BITS: Final = MappingProxyType[ElementType, int](
+    {"f16": 16, "f32": 32, "f64": 64, "s32": 32, "u32": 32}
+)
+"""Width of each type."""
 
 
 @dataclass(frozen=True)

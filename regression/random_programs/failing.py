@@ -11,8 +11,8 @@ from typing import Any, TypeVar, get_args
 
 import numpy as np
 
+from golden.ptx.allocation import RAW_REGISTERS
 from golden.ptx.mnemonic import parse_instruction
-from golden.ptx.raw import RAW_REGISTERS
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_moves import instruction_of

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from dataclasses import replace
 
 from golden.ptx.blocks import Block
 from golden.ptx.contraction.forms import GUARDED_ENDS, is_expanded, is_move, literal, scaled_mma
@@ -102,14 +103,10 @@ class Flow:
         """Whether two operands, each of a statement, are one value."""
         (user, operand), (other, another) = self.source(*first), self.source(*second)
         if isinstance(operand, Register) and isinstance(another, Register):
-            values = (
-                self.values.get((user, self.slot(operand))),
-                self.values.get((other, self.slot(another))),
-            )
-            return operand.key == another.key and values[0] == values[1]
-        return isinstance(operand, Immediate) and isinstance(another, Immediate) and (
-            operand.value, operand.kind
-        ) == (another.value, another.kind)  # fmt: skip
+            slot, values = self.slot(operand), self.values
+            return operand.key == another.key and values.get((user, slot)) == values.get((other, slot))
+        constants = isinstance(operand, Immediate) and isinstance(another, Immediate)
+        return constants and replace(operand, location=another.location) == another
 
     def is_kept(self, register: Register, first: int, last: int, *, behind: bool = False) -> bool:
         """Whether a register that `first` reads has the same value in `last`, a later statement.
