@@ -1,21 +1,29 @@
-"""One run of an entry of one warp: scalar values, and the commands that its statements give rise to."""
+"""One run of an entry of one warp: scalar values, what fragment registers hold, and the commands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from golden.ptx.allocation import Allocation
 from golden.ptx.blocks import EXIT, Block, Terminator
 from golden.ptx.decoding import Step
-from golden.ptx.provenance import Provenance
+from golden.ptx.matrix import WarpStatement
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.syntax import Operand, Register
-from golden.tables.commands import Elementwise, Fill, Move, SetLanes, Uniform, Work
+from golden.tables.commands import ElementType, Elementwise, Fill, Move, SetLanes, Uniform, Work
+from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 
 LaneValue = int | tuple[int, ...]
 """One number where all lanes have the same; else one for each lane."""
+
+_HOLDING: Final = MappingProxyType[ElementType, tuple[str, ...]](
+    {"f16": ("f16",), "f32": ("f32", "tf32"), "f64": ("f64",), "s32": ("s32",), "u32": ("s32",)}
+)
+"""Types of fragments whose elements each type of arithmetic works on."""
 
 
 def by_lane(function: Callable[..., int], *operands: LaneValue) -> LaneValue:
@@ -53,21 +61,151 @@ def difference(values: tuple[int, ...]) -> str:
     return f"is {values[0]:#x} in lane 0 and {values[lane]:#x} in lane {lane}"
 
 
+@dataclass(frozen=True)
+class _Fragment:
+    """What the registers of a fragment must agree on."""
+
+    matrix: str
+    """In words; c and d are both an accumulator, and interchangeable."""
+    shape: Shape
+    type: str
+    layout: Layout | None
+    """None for accumulators, whose registers are the same for both."""
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """What one register holds."""
+
+    fragment: _Fragment | None
+    """None for a register that fits everywhere: filled with one value, or made by raw ``mma`` or a move of
+    matrices."""
+    element: int
+    """Which register of the fragment it is."""
+    line: int
+    """Where it was written."""
+
+
+@dataclass
+class Provenance:
+    """What the fragment registers of one evaluation hold."""
+
+    source: Source
+    checked: bool = True
+    """Whether anything is refused; otherwise every register fits everywhere, written or not."""
+    _origins: dict[str, _Origin] = field(default_factory=dict)
+
+    def fill(self, register: Register) -> None:
+        """Note that a register now holds the same value in every lane."""
+        self._origins[register.key] = _Origin(None, 0, register.location.line)
+
+    def move(self, destination: Register, source: Register) -> None:
+        """Note a copy."""
+        self._origins[destination.key] = self._origin(source)
+
+    def compute(self, destination: Register, sources: Sequence[Register], element: ElementType) -> None:
+        """Check what arithmetic on elements reads, and note that its result is of the same fragment.
+
+        PtxError for a register that was never written, elements of another type, and registers that are not
+        the same one of like fragments.
+        """
+        shaped = [(register, self._origin(register)) for register in sources]
+        shaped = [(register, origin) for register, origin in shaped if origin.fragment is not None]
+        for register, origin in shaped:
+            held = origin.fragment.type if origin.fragment is not None else ""
+            if held not in _HOLDING[element]:
+                raise self.source.error(
+                    register.location,
+                    f"{register.name} from line {origin.line} holds .{held}, "
+                    f"whose elements .{element} arithmetic does not take",
+                )
+            first_register, first = shaped[0]
+            if (origin.fragment, origin.element) != (first.fragment, first.element):
+                raise self.source.error(
+                    register.location,
+                    f"{register.name} from line {origin.line} and {first_register.name} from line "
+                    f"{first.line} do not hold the same elements of like fragments",
+                )
+        line = destination.location.line
+        self._origins[destination.key] = (
+            _Origin(shaped[0][1].fragment, shaped[0][1].element, line) if shaped else _Origin(None, 0, line)
+        )
+
+    def execute(self, matrix: WarpStatement) -> None:
+        """Check what a matrix statement reads, and note what it writes.
+
+        PtxError for a register that was never written, and for a fragment whose layout, type, shape or order
+        of registers is not the type of the instruction that made it.
+        """
+        for use, registers in matrix.fragments.items():
+            if use != matrix.destination:
+                for element, register in enumerate(registers):
+                    self._check(matrix, use, element, register)
+        if matrix.rows is not None and matrix.address is None:
+            self._origin(matrix.rows)
+        if matrix.destination is not None:
+            made = _fragment(matrix, matrix.destination)
+            for element, register in enumerate(matrix.fragments[matrix.destination]):
+                line = matrix.statement.location.line
+                self._origins[register.key] = _Origin(made, element, line)
+
+    def _origin(self, register: Register) -> _Origin:
+        origin = self._origins.get(register.key)
+        if not self.checked:
+            return _Origin(None, 0, register.location.line)
+        if origin is None:
+            raise self.source.error(register.location, f"{register.name} is read before it is written")
+        return origin
+
+    def _check(self, matrix: WarpStatement, use: Use, element: int, register: Register) -> None:
+        origin = self._origin(register)
+        needed = _fragment(matrix, use)
+        found = origin.fragment
+        if found is None or needed is None:
+            return
+        qualifiers = ((found.type, needed.type), (found.shape, needed.shape), (found.layout, needed.layout))
+        unlike = [f"has .{have}, not .{wanted}" for have, wanted in qualifiers if have != wanted]
+        if found.matrix != needed.matrix:
+            difference = f"is of {found.matrix}, not of {needed.matrix}"
+        elif unlike:
+            difference = unlike[0]
+        elif origin.element != element:
+            difference = f"is register {origin.element} of its fragment, not {element}"
+        else:
+            return
+        raise self.source.error(
+            register.location, f"operand {use}: {register.name} from line {origin.line} {difference}"
+        )
+
+
+def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
+    """What the instruction says about its operand `use`; None for operands of any registers."""
+    instruction = matrix.instruction
+    if isinstance(instruction, MoveInstruction):
+        return None
+    if not isinstance(instruction, MmaInstruction):
+        type_, layout = instruction.type, instruction.layout
+    elif instruction.mnemonic == "wmma":
+        type_, layout = instruction.types[use], instruction.layout(use)
+    else:
+        return None
+    if use in "cd":
+        return _Fragment("an accumulator", instruction.shape, type_, None)
+    return _Fragment(f"matrix {use}", instruction.shape, type_, layout)
+
+
 @dataclass
 class Evaluation:
     """One run of an entry."""
 
     source: Source
-    """For messages."""
     parameters: bytes
     allocation: Allocation
-    """Where the fragment registers are."""
     addresses: Mapping[str, int]
     """Of the variables, by key; in ``.shared`` from zero on."""
     shared_base: int
     """Generic address of the first byte of shared memory."""
     provenance: Provenance
-    """What the fragment registers hold."""
     commands: list[Work] = field(default_factory=list)
     """What the statement under evaluation has given rise to."""
     _values: dict[str, LaneValue] = field(default_factory=dict)

@@ -12,13 +12,14 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import Space, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
+    MOVES,
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
+    MoveInstruction,
     StoreInstruction,
 )
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
-from golden.tables.matrix_moves import MOVES, MoveInstruction
 
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""

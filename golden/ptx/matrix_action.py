@@ -21,8 +21,7 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.instruction_set import Use
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
-from golden.tables.matrix_moves import MoveInstruction
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, MoveInstruction
 
 
 def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:

@@ -23,13 +23,14 @@ from golden.tables.instruction_set import (
     Space,
 )
 from golden.tables.matrix_instructions import (
+    MOVES,
     IllegalInstruction,
     Instruction,
     LoadInstruction,
     MmaInstruction,
+    MoveInstruction,
     StoreInstruction,
 )
-from golden.tables.matrix_moves import MOVES, MoveInstruction
 
 _T = TypeVar("_T")
 
@@ -293,8 +294,8 @@ def parse_instruction(
 def parse_move(parts: Sequence[str]) -> MoveInstruction:
     """Parse mnemonic and qualifiers of a matrix move, already split at their dots.
 
-    The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out. What is unknown,
-    missing, doubled or out of place is a MalformedInstruction.
+    The first is one of `MOVES`. ``.aligned`` may be left out. What is unknown, missing, doubled or out of
+    place is a MalformedInstruction.
     """
     qualifiers = _Qualifiers(parts)
     mnemonic = qualifiers.take(*MOVES)

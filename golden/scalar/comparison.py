@@ -18,30 +18,23 @@ _BITS = ".b16|.b32|.b64"
 _SIGNED = ".s16|.s32|.s64"
 _UNSIGNED = ".u16|.u32|.u64"
 
+_COMPARISONS: Final = MappingProxyType[str, Evaluate](
+    {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+)
+
 INTEGER_COMPARISONS: Final = MappingProxyType[str, Evaluate](
     {
-        "eq": np.equal,
+        **_COMPARISONS,
         "ne": np.not_equal,
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-        "lo": np.less,
-        "ls": np.less_equal,
-        "hi": np.greater,
-        "hs": np.greater_equal,
+        **{"lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal},
     }
 )
 """Comparisons of integers and bits."""
 
 _FLOAT_COMPARISONS: Final = MappingProxyType[str, Evaluate](
     {
-        "eq": np.equal,
+        **_COMPARISONS,
         "ne": lambda x, y: (x < y) | (x > y),
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
         "equ": lambda x, y: ~((x < y) | (x > y)),
         "neu": np.not_equal,
         "ltu": lambda x, y: ~(x >= y),

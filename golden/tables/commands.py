@@ -5,7 +5,12 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 from golden.tables.instruction_set import Space
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import (
+    LoadInstruction,
+    MmaInstruction,
+    MoveInstruction,
+    StoreInstruction,
+)
 
 MATRIX_COUNTS: Final = (1, 2, 4)
 """Matrices that one `LoadMatrix` or `StoreMatrix` moves: ``.x1``, ``.x2``, ``.x4``."""
@@ -112,6 +117,16 @@ class _OfMatrices(_OfWarp):
         if self.space not in MATRIX_SPACES:
             raise ValueError(f"rows of matrices must be in shared or generic space, not {self.space}")
 
+    @property
+    def instruction(self) -> MoveInstruction:
+        """What it carries out."""
+        return MoveInstruction(
+            mnemonic="ldmatrix" if isinstance(self, LoadMatrix) else "stmatrix",
+            count=self.count,
+            transposed=self.transposed,
+            space=self.space,
+        )
+
 
 @dataclass(frozen=True)
 class LoadMatrix(_OfMatrices):
@@ -129,6 +144,11 @@ class MoveMatrix(_OfWarp):
 
     destination: int
     source: int
+
+    @property
+    def instruction(self) -> MoveInstruction:
+        """What it carries out."""
+        return MoveInstruction(mnemonic="movmatrix", transposed=True)
 
 
 Command = Load | Store | Mma | Fill | Move | LoadMatrix | StoreMatrix | MoveMatrix
