@@ -115,9 +115,7 @@ def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callabl
         assert isinstance(instruction, MoveInstruction)
         read_rows = _rows_reader(context, address, instruction.count)
     if address is not None and rows is None:
-        context.require_address_source(address)
-        base = address.base
-        read_base = context.uniform(base, base.type.bits if isinstance(base, Register) else 64, "the address")
+        read_base = context.uniform(address.base, context.base_bits(address), "the address")
     if matrix.stride is not None:
         read_stride = context.uniform(matrix.stride, 32, "the stride")
 

@@ -225,11 +225,8 @@ def _check_version(instruction: MmaInstruction, version: tuple[int, int]) -> Non
     if instruction.a_type != _IMPLICIT_MULTIPLICAND:
         raise IllegalInstruction("satfinite", (), f"{context} (the WMMA API has it, PTX does not)")
     if version > _LAST_FLOAT_SATFINITE:
-        raise IllegalInstruction(
-            "satfinite",
-            (),
-            f"{context} in PTX ISA {version[0]}.{version[1]} (removed after PTX ISA 6.4)",
-        )
+        context += f" in PTX ISA {version[0]}.{version[1]} (removed after PTX ISA 6.4)"
+        raise IllegalInstruction("satfinite", (), context)
 
 
 def parse_instruction(

@@ -21,8 +21,10 @@ from golden.ptx.statements import (
 from golden.ptx.syntax import Instruction, Operand, Register
 from golden.tables.commands import OPERAND_COUNTS, ElementOperation, ElementType, Elementwise, Uniform
 
-_FLOATS: Final[dict[str, ElementType]] = {"f16x2": "f16", "f32": "f32", "f64": "f64"}
-_INTEGERS: Final[dict[str, ElementType]] = {"s32": "s32", "u32": "u32"}
+_ELEMENTS: Final[dict[str, ElementType]] = {
+    **{"f16x2": "f16", "f32": "f32", "f64": "f64"},
+    **{"s32": "s32", "u32": "u32"},
+}
 _INTEGER_OPERATIONS: Final[dict[str, ElementOperation]] = {
     **{"add": "add", "sub": "sub", "min": "min", "max": "max"},
     **{"mul.lo": "mul", "mad.lo": "fma"},
@@ -79,13 +81,13 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
         return None
     name, *qualifiers, type_name = statement.opcode
     stem = ".".join((name, *qualifiers))
-    if type_name in _INTEGERS and stem in _INTEGER_OPERATIONS:
-        element, operation = _INTEGERS[type_name], _INTEGER_OPERATIONS[stem]
-    elif type_name in _FLOATS and name in _FLOAT_OPERATIONS:
-        element, operation = _FLOATS[type_name], _FLOAT_OPERATIONS[name]
-        _require_qualifiers(context, statement, qualifiers, element)
-    else:
+    element = _ELEMENTS.get(type_name)
+    is_float = type_name[0] == "f"
+    operation = _FLOAT_OPERATIONS.get(name) if is_float else _INTEGER_OPERATIONS.get(stem)
+    if element is None or operation is None:
         return None
+    if is_float:
+        _require_qualifiers(context, statement, qualifiers, element)
     bits = TYPES[type_name].bits
     count = 1 + OPERAND_COUNTS[operation] - (name == "neg")
     destination, *_ = context.operands(statement, count)
@@ -110,16 +112,8 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
             position[source.key] if isinstance(source, Register) else Uniform(source(evaluation))
             for source in sources
         )
-        evaluation.commands.append(
-            Elementwise(
-                operation,
-                element,
-                position[destination.key],
-                (*places, *constants),
-                words(destination),
-                flush,
-            )
-        )
+        to, count = position[destination.key], words(destination)
+        evaluation.commands.append(Elementwise(operation, element, to, (*places, *constants), count, flush))
 
     return action
 
@@ -136,11 +130,8 @@ def _require_qualifiers(
     for qualifier in qualifiers:
         if qualifier not in optional:
             choices = ", ".join(f".{item}" for item in optional) or "nothing"
-            raise context.error(
-                statement,
-                f"qualifier .{qualifier} of {statement.name} on a fragment is not supported; "
-                f"supported: {choices}",
-            )
+            what = f"qualifier .{qualifier} of {statement.name} on a fragment"
+            raise context.error(statement, f"{what} is not supported; supported: {choices}")
     if name == "fma" and "rn" not in qualifiers:
         raise context.error(statement, f"{statement.name} lacks its rounding; supported: .rn")
 

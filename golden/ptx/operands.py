@@ -132,13 +132,12 @@ class WarpContext(Context):
 
     def address_reader(self, address: Address) -> Reader:
         """How to find an address, which may differ between lanes."""
-        base = address.base
-        bits = base.type.bits if isinstance(base, Register) else 64
-        self.require_address_source(address)
-        read, mask = self.reader(base, bits), (1 << 64) - 1
+        read, mask = self.reader(address.base, self.base_bits(address)), (1 << 64) - 1
         return lambda evaluation: by_lane(lambda value: value + address.offset & mask, read(evaluation))
 
-    def require_address_source(self, address: Address) -> None:
-        """Refuse an address in a fragment register."""
-        if isinstance(address.base, Register):
-            self.require_source(address.base, address.base.type.bits)
+    def base_bits(self, address: Address) -> int:
+        """The width of the base of an address, which must not be a fragment register."""
+        if not isinstance(address.base, Register):
+            return 64
+        self.require_source(address.base, address.base.type.bits)
+        return address.base.type.bits

@@ -131,11 +131,9 @@ def _saturate(flow: Flow, edits: Edits, place: int) -> None:
 def _bounds(flow: Flow, place: int, name: str) -> list[tuple[Operand, bool]]:
     """Each source of ``min`` or ``max``, and whether the other one is 1 or 0."""
     first, second = flow.statements[place].instruction.operands[1:]
-    found = []
-    for value, other in ((first, second), (second, first)):
-        bits = flow.constant(place, other, "f32")
-        found.append((value, bits == _ONE if name == "min" else bits in (0, 1 << 31)))
-    return found
+    bounds = (_ONE,) if name == "min" else (0, _SIGN)
+    pairs = ((first, second), (second, first))
+    return [(value, flow.constant(place, other, "f32") in bounds) for value, other in pairs]
 
 
 def factors(
