@@ -7,7 +7,6 @@ from functools import cache
 from typing import Final
 
 from golden.scalar import (
-    approximate,
     bit_fields,
     comparison,
     conversion,
@@ -20,7 +19,7 @@ from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
 __all__ = ["Operation", "UnsupportedInstruction", "operation"]
 
-_FAMILIES = (integers, bit_fields, logic, comparison, float_arithmetic, conversion, video, approximate)
+_FAMILIES = (integers, bit_fields, logic, comparison, float_arithmetic, conversion, video)
 
 SYNTAX: Final[dict[str, list[Form]]] = {}
 """The forms of each opcode."""
