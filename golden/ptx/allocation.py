@@ -41,9 +41,8 @@ class Allocation:
     position: Mapping[str, int]
     """First machine register of each fragment register, by key."""
     window: Mapping[tuple[int, Use], int]
-    """First machine register of each vector, by statement index and operand."""
-    copied: frozenset[tuple[int, Use]]
-    """The vectors whose window is not where their registers are."""
+    """First machine register of each vector, by statement index and operand; the registers of one that are
+    elsewhere are copied."""
     registers: int
     """How many machine registers are used."""
 
@@ -171,7 +170,6 @@ def allocate(
             place: first[id(windows[place])] if place in copied else position[registers[0].key]
             for place, registers in vectors.items()
         },
-        copied=copied,
         registers=used,
     )
 
@@ -199,12 +197,7 @@ def allocate_raw(
                         "a vector names registers one after the other",
                     )
             window[index, use] = numbers[0]
-    return Allocation(
-        position=position,
-        window=window,
-        copied=frozenset(),
-        registers=1 + max(position.values(), default=-1),
-    )
+    return Allocation(position, window, registers=1 + max(position.values(), default=-1))
 
 
 def _number(source: Source, register: Register) -> int:

@@ -96,10 +96,9 @@ def _operand_type(type_: ScalarType, kind: str) -> ScalarType:
 def _conversion(opcode: tuple[str, ...]) -> IntegerOperation | None:
     """``cvt`` between integers."""
     names = [name for name in opcode[1:] if name != "sat"]
-    types = [TYPES[name] for name in names if name in TYPES and TYPES[name].is_integer]
-    if not len(names) == len(types) == 2:
+    if len(names) != 2 or any(name not in TYPES or name[0] not in "us" for name in names):
         return None
-    to, of = types
+    to, of = (TYPES[name] for name in names)
     least, greatest = to.range
     saturates = "sat" in opcode
 

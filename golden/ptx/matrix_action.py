@@ -166,9 +166,9 @@ def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[
     into: list[Command] = []
     out: list[Command] = []
     for use, registers in matrix.fragments.items():
-        if (index, use) not in allocation.copied:
-            continue
         place = allocation.window[index, use]
+        if place == allocation.position[registers[0].key]:
+            continue
         for register in registers:
             home, count = allocation.position[register.key], words(register)
             if use == matrix.destination:

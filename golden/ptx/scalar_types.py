@@ -24,11 +24,6 @@ class ScalarType:
         return f".{self.name}"
 
     @property
-    def is_integer(self) -> bool:
-        """Whether arithmetic on it is integer arithmetic."""
-        return self.kind in ("unsigned", "signed")
-
-    @property
     def size(self) -> int:
         """Bytes in memory."""
         return max(1, self.bits // 8)
