@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from golden.ptx.allocation import Allocation
 from golden.ptx.blocks import EXIT, Block, Terminator
-from golden.ptx.decoding import Step
+from golden.ptx.decoding import Step, constant_bits
 from golden.ptx.matrix import WarpStatement
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source, SourceLine
-from golden.ptx.syntax import Operand, Register
+from golden.ptx.special_registers import SPECIAL, Geometry
+from golden.ptx.syntax import Immediate, Negated, Operand, Register, SpecialRegister, Symbol
 from golden.tables.commands import ElementType, Elementwise, Fill, Move, SetLanes, Uniform, Work
 from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import LANES
@@ -53,6 +55,13 @@ def by_array(function: Callable[..., Any], widths: Sequence[int], *operands: Lan
 
 def _collapsed(values: tuple[int, ...]) -> LaneValue:
     return values[0] if values.count(values[0]) == LANES else values
+
+
+@cache
+def _special(name: str, geometry: Geometry) -> LaneValue:
+    """A predefined register."""
+    value = SPECIAL[name].value
+    return by_lane(lambda lane: int(value(geometry, lane, None)), tuple(range(LANES)))
 
 
 def difference(values: tuple[int, ...]) -> str:
@@ -205,10 +214,38 @@ class Evaluation:
     """Of the variables, by key; in ``.shared`` from zero on."""
     shared_base: int
     """Generic address of the first byte of shared memory."""
+    geometry: Geometry
+    """Of the only block."""
     provenance: Provenance
     commands: list[Work] = field(default_factory=list)
     """What the statement under evaluation has given rise to."""
     _values: dict[str, LaneValue] = field(default_factory=dict)
+
+    def value(self, operand: Operand, bits: int) -> LaneValue:
+        """The low bits of a source operand."""
+        if isinstance(operand, Immediate):
+            return constant_bits(operand, bits)
+        if isinstance(operand, Negated):
+            return by_lane(lambda bit: 1 - bit, self.read(operand.register))
+        if isinstance(operand, Register):
+            value = self.read(operand)
+            if operand.type.bits == bits:
+                return value
+        elif isinstance(operand, SpecialRegister):
+            value = _special(operand.name, self.geometry)
+        else:
+            assert isinstance(operand, Symbol), operand
+            value = self.addresses[operand.key] + operand.offset
+        mask = (1 << bits) - 1
+        return by_lane(lambda whole: whole & mask, value)
+
+    def uniform(self, operand: Operand, bits: int, what: str) -> int:
+        """The low bits of a source operand that must be the same in all lanes; `what` it is."""
+        value = self.value(operand, bits)
+        if isinstance(value, tuple):
+            message = f"{what} {difference(value)}; it must be the same in all lanes"
+            raise self.source.error(operand.location, message)
+        return value
 
     def read(self, register: Register) -> LaneValue:
         """The bit pattern in a scalar register."""

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from golden.ptx.allocation import words
 from golden.ptx.decoding import Step
-from golden.ptx.evaluation import Evaluation, LaneValue
+from golden.ptx.evaluation import Evaluation, LaneValue, by_lane
 from golden.ptx.matrix import MatrixStatement, WarpStatement, decode_matrix_statement
-from golden.ptx.operands import Reader, WarpContext
+from golden.ptx.operands import WarpContext
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
 from golden.tables.commands import (
@@ -110,14 +110,7 @@ def _placed(
 def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
     """How to make the command; it sets the addresses of rows before."""
     instruction, address, rows = matrix.instruction, matrix.address, matrix.rows
-    read_rows = read_base = read_stride = None
-    if address is not None and rows is not None:
-        assert isinstance(instruction, MoveInstruction)
-        read_rows = _rows_reader(context, address, instruction.count)
-    if address is not None and rows is None:
-        read_base = context.uniform(address.base, context.base_bits(address), "the address")
-    if matrix.stride is not None:
-        read_stride = context.uniform(matrix.stride, 32, "the stride")
+    bits = 64 if address is None else context.base_bits(address)
 
     def command(evaluation: Evaluation) -> Command:
         window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
@@ -126,15 +119,16 @@ def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callabl
         if isinstance(instruction, MoveInstruction):
             if rows is None:
                 return MoveMatrix(window["d"], window["a"])
-            if read_rows is not None:
-                evaluation.write(rows, read_rows(evaluation))
+            if address is not None:
+                evaluation.write(rows, _row_addresses(evaluation, address, bits, instruction.count))
             kind = LoadMatrix if matrix.destination is not None else StoreMatrix
             (register,), place = window.values(), evaluation.allocation.position[rows.key]
             return kind(register, place, instruction.count, instruction.transposed, instruction.space)
         assert address is not None
-        assert read_base is not None
-        place = TYPES["u64"].wrap(read_base(evaluation) + address.offset)
-        stride = read_stride(evaluation) if read_stride is not None else None
+        base, stride = evaluation.uniform(address.base, bits, "the address"), None
+        place = TYPES["u64"].wrap(base + address.offset)
+        if matrix.stride is not None:
+            stride = evaluation.uniform(matrix.stride, 32, "the stride")
         if isinstance(instruction, LoadInstruction):
             return Load(instruction, window[instruction.use], place, stride)
         return Store(instruction, window["d"], place, stride)
@@ -142,22 +136,18 @@ def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callabl
     return command
 
 
-def _rows_reader(context: WarpContext, address: Address, matrices: int) -> Reader:
-    """How to find the addresses of rows, which must have 32 bits."""
-    read = context.address_reader(address)
-
-    def checked(evaluation: Evaluation) -> LaneValue:
-        addresses = read(evaluation)
-        lanes = addresses if isinstance(addresses, tuple) else (addresses,)
-        for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
-            if place >> 32:
-                raise context.error(
-                    address.base,
-                    f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
-                )
-        return addresses
-
-    return checked
+def _row_addresses(evaluation: Evaluation, address: Address, bits: int, matrices: int) -> LaneValue:
+    """The addresses of rows, which must have 32 bits."""
+    mask, base = (1 << 64) - 1, evaluation.value(address.base, bits)
+    addresses = by_lane(lambda value: value + address.offset & mask, base)
+    lanes = addresses if isinstance(addresses, tuple) else (addresses,)
+    for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
+        if place >> 32:
+            raise evaluation.source.error(
+                address.base.location,
+                f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
+            )
+    return addresses
 
 
 def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[list[Command], list[Command]]:

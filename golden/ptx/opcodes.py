@@ -18,7 +18,7 @@ from golden.ptx.statements import (
     check_move,
     scalar_operation,
 )
-from golden.ptx.syntax import Instruction, Operand, Register
+from golden.ptx.syntax import Instruction, Operand, Register, Symbol
 from golden.tables.commands import OPERAND_COUNTS, ElementOperation, ElementType, Elementwise, Uniform
 
 _ELEMENTS: Final[dict[str, ElementType]] = {
@@ -57,12 +57,10 @@ def _compute(context: WarpContext, instruction: Instruction, index: int) -> Step
     integers = integer_operation(instruction.opcode)
     operation = integers or scalar_operation(context, instruction)
     targets, sources = check_computation(context, instruction, operation)
-    readers = [
-        context.reader(operand, bits) for operand, bits in zip(sources, operation.operands, strict=True)
-    ]
+    widths = tuple(zip(sources, operation.operands, strict=True))
 
     def evaluate(evaluation: Evaluation) -> None:
-        values = [read(evaluation) for read in readers]
+        values = [evaluation.value(operand, bits) for operand, bits in widths]
         outcome = (
             [by_lane(integers.evaluate, *values)]
             if integers is not None
@@ -97,11 +95,7 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
     what = f"an operand of {statement.name} on a fragment"
     for operand in operands:
         Context.require_source(context, operand, bits)
-    sources = [
-        operand if context.is_fragment(operand) else context.uniform(operand, bits, what)
-        for operand in operands
-    ]
-    fragments = [source for source in sources if isinstance(source, Register)]
+    fragments = list(filter(context.is_fragment, operands))
     constants = (Uniform(ONES[type_name] | SIGNS[type_name]),) if name == "neg" else ()
     flush = "ftz" in qualifiers
 
@@ -109,8 +103,10 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
         evaluation.provenance.compute(destination, fragments, element)
         position = evaluation.allocation.position
         places = tuple(
-            position[source.key] if isinstance(source, Register) else Uniform(source(evaluation))
-            for source in sources
+            position[operand.key]
+            if isinstance(operand, Register) and operand.key in position
+            else Uniform(evaluation.uniform(operand, bits, what))
+            for operand in operands
         )
         to, count = position[destination.key], words(destination)
         evaluation.commands.append(Elementwise(operation, element, to, (*places, *constants), count, flush))
@@ -162,13 +158,15 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
             return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
     bits, targets, sources = check_move(context, instruction)
     source_bits, target_bits = bits // len(sources), bits // len(targets)
-    readers = [context.reader(operand, source_bits) for operand in sources]
+    (source, *_) = sources
+    if isinstance(source, Symbol) and context.symbol(source)[0].space == "entry":
+        raise context.error(source, f"{source.name} is a parameter, which has no address")
 
     def joined(*parts: int) -> int:
         return sum(part << number * source_bits for number, part in enumerate(parts))
 
     def action(evaluation: Evaluation) -> None:
-        value: LaneValue = by_lane(joined, *(read(evaluation) for read in readers))
+        value: LaneValue = by_lane(joined, *(evaluation.value(operand, source_bits) for operand in sources))
         for number, item in enumerate(targets):
             shift = number * target_bits
             part = by_lane(lambda whole, by=shift: whole >> by, value) if shift else value
@@ -181,11 +179,11 @@ def _convert_address(context: WarpContext, instruction: Instruction, index: int)
     space, sign, bits, target, source = check_address_conversion(context, instruction)
     if space not in ("global", "shared"):
         raise context.unsupported(instruction, "only .global and .shared are")
-    read = context.reader(source, bits)
 
     def action(evaluation: Evaluation) -> None:
         shift = sign * evaluation.shared_base if space == "shared" else 0
-        evaluation.put(target, by_lane(lambda value: value + shift, read(evaluation)), bits)
+        value = by_lane(lambda address: address + shift, evaluation.value(source, bits))
+        evaluation.put(target, value, bits)
 
     return _step(context, instruction, index, action)
 

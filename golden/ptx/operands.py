@@ -1,18 +1,14 @@
-"""Operands of a program of one warp: what may stand where, and how its value is found."""
+"""Operands of a program of one warp: what may stand where."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeGuard
 
-from golden.ptx.decoding import Context, constant_bits
-from golden.ptx.evaluation import Evaluation, LaneValue, by_lane, difference
+from golden.ptx.decoding import Context
 from golden.ptx.matrix import WarpStatement
-from golden.ptx.special_registers import SPECIAL, Geometry
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
-    Immediate,
     Instruction,
-    Negated,
     Operand,
     Register,
     SpecialRegister,
@@ -20,13 +16,6 @@ from golden.ptx.syntax import (
     Variable,
 )
 from golden.tables.commands import OPERAND_COUNTS
-from golden.tables.layouts import LANES
-
-Reader = Callable[[Evaluation], LaneValue]
-"""How to find the bits of an operand."""
-
-UniformReader = Callable[[Evaluation], int]
-"""As `Reader`, of an operand that is the same in all lanes."""
 
 _SUPPORTED: Final = ("shared", "global")
 _ON_FRAGMENTS: Final = (
@@ -42,8 +31,6 @@ _ELEMENTWISE: Final = frozenset({*OPERAND_COUNTS, "mad", "neg"})
 class WarpContext(Context):
     """As `Context`, for one warp whose fragments are in the registers of a machine."""
 
-    geometry: Geometry
-    """Of the only block."""
     raw: bool
     """Whether the entry names machine registers; see `golden.ptx.allocation`."""
     fragments: dict[str, Register] = field(default_factory=dict)
@@ -92,48 +79,6 @@ class WarpContext(Context):
             )
         if isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies:
             raise self.error(operand, f"{operand.name} is not supported: a program of one warp has no clock")
-
-    def reader(self, operand: Operand, bits: int) -> Reader:
-        """How to find the low bits of a source operand."""
-        mask = (1 << bits) - 1
-        if isinstance(operand, Immediate):
-            constant = constant_bits(operand, bits)
-            return lambda _: constant
-        if isinstance(operand, SpecialRegister):
-            value, geometry = SPECIAL[operand.name].value, self.geometry
-            lanes = tuple(value(geometry, lane, None) & mask for lane in range(LANES))
-            special = by_lane(int, lanes)
-            return lambda _: special
-        if isinstance(operand, Symbol):
-            key, offset = operand.key, operand.offset
-            if self.symbol(operand)[0].space == "entry":
-                raise self.error(operand, f"{operand.name} is a parameter, which has no address")
-            return lambda evaluation: evaluation.addresses[key] + offset & mask
-        if isinstance(operand, Negated):
-            register = operand.register
-            return lambda evaluation: by_lane(lambda bit: 1 - bit, evaluation.read(register))
-        assert isinstance(operand, Register), operand
-        found = operand
-        if found.type.bits == bits:
-            return lambda evaluation: evaluation.read(found)
-        return lambda evaluation: by_lane(lambda value: value & mask, evaluation.read(found))
-
-    def uniform(self, operand: Operand, bits: int, what: str) -> UniformReader:
-        """How to find the bits of a source operand that must be the same in all lanes; `what` it is."""
-        read = self.reader(operand, bits)
-
-        def checked(evaluation: Evaluation) -> int:
-            value = read(evaluation)
-            if isinstance(value, tuple):
-                raise self.error(operand, f"{what} {difference(value)}; it must be the same in all lanes")
-            return value
-
-        return checked
-
-    def address_reader(self, address: Address) -> Reader:
-        """How to find an address, which may differ between lanes."""
-        read, mask = self.reader(address.base, self.base_bits(address)), (1 << 64) - 1
-        return lambda evaluation: by_lane(lambda value: value + address.offset & mask, read(evaluation))
 
     def base_bits(self, address: Address) -> int:
         """The width of the base of an address, which must not be a fragment register."""

@@ -58,7 +58,6 @@ class Entry:
                 **{parameter.key: (parameter, offset) for parameter, offset in self._placed},
             },
             decode_statement,
-            geometry=Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),
             raw=self._raw,
         )
         _find_fragments(context, body)
@@ -131,7 +130,10 @@ class Entry:
             )
         addresses = {**self._shared, **self._addresses(arguments)}
         packed, provenance = self._pack(arguments), Provenance(self._source, checked=not self._raw)
-        evaluation = Evaluation(self._source, packed, self._allocation, addresses, shared.start, provenance)
+        geometry = Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes)
+        evaluation = Evaluation(
+            self._source, packed, self._allocation, addresses, shared.start, geometry, provenance
+        )
         return merged(run(evaluation, self._blocks, step_limit))
 
     def _require_distinct_names(self) -> None:
