@@ -7,9 +7,8 @@ from golden.ptx.arithmetic import integer_operation
 from golden.ptx.contraction.forms import ONES, SIGNS
 from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Action, Evaluation, LaneValue, by_array, by_lane
+from golden.ptx.fragments import WarpContext, decode_matrix
 from golden.ptx.matrix import MNEMONICS
-from golden.ptx.matrix_action import decode_matrix
-from golden.ptx.operands import WarpContext
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.statements import (
     check_address_conversion,

@@ -12,10 +12,10 @@ from golden.ptx.contraction.passes import Contraction, contract_blocks
 from golden.ptx.declarations import place_parameters, place_shared
 from golden.ptx.decoding import Step
 from golden.ptx.evaluation import Evaluation, Provenance, merged, run
+from golden.ptx.fragments import WarpContext
 from golden.ptx.liveness import live_registers, needed
 from golden.ptx.matrix import MNEMONICS, decode_matrix_statement
 from golden.ptx.opcodes import decode_statement
-from golden.ptx.operands import WarpContext
 from golden.ptx.parser import parse_syntax
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry

@@ -1,16 +1,32 @@
-"""How a matrix statement becomes commands: copies into windows, the command, copies out of a window."""
+"""Fragments in programs of one warp: what may read their registers, and what matrix statements become.
+
+A matrix statement becomes copies into windows, the command, and copies out of a window.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final, TypeGuard
 
 from golden.ptx.allocation import words
-from golden.ptx.decoding import Step
+from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Evaluation, LaneValue, by_lane
 from golden.ptx.matrix import MatrixStatement, WarpStatement, decode_matrix_statement
-from golden.ptx.operands import WarpContext
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register
+from golden.ptx.special_registers import SPECIAL
+from golden.ptx.syntax import (
+    Address,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    SpecialRegister,
+    Symbol,
+    Variable,
+)
 from golden.tables.commands import (
     MATRIX_ROWS,
+    OPERAND_COUNTS,
     Command,
     Load,
     LoadMatrix,
@@ -22,6 +38,72 @@ from golden.tables.commands import (
 )
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, MoveInstruction
+
+_SUPPORTED: Final = ("shared", "global")
+_ON_FRAGMENTS: Final = (
+    "only mov to a register of the same width and arithmetic on whole elements may read it: "
+    f"{', '.join(OPERAND_COUNTS)} and neg in f16x2, f32 and f64, "
+    "add, sub, mul.lo, mad.lo, min and max in s32 and u32"
+)
+_ELEMENTWISE: Final = frozenset({*OPERAND_COUNTS, "mad", "neg"})
+"""First words of the opcodes that may read fragment registers, and then write one."""
+
+
+@dataclass(kw_only=True)
+class WarpContext(Context):
+    """As `Context`, for one warp whose fragments are in the registers of a machine."""
+
+    raw: bool
+    """Whether the entry names machine registers; see `golden.ptx.allocation`."""
+    fragments: dict[str, Register] = field(default_factory=dict)
+    """The registers that are registers of the machine, by key."""
+    matrix: dict[int, WarpStatement] = field(default_factory=dict)
+    """The matrix statements, by the number of the statement."""
+
+    def is_fragment(self, operand: Operand) -> TypeGuard[Register]:
+        """Whether an operand is a register of the machine."""
+        return isinstance(operand, Register) and operand.key in self.fragments
+
+    def spread(self, instruction: Instruction) -> bool:
+        """Note that the destination of a copy of a fragment register, or of arithmetic on one, is one too.
+
+        Whether it is a new one.
+        """
+        if instruction.opcode[0] not in ("mov", *_ELEMENTWISE):
+            return False
+        target, *sources = instruction.operands or (None,)
+        if not isinstance(target, Register) or target.key in self.fragments:
+            return False
+        spreads = any(self.is_fragment(item) and item.type.bits == target.type.bits for item in sources)
+        if spreads:
+            self.fragments[target.key] = target
+        return spreads
+
+    def symbol(self, symbol: Symbol) -> tuple[Variable, int]:
+        """As `Context.symbol`, of parameters and of variables that the machine has memory for."""
+        variable, address = super().symbol(symbol)
+        if variable.space not in (*_SUPPORTED, "entry"):
+            message = f"{symbol.name} is in .{variable.space}; supported: variables in .shared and .global"
+            raise self.error(symbol, message)
+        if variable.initialiser is not None:
+            raise self.error(symbol, f"{symbol.name} has values at the start, which is not supported")
+        return variable, address
+
+    def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
+        """As `Context.require_source`, without fragment registers and clocks."""
+        super().require_source(operand, bits, wider=wider)
+        if self.is_fragment(operand):
+            message = f"{operand.name} belongs to a fragment and differs between lanes; {_ON_FRAGMENTS}"
+            raise self.error(operand, message)
+        if isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies:
+            raise self.error(operand, f"{operand.name} is not supported: a program of one warp has no clock")
+
+    def base_bits(self, address: Address) -> int:
+        """The width of the base of an address, which must not be a fragment register."""
+        if not isinstance(address.base, Register):
+            return 64
+        self.require_source(address.base, address.base.type.bits)
+        return address.base.type.bits
 
 
 def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
@@ -101,7 +183,7 @@ def _placed(
             raise context.error(base, "the addresses of rows must be in a 32-bit register, a lane each")
         else:
             rows = Register("row addresses", f"rows of {index}", TYPES["b32"], base.location)
-    for register in (*(item for items in fragments.values() for item in items), *([rows] if rows else [])):
+    for register in chain(*fragments.values(), [rows] if rows else []):
         context.fragments.setdefault(register.key, register)
     changed = {**vars(decoded), "fragments": fragments, "address": address}
     return WarpStatement(**changed, rows=rows), constants
