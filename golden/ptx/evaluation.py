@@ -1,7 +1,7 @@
 """One run of an entry of one warp: scalar values, what fragment registers hold, and the commands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -14,7 +14,7 @@ from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL, Geometry
 from golden.ptx.syntax import Immediate, Negated, Operand, Register, SpecialRegister, Symbol
-from golden.tables.commands import ElementType, Elementwise, Fill, Move, SetLanes, Uniform, Work
+from golden.tables.commands import ElementType, Fill, Move, SetLanes, Work
 from golden.tables.instruction_set import Layout, Shape, Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
@@ -335,35 +335,3 @@ def _holds(evaluation: Evaluation, statement: Step | Terminator) -> bool:
             f"{register.name} {difference(value)}; one warp without --block takes the same way in all lanes",
         )
     return bool(value) != statement.guard[1]
-
-
-def _joined(first: Work, second: Work) -> Work | None:
-    """One command that does what two in a row do, if there is one."""
-    match first:
-        case Fill(register, count):
-            following: Fill | Move | Elementwise = replace(first, register=register + count)
-        case Move(destination, source, count):
-            following = replace(first, destination=destination + count, source=source + count)
-        case Elementwise(_, _, destination, sources, count):
-            moved = tuple(item if isinstance(item, Uniform) else item + count for item in sources)
-            following = replace(first, destination=destination + count, sources=moved)
-        case _:
-            return None
-    if not isinstance(second, type(first)) or replace(following, count=second.count) != second:
-        return None
-    return replace(first, count=count + second.count)
-
-
-def merged(commands: Iterator[tuple[Work, SourceLine]]) -> Iterator[tuple[Work, SourceLine]]:
-    """The same commands, but the same fill, move or arithmetic of successive registers as one."""
-    waiting: tuple[Work, SourceLine] | None = None
-    for command, line in commands:
-        if waiting is not None:
-            joined = _joined(waiting[0], command)
-            if joined is not None:
-                waiting = (joined, waiting[1])
-                continue
-            yield waiting
-        waiting = (command, line)
-    if waiting is not None:
-        yield waiting

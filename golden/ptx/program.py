@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from golden.integers import checked_text, integer_of, shortened
@@ -11,7 +12,7 @@ from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction, contract_blocks
 from golden.ptx.declarations import place_parameters, place_shared
 from golden.ptx.decoding import Step
-from golden.ptx.evaluation import Evaluation, Provenance, merged, run
+from golden.ptx.evaluation import Evaluation, Provenance, run
 from golden.ptx.fragments import WarpContext
 from golden.ptx.liveness import live_registers, needed
 from golden.ptx.matrix import MNEMONICS, decode_matrix_statement
@@ -20,7 +21,7 @@ from golden.ptx.parser import parse_syntax
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
 from golden.ptx.syntax import Body, Function, Module, Register, Variable, named
-from golden.tables.commands import Work
+from golden.tables.commands import Elementwise, Fill, Move, Uniform, Work
 
 STEP_LIMIT = 10_000_000
 """Statements that an entry may evaluate, unless its caller says otherwise."""
@@ -134,7 +135,7 @@ class Entry:
         evaluation = Evaluation(
             self._source, packed, self._allocation, addresses, shared.start, geometry, provenance
         )
-        return merged(run(evaluation, self._blocks, step_limit))
+        return _merged(run(evaluation, self._blocks, step_limit))
 
     def _require_distinct_names(self) -> None:
         names = set()
@@ -226,6 +227,38 @@ class Program:
 
     def _error(self, message: str) -> PtxError:
         return self.module.source.error(Location(1, 1), message)
+
+
+def _joined(first: Work, second: Work) -> Work | None:
+    """One command that does what two in a row do, if there is one."""
+    match first:
+        case Fill(register, count):
+            following: Fill | Move | Elementwise = replace(first, register=register + count)
+        case Move(destination, source, count):
+            following = replace(first, destination=destination + count, source=source + count)
+        case Elementwise(_, _, destination, sources, count):
+            moved = tuple(item if isinstance(item, Uniform) else item + count for item in sources)
+            following = replace(first, destination=destination + count, sources=moved)
+        case _:
+            return None
+    if not isinstance(second, type(first)) or replace(following, count=second.count) != second:
+        return None
+    return replace(first, count=count + second.count)
+
+
+def _merged(commands: Iterator[tuple[Work, SourceLine]]) -> Iterator[tuple[Work, SourceLine]]:
+    """The same commands, but the same fill, move or arithmetic of successive registers as one."""
+    waiting: tuple[Work, SourceLine] | None = None
+    for command, line in commands:
+        if waiting is not None:
+            joined = _joined(waiting[0], command)
+            if joined is not None:
+                waiting = (joined, waiting[1])
+                continue
+            yield waiting
+        waiting = (command, line)
+    if waiting is not None:
+        yield waiting
 
 
 def _find_fragments(context: WarpContext, body: Body) -> None:

@@ -48,7 +48,7 @@ def contract_blocks(
     return tuple(Contraction(line(item.product.place), line(item.place)) for item in joins)
 
 
-class _Fusion:
+class _Fusion(Edits):
     """Turns the sums of joins into ``fma.rn``.
 
     A factor whose register is written again before the sum is copied where the product stands. An addition of
@@ -56,8 +56,7 @@ class _Fusion:
     """
 
     def __init__(self, flow: Flow) -> None:
-        self._flow = flow
-        self._edits = Edits(flow, "%fused")
+        super().__init__(flow, "%fused")
         self._divided: dict[int, tuple[Operand, Operand]] = {}
 
     def run(self, joins: Sequence[Join]) -> None:
@@ -73,26 +72,23 @@ class _Fusion:
                 addend = self._negated(item.place, addend, found.type)
             if item.negated != (found.name == "sub" and item.operand == 1):
                 first = self._negated(item.place, first, found.type)
-            self._edits.replace(item.place, _fma(found), first, second, addend)
-        self._edits.apply()
+            self.replace(item.place, _fma(found), first, second, addend)
+        self.apply()
 
     def _accumulate(self, item: Join, first: Operand, second: Operand) -> None:
         """Take an accumulator out of a matrix multiplication."""
-        old = self._edits.instead.get(item.place, self._flow.statements[item.place].instruction)
-        *others, addends = old.operands
-        target = others[0]
-        product = item.product.form
-        result = target.elements[item.number] if isinstance(target, Vector) else target
-        zero = immediate(0, product.type, result)
-        if isinstance(addends, Vector):
-            elements = (*addends.elements[: item.number], zero, *addends.elements[item.number + 1 :])
-            changed: Operand = replace(addends, elements=elements)
-        else:
-            changed = zero
-        self._edits.instead[item.place] = replace(old, operands=(*others, changed))
+        old = self.instead.get(item.place, self._flow.statements[item.place].instruction)
+        target, a, b, addends = old.operands
+        assert isinstance(target, Vector), target
+        assert isinstance(addends, Vector), addends
+        product, result = item.product.form, target.elements[item.number]
+        elements = list(addends.elements)
+        elements[item.number] = immediate(0, product.type, result)
+        changed = replace(addends, elements=tuple(elements))
+        self.instead[item.place] = replace(old, operands=(target, a, b, changed))
         if item.negated:
             first = self._negated(item.place, first, product.type)
-        self._edits.after[item.place].append(
+        self.after[item.place].append(
             Instruction.of(_fma(product), old.location, result, first, second, result)
         )
 
@@ -104,21 +100,17 @@ class _Fusion:
         if divided is not None:
             if product.place not in self._divided:
                 kind, flush = divided
-                self._divided[product.place] = factors(
-                    self._edits, product.place, kind, operands, flush=flush
-                )
+                self._divided[product.place] = factors(self, product.place, kind, operands, flush=flush)
             operands = self._divided[product.place]
         behind = scaled_mma(self._flow.statements[place].instruction) is not None
-        first, second = (
-            self._edits.kept(product.place, operand, place, behind=behind) for operand in operands
-        )
+        first, second = (self.kept(product.place, operand, place, behind=behind) for operand in operands)
         return first, second
 
     def _negated(self, place: int, operand: Operand, type_: str) -> Operand:
         bits = literal(operand, type_)
         if bits is not None:
             return immediate(bits ^ SIGNS[type_], type_, operand)
-        return self._edits.before(place, f"neg.{type_}", operand)
+        return self.before(place, f"neg.{type_}", operand)
 
 
 def _fma(found: Form) -> str:
