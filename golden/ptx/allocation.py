@@ -44,7 +44,6 @@ class Allocation:
     """First machine register of each vector, by statement index and operand; the registers of one that are
     elsewhere are copied."""
     registers: int
-    """How many machine registers are used."""
 
 
 @dataclass
@@ -191,11 +190,9 @@ def allocate_raw(
             numbers = [position[register.key] for register in registers]
             for register, before, number in zip(registers[1:], numbers, numbers[1:], strict=False):
                 if number != before + 1:
-                    raise source.error(
-                        register.location,
-                        f"{register.name} follows register {before}; in an entry with {RAW_REGISTERS} "
-                        "a vector names registers one after the other",
-                    )
+                    rule = f"in an entry with {RAW_REGISTERS} a vector names registers one after the other"
+                    message = f"{register.name} follows register {before}; {rule}"
+                    raise source.error(register.location, message)
             window[index, use] = numbers[0]
     return Allocation(position, window, registers=1 + max(position.values(), default=-1))
 

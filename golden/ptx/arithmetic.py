@@ -21,7 +21,6 @@ class Arithmetic:
     """An instruction without side effects."""
 
     types: tuple[str, ...]
-    """Types that the instruction exists for."""
     compute: Callable[..., int]
     """From the width in bits and the values of the sources to the result, which is wrapped afterwards."""
     sources: tuple[str, ...] = ("same", "same")

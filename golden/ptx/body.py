@@ -199,9 +199,8 @@ class _BodyParser(OperandParser):
             return replace(element, key=scope.names[name])
         if name in self._parameters or name in module.variables or name in module.functions:
             return element
-        raise module.source.error(
-            element.location, f"{name} is not declared: no register, label, parameter or variable"
-        )
+        message = f"{name} is not declared: no register, label, parameter or variable"
+        raise module.source.error(element.location, message)
 
 
 def _split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
@@ -224,10 +223,8 @@ def _split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
         return _moves(instruction, "b64", zip(targets, sources, strict=True))
     one = len(operands) >= 2 and not _VECTORS.keys() & set(opcode)
     if opcode[0] not in ("ld", "st") or not all(wide) or not one:
-        raise source.error(
-            instruction.location,
-            f"{instruction.name} is not supported: mov, ld and st take .b128, with a .b128 register",
-        )
+        message = f"{instruction.name} is not supported: mov, ld and st take .b128, with a .b128 register"
+        raise source.error(instruction.location, message)
     before = tuple(takewhile(lambda part: part != _WIDE, opcode))
     return (replace(instruction, opcode=(*before, "v2", "b64", *opcode[len(before) + 1 :])),)
 

@@ -135,9 +135,8 @@ class DeclarationParser(ConstantParser):
         size = None if extents[:1] == (None,) else (extents[0] or 0) * inner if extents else element.size
         most = _LARGEST[element.space]
         if max(inner, size or 0) > most:
-            raise self.error(
-                name, f"a variable in .{element.space} has at most {most} bytes, not {size or inner}"
-            )
+            message = f"a variable in .{element.space} has at most {most} bytes, not {size or inner}"
+            raise self.error(name, message)
         is_array = bool(extents) or element.is_array
         return replace(
             element, key=name.text, name=name.text, size=size, location=name.location, is_array=is_array

@@ -62,7 +62,6 @@ class Context:
 
     source: Source
     version: tuple[int, int]
-    """PTX ISA version."""
     symbols: Mapping[str, tuple[Variable, int]]
     """Each variable and parameter by its key, with its address within its state space."""
     decoder: "Decoder"

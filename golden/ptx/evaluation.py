@@ -1,7 +1,7 @@
 """One run of an entry of one warp: scalar values, what fragment registers hold, and the commands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -118,27 +118,21 @@ class Provenance:
         PtxError for a register that was never written, elements of another type, and registers that are not
         the same one of like fragments.
         """
-        shaped = [(register, self._origin(register)) for register in sources]
-        shaped = [(register, origin) for register, origin in shaped if origin.fragment is not None]
-        for register, origin in shaped:
-            held = origin.fragment.type if origin.fragment is not None else ""
-            if held not in _HOLDING[element]:
-                raise self.source.error(
-                    register.location,
-                    f"{register.name} from line {origin.line} holds .{held}, "
-                    f"whose elements .{element} arithmetic does not take",
-                )
-            first_register, first = shaped[0]
-            if (origin.fragment, origin.element) != (first.fragment, first.element):
-                raise self.source.error(
-                    register.location,
-                    f"{register.name} from line {origin.line} and {first_register.name} from line "
-                    f"{first.line} do not hold the same elements of like fragments",
-                )
-        line = destination.location.line
-        self._origins[destination.key] = (
-            _Origin(shaped[0][1].fragment, shaped[0][1].element, line) if shaped else _Origin(None, 0, line)
-        )
+        found = [(register, self._origin(register)) for register in sources]
+        shaped = [(register, item, item.fragment) for register, item in found if item.fragment is not None]
+        made = _Origin(None, 0, destination.location.line)
+        for register, origin, held in shaped:
+            where = f"{register.name} from line {origin.line}"
+            if held.type not in _HOLDING[element]:
+                message = f"{where} holds .{held.type}, whose elements .{element} arithmetic does not take"
+                raise self.source.error(register.location, message)
+            other, first, _ = shaped[0]
+            if (held, origin.element) != (first.fragment, first.element):
+                both = f"{where} and {other.name} from line {first.line}"
+                message = f"{both} do not hold the same elements of like fragments"
+                raise self.source.error(register.location, message)
+            made = replace(origin, line=made.line)
+        self._origins[destination.key] = made
 
     def execute(self, matrix: WarpStatement) -> None:
         """Check what a matrix statement reads, and note what it writes.
@@ -182,9 +176,8 @@ class Provenance:
             difference = f"is register {origin.element} of its fragment, not {element}"
         else:
             return
-        raise self.source.error(
-            register.location, f"operand {use}: {register.name} from line {origin.line} {difference}"
-        )
+        message = f"operand {use}: {register.name} from line {origin.line} {difference}"
+        raise self.source.error(register.location, message)
 
 
 def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
@@ -307,9 +300,8 @@ def run(evaluation: Evaluation, blocks: Sequence[Block], limit: int) -> Iterator
             evaluated += 1
             location = statement.instruction.location
             if evaluated > limit:
-                raise source.error(
-                    location, f"still running after {limit} instructions; is this an endless loop?"
-                )
+                message = f"still running after {limit} instructions; is this an endless loop?"
+                raise source.error(location, message)
             holds = _holds(evaluation, statement)
             if isinstance(statement, Terminator):
                 jumps = holds and statement.kind == "branch"

@@ -173,11 +173,8 @@ def _placed(
         base = address.base
         if context.is_fragment(base):
             if address.offset:
-                raise context.error(
-                    base,
-                    f"the address {base.name} is in a register of the machine, which is taken as it is; "
-                    f"expected no offset, not {address.offset}",
-                )
+                what = f"the address {base.name} is in a register of the machine, which is taken as it is"
+                raise context.error(base, f"{what}; expected no offset, not {address.offset}")
             rows, address = base, None
         elif context.raw:
             raise context.error(base, "the addresses of rows must be in a 32-bit register, a lane each")
@@ -225,10 +222,8 @@ def _row_addresses(evaluation: Evaluation, address: Address, bits: int, matrices
     lanes = addresses if isinstance(addresses, tuple) else (addresses,)
     for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):
         if place >> 32:
-            raise evaluation.source.error(
-                address.base.location,
-                f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads",
-            )
+            message = f"the row address {place:#x} in lane {lane} exceeds 32 bits, which a core reads"
+            raise evaluation.source.error(address.base.location, message)
     return addresses
 
 

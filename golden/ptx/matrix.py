@@ -138,9 +138,8 @@ def _accessed(context: Context, address: Address, space: Space) -> Space:
     assert isinstance(address.base, Symbol)
     named = "param" if named == "entry" else named
     what = "generic addresses" if space == "generic" else f".{space}"
-    raise context.error(
-        address.base, f"{address.base.name} is in .{named}, but the instruction accesses {what}"
-    )
+    message = f"{address.base.name} is in .{named}, but the instruction accesses {what}"
+    raise context.error(address.base, message)
 
 
 def _register_bits(type_: str) -> int:

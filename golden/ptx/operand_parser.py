@@ -207,9 +207,8 @@ class OperandParser(DeclarationParser):
         key = self._scopes[-1].names.get(name, name)
         found = next((variables[key] for variables in self._variables if key in variables), None)
         if found is None or not found.is_array:
-            raise self.source.error(
-                array.location, f"{name} is not an array declared before, and has no elements"
-            )
+            message = f"{name} is not an array declared before, and has no elements"
+            raise self.source.error(array.location, message)
         self.expect("[")
         index = self._signed_integer("an index")
         self.expect("]")

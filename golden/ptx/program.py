@@ -82,11 +82,8 @@ class Entry:
         self._pack(arguments)
         self._addresses(arguments)
         if self.registers > registers:
-            raise self._source.error(
-                self._definition.location,
-                f"the fragments of {self.name} need {self.registers} registers per lane; "
-                f"the machine has {registers}",
-            )
+            needs = f"the fragments of {self.name} need {self.registers} registers per lane"
+            raise self._error(f"{needs}; the machine has {registers}")
 
     def commands(
         self,
@@ -124,11 +121,8 @@ class Entry:
         """
         self.require(arguments, registers=registers)
         if self.shared_bytes > len(shared):
-            raise self._source.error(
-                self._definition.location,
-                f"the .shared variables of {self.name} need {self.shared_bytes} bytes; "
-                f"the machine has {len(shared)} bytes of shared memory",
-            )
+            needs = f"the .shared variables of {self.name} need {self.shared_bytes} bytes"
+            raise self._error(f"{needs}; the machine has {len(shared)} bytes of shared memory")
         addresses = {**self._shared, **self._addresses(arguments)}
         packed, provenance = self._pack(arguments), Provenance(self._source, checked=not self._raw)
         geometry = Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes)
@@ -137,14 +131,15 @@ class Entry:
         )
         return _merged(run(evaluation, self._blocks, step_limit))
 
+    def _error(self, message: str) -> PtxError:
+        return self._source.error(self._definition.location, message)
+
     def _require_distinct_names(self) -> None:
         names = set()
         for variable in self.variables:
             if variable.name in names:
-                raise self._source.error(
-                    variable.location,
-                    f"{variable.name} is the name of another variable in .global; arguments go by name",
-                )
+                message = f"{variable.name} is the name of another variable in .global; arguments go by name"
+                raise self._source.error(variable.location, message)
             names.add(variable.name)
 
     def _pack(self, arguments: Mapping[str, int | float]) -> bytes:
@@ -153,10 +148,8 @@ class Entry:
         names += [variable.name for variable in self.variables]
         for name in arguments:
             if name not in names:
-                raise self._source.error(
-                    self._definition.location,
-                    f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}",
-                )
+                message = f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}"
+                raise self._error(message)
         data = bytearray()
         for parameter, offset in self._placed:
             pattern = self._pattern(parameter, arguments)
@@ -173,10 +166,8 @@ class Entry:
         address = arguments[variable.name]
         number = integer_of(address)
         if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
-            raise refuse(
-                f"the address {shortened(address)} of variable {variable.name} is no 64-bit multiple of "
-                f"{variable.alignment}, its alignment"
-            )
+            what = f"the address {shortened(address)} of variable {variable.name}"
+            raise refuse(f"{what} is no 64-bit multiple of {variable.alignment}, its alignment")
         return number
 
     def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:

@@ -86,9 +86,8 @@ def check_computation(
     carries_out = len(found.results) > 1 and ".cc" in instruction.name
     explicit = len(found.results) - carries_out
     if len(targets) != explicit:
-        raise context.error(
-            instruction, f"results of {instruction.name} must be {explicit}, not {len(targets)}"
-        )
+        message = f"results of {instruction.name} must be {explicit}, not {len(targets)}"
+        raise context.error(instruction, message)
     carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
     expected = len(found.operands) - carries_in
     if len(sources) != expected:
@@ -130,10 +129,8 @@ def check_move(
         space = context.symbol(source)[0].space
         widths = "32 or 64" if space in ("shared", "local", "param") else "64"
         if type_.kind == "float" or str(type_.bits) not in widths:
-            raise context.error(
-                source,
-                f"the address of {source.name} has {widths} bits, the instruction needs {type_}",
-            )
+            message = f"the address of {source.name} has {widths} bits, the instruction needs {type_}"
+            raise context.error(source, message)
     else:
         for item in sources:
             wider = isinstance(item, SpecialRegister)
@@ -166,9 +163,8 @@ def check_address_conversion(
         declared = context.symbol(source)[0].space
         declared = "param" if declared == "entry" else declared
         if "to" in found or declared != space:
-            raise context.error(
-                source, f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
-            )
+            message = f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
+            raise context.error(source, message)
     return space, -1 if "to" in found else 1, bits, target, source
 
 
@@ -187,9 +183,8 @@ def access_qualifiers(context: Context, instruction: Instruction) -> dict[str, s
     if "mmio" in found:
         fits = (found.get("order"), found.get("scope"), found.get("space", "global"), found.get("vector"))
         if fits != ("relaxed", "sys", "global", None):
-            raise context.unsupported(
-                instruction, ".mmio takes .relaxed.sys and one value in .global, and nothing else"
-            )
+            message = ".mmio takes .relaxed.sys and one value in .global, and nothing else"
+            raise context.unsupported(instruction, message)
     return found
 
 
@@ -234,10 +229,8 @@ def _parameter_offset(context: Context, address: Address, width: int) -> int:
     variable, start = context.symbol(address.base)
     offset = address.offset + address.base.offset
     if offset < 0 or offset + width > (variable.size or 0) or offset % width:
-        raise context.error(
-            address,
-            f"{width} bytes at offset {offset} of {variable.name}, which has {variable.size}",
-        )
+        message = f"{width} bytes at offset {offset} of {variable.name}, which has {variable.size}"
+        raise context.error(address, message)
     return start + offset
 
 

@@ -226,7 +226,6 @@ class Variable:
     location: Location
     """Of its name."""
     external: bool = False
-    """Whether it is declared ``.extern``."""
     is_array: bool = False
     """Whether it is an array or a vector."""
     initialiser: tuple[Piece, ...] | None = None

@@ -60,9 +60,7 @@ class IntegerFormat:
     """A two's-complement or unsigned integer; single bits are one-bit unsigned integers."""
 
     name: str
-    """The PTX type qualifier, without its dot."""
     bits: int
-    """Bits of one element in memory and in a register."""
     signed: bool
     """Whether the top bit has negative weight."""
 

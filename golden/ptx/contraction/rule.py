@@ -40,7 +40,6 @@ class Join:
     operand: int
     """Which operand of the addition it is, 0 or 1."""
     negated: bool
-    """Whether the operand is the negated product."""
 
 
 def may_join(instructions: list[Instruction]) -> bool:
