@@ -77,10 +77,8 @@ class _Builder:
             self._open(end)
         self._starts.setdefault(end, len(self._blocks) - 1)
         location = instructions[-1].location if instructions else Location(1, 1)
-        last = Instruction.of("exit", location)
-        self._blocks[-1].terminator = Terminator(
-            kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
-        )
+        last = partial(Terminator, instruction=Instruction.of("exit", location), index=max(0, end - 1))
+        self._blocks[-1].terminator = last(kind="branch", targets=(EXIT,))
         for block in self._blocks:
             if (found := block.terminator) is not None:
                 block.terminator = replace(found, targets=tuple(map(self._number, found.targets)))

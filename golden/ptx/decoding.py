@@ -88,9 +88,8 @@ class Context:
 
     def unsupported(self, instruction: Instruction, detail: str = "") -> PtxError:
         """The error that an instruction is not supported."""
-        return self.error(
-            instruction, f"{instruction.name} is not supported" + (f": {detail}" if detail else "")
-        )
+        reason = f": {detail}" if detail else ""
+        return self.error(instruction, f"{instruction.name} is not supported{reason}")
 
     def slot(self, register: Register) -> int:
         """The number of a register."""
@@ -224,12 +223,10 @@ def split_qualifiers(
     for part in instruction.opcode[1:]:
         if part in without or part.startswith(("L1::", "L2::")):
             continue
-        group = next(
-            (name for name, allowed in groups.items() if part in allowed and name not in found), None
-        )
-        if group is None:
+        fitting = [name for name, allowed in groups.items() if part in allowed and name not in found]
+        if not fitting:
             raise context.unsupported(instruction, f"qualifier .{part}")
-        found[group] = part
+        found[fitting[0]] = part
     return found
 
 

@@ -268,17 +268,14 @@ class Evaluation:
         for word in range(register.type.bits // 32):
             place = position + word
             value = by_lane(lambda whole, by=32 * word: whole >> by & 0xFFFFFFFF, pattern)
-            self.commands.append(
-                SetLanes(place, value) if isinstance(value, tuple) else Fill(place, 1, value)
-            )
+            work = SetLanes(place, value) if isinstance(value, tuple) else Fill(place, 1, value)
+            self.commands.append(work)
 
     def move(self, destination: Register, source: Register) -> None:
         """Copy one fragment register to another."""
         self.provenance.move(destination, source)
-        position = self.allocation.position
-        self.commands.append(
-            Move(position[destination.key], position[source.key], destination.type.bits // 32)
-        )
+        to, of = (self.allocation.position[register.key] for register in (destination, source))
+        self.commands.append(Move(to, of, destination.type.bits // 32))
 
 
 Action = Callable[[Evaluation], None]

@@ -113,9 +113,8 @@ def decode_matrix(context: WarpContext, instruction: Instruction, index: int) ->
     when it runs, for an address or stride that differs between lanes, where it may not, and for a row address
     of more than 32 bits.
     """
-    matrix, constants = _placed(
-        context, decode_matrix_statement(context, instruction, raw=context.raw), index
-    )
+    decoded = decode_matrix_statement(context, instruction, raw=context.raw)
+    matrix, constants = _placed(context, decoded, index)
     results = matrix.fragments[matrix.destination] if matrix.destination is not None else ()
     for number, register in enumerate(results):
         if any(register.key == other.key for other in results[:number]):

@@ -77,10 +77,8 @@ def decode_matrix_statement(
     taken = partial(_fragment, context, raw=raw)
     if isinstance(instruction, MmaInstruction):
         operands = context.operands(statement, 4, what="the fragments d, a, b and c")
-        fragments = {
-            use: taken(instruction, use, operand)
-            for use, operand in zip(instruction.types, operands, strict=True)
-        }
+        pairs = zip(instruction.types, operands, strict=True)
+        fragments = {use: taken(instruction, use, operand) for use, operand in pairs}
         return made(instruction=instruction, fragments=fragments, destination="d")
     use: Use
     if isinstance(instruction, MoveInstruction):

@@ -60,11 +60,10 @@ def _compute(context: WarpContext, instruction: Instruction, index: int) -> Step
 
     def evaluate(evaluation: Evaluation) -> None:
         values = [evaluation.value(operand, bits) for operand, bits in widths]
-        outcome = (
-            [by_lane(integers.evaluate, *values)]
-            if integers is not None
-            else by_array(operation.evaluate, operation.operands, *values)
-        )
+        if integers is not None:
+            outcome = [by_lane(integers.evaluate, *values)]
+        else:
+            outcome = by_array(operation.evaluate, operation.operands, *values)
         for target, value, bits in zip(targets, outcome, operation.results, strict=True):
             evaluation.put(target, value, bits, signed=operation.signed)
 
@@ -118,10 +117,8 @@ def _require_qualifiers(
 ) -> None:
     """Refuse a rounding or saturation that the host does not compute."""
     name = statement.opcode[0]
-    optional = [
-        *(["rn"] if name not in ("min", "max", "neg") else []),
-        *(["ftz"] if element != "f64" else []),
-    ]
+    optional = ["rn"] if name not in ("min", "max", "neg") else []
+    optional += ["ftz"] if element != "f64" else []
     for qualifier in qualifiers:
         if qualifier not in optional:
             choices = ", ".join(f".{item}" for item in optional) or "nothing"

@@ -46,9 +46,8 @@ class Entry:
         self.variables = tuple(variable for variable in used if variable.space == "global")
         """Those in ``.global`` whose address it takes: arguments give their addresses too."""
         self._require_distinct_names()
-        self._shared, self.shared_bytes = place_shared(
-            variable for variable in used if variable.space == "shared"
-        )
+        shared = [variable for variable in used if variable.space == "shared"]
+        self._shared, self.shared_bytes = place_shared(shared)
         """The addresses of its variables in shared memory, and the bytes that they take."""
         self._placed = place_parameters(definition)
         context = WarpContext(
@@ -69,11 +68,10 @@ class Entry:
                 raise context.unsupported(end.instruction, "a program of one warp has no such statement")
         self.contractions = _contract(context, self._blocks) if contract and not self._raw else ()
         """The additions that are joined with multiplications."""
-        self._allocation = (
-            allocate_raw(module.source, context.matrix, context.fragments)
-            if self._raw
-            else allocate(self._blocks, context.slots, context.matrix, context.fragments)
-        )
+        if self._raw:
+            self._allocation = allocate_raw(module.source, context.matrix, context.fragments)
+        else:
+            self._allocation = allocate(self._blocks, context.slots, context.matrix, context.fragments)
         self.registers = self._allocation.registers
         """32-bit registers per lane that its fragments need."""
 

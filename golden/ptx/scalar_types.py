@@ -50,9 +50,8 @@ class ScalarType:
         """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
         if self.name != "bf16":
             return float_bits(value, self.bits)
-        return (
-            _BFLOAT16.canonical_nan if math.isnan(value) else convert(float_bits(value, 64), _F64, _BFLOAT16)
-        )
+        bits = float_bits(value, 64)
+        return _BFLOAT16.canonical_nan if math.isnan(value) else convert(bits, _F64, _BFLOAT16)
 
 
 TYPES: Final = MappingProxyType(

@@ -187,11 +187,8 @@ class Elementwise(_OfWarp):
             f"{source.pattern:#x}" if isinstance(source, Uniform) else f"registers {source} on"
             for source in self.sources
         )
-        flushed = ", flushed" if self.flush else ""
-        return (
-            f"{self.operation} of {self.type}{flushed} on {sources} to {self.count} registers "
-            f"from {self.destination} on"
-        )
+        what = f"{self.operation} of {self.type}{', flushed' if self.flush else ''}"
+        return f"{what} on {sources} to {self.count} registers from {self.destination} on"
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,8 @@ class Family:
     @property
     def formats(self) -> frozenset[str]:
         """Multiplicand formats that a machine must have for it."""
-        return multiplicand_formats(
-            (*self.multiplicands, *([self.converted_to] if self.converted_to else []))
-        )
+        converted = () if self.converted_to is None else (self.converted_to,)
+        return multiplicand_formats((*self.multiplicands, *converted))
 
     def types(self, use: Use) -> tuple[str, ...]:
         """The types that a fragment in a role may have."""

@@ -50,9 +50,8 @@ class IllegalInstruction(ValueError):
         self.allowed = tuple(allowed)
         self.context = context
         choices = ", ".join(f".{item}" for item in self.allowed) or "nothing"
-        super().__init__(
-            sentence(message or f"illegal qualifier .{qualifier} for {context}; allowed: {choices}")
-        )
+        message = message or f"illegal qualifier .{qualifier} for {context}; allowed: {choices}"
+        super().__init__(sentence(message))
 
 
 def _require(value: str, allowed: Iterable[str], context: str) -> None:
@@ -255,12 +254,8 @@ def warp_tile(instruction: MmaInstruction) -> MmaInstruction:
     """
     if instruction.mnemonic != "wgmma":
         return instruction
-    is_fp8 = instruction.a_type in WGMMA_TILE.multiplicands
-    return replace(
-        instruction,
-        mnemonic="wgmma" if is_fp8 else "mma",
-        shape=Shape(16, TILE_COLUMNS, instruction.shape.k),
-    )
+    mnemonic: Mnemonic = "wgmma" if instruction.a_type in WGMMA_TILE.multiplicands else "mma"
+    return replace(instruction, mnemonic=mnemonic, shape=Shape(16, TILE_COLUMNS, instruction.shape.k))
 
 
 def tile_places(instruction: MmaInstruction) -> Iterator[tuple[slice, slice]]:

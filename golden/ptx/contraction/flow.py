@@ -182,9 +182,8 @@ class Flow:
         for places in self._inside.values():
             for place in places:
                 statement = self.statements[place]
-                pure = isinstance(statement, Step) and (
-                    statement.pure or isinstance(statement.matrix, MmaInstruction)
-                )
+                multiplies = isinstance(getattr(statement, "matrix", None), MmaInstruction)
+                pure = multiplies or (isinstance(statement, Step) and statement.pure)
                 if not pure:
                     self.live.add(place)
                     waiting.append((place, statement.reads))

@@ -88,9 +88,8 @@ class _Fusion(Edits):
         self.instead[item.place] = replace(old, operands=(target, a, b, changed))
         if item.negated:
             first = self._negated(item.place, first, product.type)
-        self.after[item.place].append(
-            Instruction.of(_fma(product), old.location, result, first, second, result)
-        )
+        fma = Instruction.of(_fma(product), old.location, result, first, second, result)
+        self.after[item.place].append(fma)
 
     def _factors(self, product: Product, place: int) -> tuple[Operand, Operand]:
         """The factors of a product, as a later statement must read them."""
