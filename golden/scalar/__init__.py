@@ -6,15 +6,7 @@ Each module describes one family: lines of syntax, its `FORMS`, and functions th
 from functools import cache
 from typing import Final
 
-from golden.scalar import (
-    bit_fields,
-    comparison,
-    conversion,
-    float_arithmetic,
-    integers,
-    logic,
-    video,
-)
+from golden.scalar import bit_fields, comparison, conversion, float_arithmetic, integers, logic, video
 from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
 __all__ = ["Operation", "UnsupportedInstruction", "operation"]

@@ -162,7 +162,6 @@ FORMS: Final = (
     Form(f"slct {_ANY} .s32", typed("target", "target target 32", partial(_select_by_sign, ""))),
     Form(f"slct .ftz? {_ANY} .f32", typed("target", "target target 32", _select_by_sign)),
     Form(
-        "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64",
-        typed("1", "type", _test),
+        "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64", typed("1", "type", _test)
     ),
 )

@@ -146,12 +146,7 @@ FAMILIES: tuple[Family, ...] = (
 """Every instruction of one warp."""
 
 WGMMA_TILE = Family(
-    "wgmma.fp8.tile",
-    _m16n8(32),
-    ("e4m3", "e5m2"),
-    ("f16", "f32"),
-    mnemonic="wgmma",
-    same_accumulators=True,
+    "wgmma.fp8.tile", _m16n8(32), ("e4m3", "e5m2"), ("f16", "f32"), mnemonic="wgmma", same_accumulators=True
 )
 """One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
 

@@ -3,14 +3,7 @@
 from dataclasses import dataclass, field
 
 from golden.ptx.contraction.flow import Flow
-from golden.ptx.contraction.forms import (
-    Form,
-    division,
-    form,
-    is_move,
-    scaled_mma,
-    straightens,
-)
+from golden.ptx.contraction.forms import Form, division, form, is_move, scaled_mma, straightens
 from golden.ptx.syntax import Instruction, Operand, Register, parts
 
 
