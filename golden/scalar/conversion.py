@@ -8,7 +8,7 @@ from golden.arithmetic.arrays import convert, elementwise
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.whole import from_integer, to_integer, to_integral
 from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, result_nan
-from golden.scalar.form import Array, Form, dtype, elements, raw_dtype, typed, width
+from golden.scalar.form import Array, Form, clamped_integer, dtype, elements, raw_dtype, typed, width
 from golden.tables.formats import float_format
 
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
@@ -36,12 +36,9 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
 
 def _pack(packed: str, a: Array, b: Array, *c: Array) -> Array:
     """``cvt.pack.sat``: two saturated integers, the second lowest; a third operand is above them."""
-    bits = int(packed[1:])
-    least = -(1 << (bits - 1)) if packed[0] == "s" else 0
+    bits = width(packed)
     mask = np.uint32((1 << bits) - 1)
-    upper, lower = (
-        np.clip(value.view(np.int32), least, least + int(mask)).view(np.uint32) & mask for value in (a, b)
-    )
+    upper, lower = (clamped_integer(x.view(np.int32), packed).view(np.uint32) & mask for x in (a, b))
     both = (upper << np.uint32(bits)) | lower
     return both | c[0] << np.uint32(2 * bits) if c else both
 

@@ -128,6 +128,13 @@ def dtype(type_: str) -> np.dtype[Any]:
     return np.dtype(f"{'i' if type_[0] == 's' else 'u'}{width(type_) // 8}")
 
 
+def clamped_integer(value: Array, type_: str) -> Array:
+    """The nearest numbers of an integer type."""
+    bits = width(type_)
+    least = -(1 << (bits - 1)) if type_[0] == "s" else 0
+    return np.clip(value, least, least + (1 << bits) - 1)
+
+
 def typed(results: str, sources: str, function: Evaluate) -> Callable[..., Any]:
     """`Form.build` of a function that takes the qualifiers and then the sources.
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.scalar.comparison import INTEGER_COMPARISONS
-from golden.scalar.form import Array, Evaluate, Form, dtype
+from golden.scalar.form import Array, Evaluate, Form, clamped_integer, dtype
 
 _ARITHMETIC: Final = MappingProxyType[str, Evaluate](
     {
@@ -37,12 +37,6 @@ _FIELDS: Final = MappingProxyType(
     }
 )
 """Width and position of each part of an operand."""
-
-
-def _clamped(value: Array, bits: int, type_: str) -> Array:
-    """Values brought into the range of `bits` bits of the signedness of a type."""
-    least = -(1 << (bits - 1)) if type_[0] == "s" else 0
-    return np.clip(value, least, least + (1 << bits) - 1)
 
 
 def _field(value: Array, part: str, type_: str) -> Array:
@@ -107,7 +101,7 @@ def _arithmetic(
         """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
         if bits == 32:
             mixed = type_ == "u32" and a != b
-            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else _clamped(value, bits, type_)
+            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else clamped_integer(value, type_)
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 
@@ -126,7 +120,7 @@ def _shift(
 
     def to_word(value: Array, _bits: int, type_: str) -> Array:
         """Saturation of the low 34 bits."""
-        return _clamped(value << 30 >> 30, 32, type_)
+        return clamped_integer(value << 30 >> 30, type_)
 
     return _operation(function, parts, target, a, b, second, to_word if saturate else None)
 
@@ -154,7 +148,7 @@ def _multiply_add(
         )
         total = (-x if negative else x) * y + (-z if subtracts else z) + bool(plus_one)
         result = total >> shift if signed else (total.view(np.uint64) >> np.uint64(shift)).view(np.int64)
-        return (_clamped(result, 32, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
+        return (clamped_integer(result, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
 
     return (32,), (32, 32, 32), evaluate
 
@@ -197,7 +191,7 @@ def _packed_operation(
         if second == "add":
             return (value[..., fields].sum(axis=-1) + c).astype(np.uint32)
         if second == "sat":
-            value = _clamped(value, bits, target)
+            value = clamped_integer(value, f"{target[0]}{bits}")
         result = np.ascontiguousarray(value.astype(f"u{bits // 8}")).view(np.uint32)[..., 0]
         return (result & mask) | (c & ~mask)
 
