@@ -6,12 +6,12 @@ Each module describes one family: lines of syntax, its `FORMS`, and functions th
 from functools import cache
 from typing import Final
 
-from golden.scalar import bit_fields, comparison, conversion, float_arithmetic, integers, logic, video
+from golden.scalar import comparison, conversion, float_arithmetic, integers, logic, video
 from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
 __all__ = ["Operation", "UnsupportedInstruction", "operation"]
 
-_FAMILIES = (integers, bit_fields, logic, comparison, float_arithmetic, conversion, video)
+_FAMILIES = (integers, logic, comparison, float_arithmetic, conversion, video)
 
 SYNTAX: Final[dict[str, list[Form]]] = {}
 """The forms of each opcode."""
