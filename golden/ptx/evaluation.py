@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from types import MappingProxyType
 from typing import Any, Final
 
 from golden.ptx.allocation import Allocation
@@ -22,9 +21,10 @@ from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 LaneValue = int | tuple[int, ...]
 """One number where all lanes have the same; else one for each lane."""
 
-_HOLDING: Final = MappingProxyType[ElementType, tuple[str, ...]](
-    {"f16": ("f16",), "f32": ("f32", "tf32"), "f64": ("f64",), "s32": ("s32",), "u32": ("s32",)}
-)
+_HOLDING: Final[Mapping[ElementType, tuple[str, ...]]] = {
+    **{"f16": ("f16",), "f32": ("f32", "tf32"), "f64": ("f64",)},
+    **{"s32": ("s32",), "u32": ("s32",)},
+}
 """Types of fragments whose elements each type of arithmetic works on."""
 
 

@@ -9,8 +9,7 @@ operations on bits; an f32 pattern stands alone. All this is as the assembler ev
 
 import operator
 import re
-from collections.abc import Callable
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
@@ -31,30 +30,27 @@ _LONGEST_NUMBER: Final = 67
 
 _SIZE: Final = 1 << 64
 
-_PRECEDENCE: Final = MappingProxyType(
-    {
-        name: level
-        for level, names in enumerate(
-            ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
-        )
-        for name in names.split()
-    }
-)
+_PRECEDENCE: Final[Mapping[str, int]] = {
+    name: level
+    for level, names in enumerate(
+        ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
+    )
+    for name in names.split()
+}
 """How tightly each operator binds."""
 
-_COMPARISONS: Final = MappingProxyType[str, Callable[..., bool]](
-    {
-        "==": operator.eq,
-        "!=": operator.ne,
-        "<": operator.lt,
-        "<=": operator.le,
-        ">": operator.gt,
-        ">=": operator.ge,
-    }
-)
-_TRUTHS: Final = MappingProxyType[str, Callable[..., bool]](
-    {**_COMPARISONS, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b)}
-)
+_COMPARISONS: Final[Mapping[str, Callable[..., bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_TRUTHS: Final[Mapping[str, Callable[..., bool]]] = {
+    **_COMPARISONS,
+    **{"&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b)},
+}
 """Operators whose result is 0 or 1."""
 
 
@@ -63,20 +59,18 @@ def _quotient(a: int, b: int) -> int:
     return magnitude if (a < 0) == (b < 0) else -magnitude
 
 
-_ARITHMETIC: Final = MappingProxyType[str, Callable[..., Any]](
-    {
-        "+": operator.add,
-        "-": operator.sub,
-        "*": operator.mul,
-        "/": lambda a, b: a / b if isinstance(a, float) else _quotient(a, b),
-        "%": lambda a, b: a % _SIZE % (b % _SIZE),
-        "&": operator.and_,
-        "|": operator.or_,
-        "^": operator.xor,
-        "<<": lambda a, b: a << b % 64,
-        ">>": lambda a, b: a >> b % 64,
-    }
-)
+_ARITHMETIC: Final[Mapping[str, Callable[..., Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda a, b: a / b if isinstance(a, float) else _quotient(a, b),
+    "%": lambda a, b: a % _SIZE % (b % _SIZE),
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": lambda a, b: a << b % 64,
+    ">>": lambda a, b: a >> b % 64,
+}
 
 
 class _Value(NamedTuple):

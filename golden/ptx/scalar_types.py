@@ -2,8 +2,8 @@
 
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Literal
 
 from golden.arithmetic.round_pack import convert
@@ -54,23 +54,21 @@ class ScalarType:
         return _BFLOAT16.canonical_nan if math.isnan(value) else convert(bits, _F64, _BFLOAT16)
 
 
-TYPES: Final = MappingProxyType(
-    {
-        item.name: item
-        for item in (
-            ScalarType("pred", 1, "predicate"),
-            *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64, 128)),
-            *(ScalarType(f"u{bits}", bits, "unsigned") for bits in (8, 16, 32, 64)),
-            *(ScalarType(f"s{bits}", bits, "signed") for bits in (8, 16, 32, 64)),
-            ScalarType("f16", 16, "float"),
-            ScalarType("bf16", 16, "float"),
-            ScalarType("f16x2", 32, "bits"),
-            ScalarType("bf16x2", 32, "bits"),
-            ScalarType("f32", 32, "float"),
-            ScalarType("f64", 64, "float"),
-        )
-    }
-)
+TYPES: Final[Mapping[str, ScalarType]] = {
+    item.name: item
+    for item in (
+        ScalarType("pred", 1, "predicate"),
+        *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64, 128)),
+        *(ScalarType(f"u{bits}", bits, "unsigned") for bits in (8, 16, 32, 64)),
+        *(ScalarType(f"s{bits}", bits, "signed") for bits in (8, 16, 32, 64)),
+        ScalarType("f16", 16, "float"),
+        ScalarType("bf16", 16, "float"),
+        ScalarType("f16x2", 32, "bits"),
+        ScalarType("bf16x2", 32, "bits"),
+        ScalarType("f32", 32, "float"),
+        ScalarType("f64", 64, "float"),
+    )
+}
 """Every type that a register may have, by its qualifier."""
 
 _F64: Final = float_format("f64")

@@ -1,8 +1,7 @@
 """The predefined registers of PTX, for threads that are integers or arrays of integers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 from golden.tables.layouts import LANES
@@ -90,5 +89,5 @@ for _axis, _letter in enumerate("xyz"):
     _TABLE[f"%cluster_ctaid.{_letter}"] = _uniform(32, lambda geometry: 0)
     _TABLE[f"%cluster_nctaid.{_letter}"] = _uniform(32, lambda geometry: 1)
 
-SPECIAL: Final = MappingProxyType(_TABLE)
+SPECIAL: Final[Mapping[str, SpecialRegisterSpec]] = _TABLE
 """By name; where a program declares the same name, its own declaration counts."""

@@ -1,7 +1,7 @@
 """Comparison and selection: setp, set, selp, slct, testp."""
 
+from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -18,33 +18,30 @@ _BITS = ".b16|.b32|.b64"
 _SIGNED = ".s16|.s32|.s64"
 _UNSIGNED = ".u16|.u32|.u64"
 
-_COMPARISONS: Final = MappingProxyType[str, Evaluate](
-    {"eq": np.equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
-)
+_COMPARISONS: Final[Mapping[str, Evaluate]] = {
+    **{"eq": np.equal, "lt": np.less, "le": np.less_equal},
+    **{"gt": np.greater, "ge": np.greater_equal},
+}
 
-INTEGER_COMPARISONS: Final = MappingProxyType[str, Evaluate](
-    {
-        **_COMPARISONS,
-        "ne": np.not_equal,
-        **{"lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal},
-    }
-)
+INTEGER_COMPARISONS: Final[Mapping[str, Evaluate]] = {
+    **_COMPARISONS,
+    "ne": np.not_equal,
+    **{"lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal},
+}
 """Comparisons of integers and bits."""
 
-_FLOAT_COMPARISONS: Final = MappingProxyType[str, Evaluate](
-    {
-        **_COMPARISONS,
-        "ne": lambda x, y: (x < y) | (x > y),
-        "equ": lambda x, y: ~((x < y) | (x > y)),
-        "neu": np.not_equal,
-        "ltu": lambda x, y: ~(x >= y),
-        "leu": lambda x, y: ~(x > y),
-        "gtu": lambda x, y: ~(x <= y),
-        "geu": lambda x, y: ~(x < y),
-        "num": lambda x, y: (x == x) & (y == y),  # noqa: PLR0124
-        "nan": lambda x, y: (x != x) | (y != y),  # noqa: PLR0124
-    }
-)
+_FLOAT_COMPARISONS: Final[Mapping[str, Evaluate]] = {
+    **_COMPARISONS,
+    "ne": lambda x, y: (x < y) | (x > y),
+    "equ": lambda x, y: ~((x < y) | (x > y)),
+    "neu": np.not_equal,
+    "ltu": lambda x, y: ~(x >= y),
+    "leu": lambda x, y: ~(x > y),
+    "gtu": lambda x, y: ~(x <= y),
+    "geu": lambda x, y: ~(x < y),
+    "num": lambda x, y: (x == x) & (y == y),  # noqa: PLR0124
+    "nan": lambda x, y: (x != x) | (y != y),  # noqa: PLR0124
+}
 """Comparisons of floats: false for a NaN without the suffix ``u``, true with it."""
 
 

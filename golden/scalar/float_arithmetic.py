@@ -4,9 +4,8 @@ Minimum, maximum, absolute value, negation and copied signs round nothing. Appro
 of `golden.approximation`, and what the assembler makes of one of its functions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -24,18 +23,16 @@ from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, result_nan
 from golden.scalar.form import Array, Evaluate, Form, of_one_type, typed
 
-_FUNCTIONS: Final = MappingProxyType[str, tuple[int, Callable[..., int]]](
-    {
-        "add": (2, add),
-        "sub": (2, subtract),
-        "mul": (2, multiply),
-        "fma": (3, fused_multiply_add),
-        "mad": (3, fused_multiply_add),
-        "div": (2, divide),
-        "rcp": (1, reciprocal),
-        "sqrt": (1, square_root),
-    }
-)
+_FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., int]]]] = {
+    "add": (2, add),
+    "sub": (2, subtract),
+    "mul": (2, multiply),
+    "fma": (3, fused_multiply_add),
+    "mad": (3, fused_multiply_add),
+    "div": (2, divide),
+    "rcp": (1, reciprocal),
+    "sqrt": (1, square_root),
+}
 """Number of sources, and the rule."""
 
 _ONE: Final = 0x3FF0000000000000

@@ -1,6 +1,6 @@
 """The floating-point types of scalar instructions: bit fields, and the numbers that patterns stand for."""
 
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -43,12 +43,10 @@ class Element:
         return a.view(self.native)
 
 
-FLOATS: Final = MappingProxyType(
-    {
-        name: Element(name, native)
-        for name, native in (("f16", "f2"), ("bf16", "f4"), ("f32", "f4"), ("f64", "f8"))
-    }
-)
+FLOATS: Final[Mapping[str, Element]] = {
+    name: Element(name, native)
+    for name, native in (("f16", "f2"), ("bf16", "f4"), ("f32", "f4"), ("f64", "f8"))
+}
 """The types by their qualifiers."""
 
 

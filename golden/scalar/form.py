@@ -1,9 +1,8 @@
 """What an operation of scalar PTX is, and the tables that turn a mnemonic into one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -15,15 +14,13 @@ Array = NDArray[Any]
 Evaluate = Callable[..., Any]
 """From the raw bits of the sources to the bits of the result, or to a tuple of them."""
 
-_WIDTHS: Final = MappingProxyType(
-    {
-        "pred": 1,
-        **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
-        **{f"{kind}{bits}": bits for kind in "us" for bits in (2, 4)},
-        **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
-        **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
-    }
-)
+_WIDTHS: Final[Mapping[str, int]] = {
+    "pred": 1,
+    **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
+    **{f"{kind}{bits}": bits for kind in "us" for bits in (2, 4)},
+    **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
+    **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
+}
 """Bits of a value of each type, by the qualifier without its dot."""
 
 

@@ -1,8 +1,7 @@
 """Logic, shifts, bit counts, bit fields and masks, byte permutation, dot products of bytes, moves."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -15,24 +14,23 @@ _HIGH: Final = np.uint64(32)
 _ONE: Final = np.uint32(1)
 _WORD: Final = np.uint32(32)
 _NOT_FOUND: Final = np.uint32(0xFFFFFFFF)
-_LIMITS: Final = MappingProxyType({32: np.uint32(0xFF), 64: np.uint32(0xFFFFFFFF)})
+_LIMITS: Final[Mapping[int, np.uint32]] = {32: np.uint32(0xFF), 64: np.uint32(0xFFFFFFFF)}
 """The bits of a position or length that count: in 32-bit instructions eight, in 64-bit ones all."""
 
-BOOLEAN: Final = MappingProxyType[str, Evaluate](
-    {"": lambda holds: holds, "and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-)
+BOOLEAN: Final[Mapping[str, Evaluate]] = {
+    "": lambda holds: holds,
+    **{"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor},
+}
 """How a predicate operand is combined with the result of a comparison, by the qualifier; "" where none is."""
 
-_PERMUTATIONS: Final = MappingProxyType(
-    {
-        "f4e": np.array((0x3210, 0x4321, 0x5432, 0x6543), np.uint32),
-        "b4e": np.array((0x5670, 0x6701, 0x7012, 0x0123), np.uint32),
-        "rc8": np.array((0x0000, 0x1111, 0x2222, 0x3333), np.uint32),
-        "ecl": np.array((0x3210, 0x3211, 0x3222, 0x3333), np.uint32),
-        "ecr": np.array((0x0000, 0x1110, 0x2210, 0x3210), np.uint32),
-        "rc16": np.array((0x1010, 0x3232, 0x1010, 0x3232), np.uint32),
-    }
-)
+_PERMUTATIONS: Final[Mapping[str, Array]] = {
+    "f4e": np.array((0x3210, 0x4321, 0x5432, 0x6543), np.uint32),
+    "b4e": np.array((0x5670, 0x6701, 0x7012, 0x0123), np.uint32),
+    "rc8": np.array((0x0000, 0x1111, 0x2222, 0x3333), np.uint32),
+    "ecl": np.array((0x3210, 0x3211, 0x3222, 0x3333), np.uint32),
+    "ecr": np.array((0x0000, 0x1110, 0x2210, 0x3210), np.uint32),
+    "rc16": np.array((0x1010, 0x3232, 0x1010, 0x3232), np.uint32),
+}
 """The selector of default mode that each value of the two low selector bits stands for, by mode."""
 
 

@@ -8,8 +8,8 @@ is a signed word for the second operation; shifts saturate 34 bits to 32, whatev
 """
 
 import re
+from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -17,25 +17,21 @@ import numpy as np
 from golden.scalar.comparison import INTEGER_COMPARISONS
 from golden.scalar.form import Array, Evaluate, Form, clamped_integer, dtype
 
-_ARITHMETIC: Final = MappingProxyType[str, Evaluate](
-    {
-        "vadd": np.add,
-        "vsub": np.subtract,
-        "vabsdiff": lambda a, b: np.abs(a - b),
-        "vmin": np.minimum,
-        "vmax": np.maximum,
-    }
-)
+_ARITHMETIC: Final[Mapping[str, Evaluate]] = {
+    "vadd": np.add,
+    "vsub": np.subtract,
+    "vabsdiff": lambda a, b: np.abs(a - b),
+    "vmin": np.minimum,
+    "vmax": np.maximum,
+}
 """The operations on signed 64-bit integers, which hold every intermediate result."""
 
-_SECOND: Final = MappingProxyType[str, Evaluate]({"add": np.add, "min": np.minimum, "max": np.maximum})
-_FIELDS: Final = MappingProxyType(
-    {
-        "": (32, 0),
-        **{f"b{index}": (8, 8 * index) for index in range(4)},
-        **{f"h{index}": (16, 16 * index) for index in range(2)},
-    }
-)
+_SECOND: Final[Mapping[str, Evaluate]] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_FIELDS: Final[Mapping[str, tuple[int, int]]] = {
+    "": (32, 0),
+    **{f"b{index}": (8, 8 * index) for index in range(4)},
+    **{f"h{index}": (16, 16 * index) for index in range(2)},
+}
 """Width and position of each part of an operand."""
 
 
