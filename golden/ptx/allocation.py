@@ -22,7 +22,7 @@ from golden.ptx.blocks import Block
 from golden.ptx.liveness import live_registers, mask, members, walk
 from golden.ptx.matrix import WarpStatement
 from golden.ptx.source import Source
-from golden.ptx.syntax import Instruction, Register, elements
+from golden.ptx.syntax import Register
 from golden.tables.instruction_set import Use
 
 RAW_REGISTERS: Final = "openwmma.raw_registers"
@@ -173,16 +173,10 @@ def allocate(
     )
 
 
-def raw_registers(statements: Sequence[Instruction]) -> dict[str, Register]:
-    """Every 32-bit register that the statements name, by key."""
-    found = (item for item in elements(statements) if isinstance(item, Register))
-    return {register.key: register for register in found if register.type.bits == 32}
-
-
 def allocate_raw(
     source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
-    """Give each register that `raw_registers` found the place that its name says."""
+    """Give each of the `fragments` the place that its name says."""
     position = {key: _number(source, register) for key, register in fragments.items()}
     window = {}
     for index, item in matrix.items():

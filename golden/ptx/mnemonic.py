@@ -303,22 +303,16 @@ def parse_move(parts: Sequence[str]) -> MoveInstruction:
         qualifiers.end()
         return MoveInstruction(mnemonic=mnemonic, transposed=True)
     _sync(qualifiers, "m8n8", *_COUNTS, "trans")
-    count, transposed = _matrices(qualifiers)
-    space = _SPACES[qualifiers.accept(_SHARED, ["b16"])]
-    qualifiers.take("b16")
-    qualifiers.end()
-    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)
-
-
-def _matrices(qualifiers: _Qualifiers) -> tuple[int, bool]:
-    """Number of matrices and ``.trans``; with the shape, they stand in any order, as assemblers take them."""
     count, transposed = 0, False
     kinds: list[tuple[str, ...]] = [("m8n8",), _COUNTS, ("trans",)]
-    while kinds not in ([], [("trans",)]):
+    while kinds not in ([], [("trans",)]):  # in any order, as assemblers take them
         part = qualifiers.take(*(name for kind in kinds for name in kind))
         kinds = [kind for kind in kinds if part not in kind]
         count = int(part[1:]) if part in _COUNTS else count
         transposed |= part == "trans"
     if not transposed:
         transposed = qualifiers.accept(["trans"], (*_SHARED, "b16")) is not None
-    return count, transposed
+    space = _SPACES[qualifiers.accept(_SHARED, ["b16"])]
+    qualifiers.take("b16")
+    qualifiers.end()
+    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)

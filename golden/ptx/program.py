@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 from golden.integers import checked_text, integer_of, shortened
-from golden.ptx.allocation import RAW_REGISTERS, allocate, allocate_raw, raw_registers
+from golden.ptx.allocation import RAW_REGISTERS, allocate, allocate_raw
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction, contract_blocks
@@ -20,7 +20,7 @@ from golden.ptx.opcodes import decode_statement
 from golden.ptx.parser import parse_syntax
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
-from golden.ptx.syntax import Body, Function, Module, Register, Variable, named
+from golden.ptx.syntax import Body, Function, Module, Register, Variable, elements, named
 from golden.tables.commands import Elementwise, Fill, Move, Uniform, Work
 
 STEP_LIMIT = 10_000_000
@@ -257,7 +257,8 @@ def _find_fragments(context: WarpContext, body: Body) -> None:
     is computed from one of them; of a raw entry all of 32 bits.
     """
     if context.raw:
-        context.fragments.update(raw_registers(body.instructions))
+        written = (item for item in elements(body.instructions) if isinstance(item, Register))
+        context.fragments.update({item.key: item for item in written if item.type.bits == 32})
         return
     for statement in body.instructions:
         if statement.opcode[0] in MNEMONICS:

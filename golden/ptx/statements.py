@@ -55,19 +55,15 @@ def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
     """The operation of `golden.scalar` for an instruction, which loads numpy; PtxError if there is none."""
     from golden.scalar import UnsupportedInstruction, operation  # noqa: PLC0415  needs numpy
 
-    parts = tuple(_part(operand) for operand in instruction.operands)
+    parts = tuple(
+        f"{'-' if operand.negative else ''}{operand.selector}" if isinstance(operand, Selected) else ""
+        for operand in instruction.operands
+    )
     paired = any(isinstance(operand, Pair) for operand in instruction.operands[:1])
     try:
         return operation(instruction.name, pair=paired and instruction.opcode[0] == "setp", parts=parts)
     except UnsupportedInstruction as error:
         raise context.unsupported(instruction, str(error).partition(": ")[2] if any(parts) else "") from error
-
-
-def _part(operand: Operand) -> str:
-    """The part of an operand that a video instruction takes."""
-    if not isinstance(operand, Selected):
-        return ""
-    return f"-{operand.selector}" if operand.negative else operand.selector
 
 
 def check_computation(

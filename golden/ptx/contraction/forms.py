@@ -98,11 +98,10 @@ def straightens(bits: int | None, type_: str) -> int:
 
 def is_move(instruction: Instruction) -> bool:
     """Whether an instruction copies one register to another of its width."""
-    if instruction.opcode[0] != "mov" or len(instruction.operands) != 2:
-        return False
-    target, source = instruction.operands
-    both = isinstance(target, Register) and isinstance(source, Register)
-    return both and target.type.bits == source.type.bits  # type: ignore[union-attr]
+    match instruction.operands:
+        case (Register() as target, Register() as source) if instruction.opcode[0] == "mov":
+            return target.type.bits == source.type.bits
+    return False
 
 
 def is_expanded(instruction: Instruction) -> bool:
