@@ -117,15 +117,15 @@ def _test(property_: str, type_: str, a: Array) -> Array:
     element = FLOATS[type_]
     magnitude, infinity = a & element.magnitude, element.infinity
     subnormal = (magnitude != 0) & (magnitude < element.least_normal)
-    answers = {
-        "finite": magnitude < infinity,
-        "infinite": magnitude == infinity,
-        "number": magnitude <= infinity,
-        "notanumber": magnitude > infinity,
-        "normal": (magnitude < infinity) & ~subnormal,
-        "subnormal": subnormal,
+    answers: dict[str, Evaluate] = {
+        "finite": lambda: magnitude < infinity,
+        "infinite": lambda: magnitude == infinity,
+        "number": lambda: magnitude <= infinity,
+        "notanumber": lambda: magnitude > infinity,
+        "normal": lambda: (magnitude < infinity) & ~subnormal,
+        "subnormal": lambda: subnormal,
     }
-    return answers[property_]
+    return answers[property_]()
 
 
 _ANY = f"{_BITS}|{_UNSIGNED}|{_SIGNED}|.f32|.f64"

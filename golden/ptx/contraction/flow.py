@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
 
 from golden.ptx.blocks import Block
 from golden.ptx.contraction.forms import GUARDED_ENDS, is_expanded, is_move, literal, scaled_mma
@@ -105,8 +104,9 @@ class Flow:
         if isinstance(operand, Register) and isinstance(another, Register):
             slot, values = self.slot(operand), self.values
             return operand.key == another.key and values.get((user, slot)) == values.get((other, slot))
-        constants = isinstance(operand, Immediate) and isinstance(another, Immediate)
-        return constants and replace(operand, location=another.location) == another
+        if isinstance(operand, Immediate) and isinstance(another, Immediate):
+            return (operand.value, operand.kind) == (another.value, another.kind)
+        return False
 
     def is_kept(self, register: Register, first: int, last: int, *, behind: bool = False) -> bool:
         """Whether a register that `first` reads has the same value in `last`, a later statement.
@@ -182,8 +182,9 @@ class Flow:
         for places in self._inside.values():
             for place in places:
                 statement = self.statements[place]
-                multiplies = isinstance(getattr(statement, "matrix", None), MmaInstruction)
-                pure = multiplies or (isinstance(statement, Step) and statement.pure)
+                pure = isinstance(statement, Step) and (
+                    statement.pure or isinstance(statement.matrix, MmaInstruction)
+                )
                 if not pure:
                     self.live.add(place)
                     waiting.append((place, statement.reads))
