@@ -9,9 +9,8 @@ from typing import Final, TypeVar
 
 from golden.limits import REGISTERS, SCOPE_DEPTH
 from golden.ptx.declarations import STATE_SPACES
-from golden.ptx.lexer import Token
 from golden.ptx.operand_parser import OperandParser, Registers, Scope
-from golden.ptx.source import Source
+from golden.ptx.source import Source, Token
 from golden.ptx.syntax import (
     Body,
     Element,

@@ -18,8 +18,8 @@ from golden.limits import (
     VARIABLE_BYTES,
 )
 from golden.ptx.expressions import ConstantParser
-from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import float_value
+from golden.ptx.source import Token
 from golden.ptx.syntax import Function, Piece, Variable
 
 Extents = tuple[int | None, ...]

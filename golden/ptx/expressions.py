@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple
 
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
-from golden.ptx.lexer import Cursor, Token
 from golden.ptx.scalar_types import TYPES, ScalarType, float_bits, float_value
+from golden.ptx.source import Cursor, Token
 from golden.ptx.syntax import Immediate
 from golden.tables.layouts import LANES
 

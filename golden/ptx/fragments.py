@@ -3,7 +3,6 @@
 A matrix statement becomes copies into windows, the command, and copies out of a window.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeGuard
@@ -98,13 +97,6 @@ class WarpContext(Context):
         if isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies:
             raise self.error(operand, f"{operand.name} is not supported: a program of one warp has no clock")
 
-    def base_bits(self, address: Address) -> int:
-        """The width of the base of an address, which must not be a fragment register."""
-        if not isinstance(address.base, Register):
-            return 64
-        self.require_source(address.base, address.base.type.bits)
-        return address.base.type.bits
-
 
 def decode_matrix(context: WarpContext, instruction: Instruction, index: int) -> Step:
     """Decode a matrix statement, by its number in the entry.
@@ -120,7 +112,8 @@ def decode_matrix(context: WarpContext, instruction: Instruction, index: int) ->
         if any(register.key == other.key for other in results[:number]):
             raise context.error(register, f"{register.name} stands twice in the fragment that is written")
     context.matrix[index] = matrix
-    command = _command(context, index, matrix)
+    if matrix.address is not None and isinstance(matrix.address.base, Register):
+        context.require_source(matrix.address.base, matrix.address.base.type.bits)
 
     def action(evaluation: Evaluation) -> None:
         for register, value in constants.items():
@@ -128,7 +121,7 @@ def decode_matrix(context: WarpContext, instruction: Instruction, index: int) ->
         evaluation.provenance.execute(matrix)
         into, out = _copies(evaluation, index, matrix)
         evaluation.commands += into
-        made = command(evaluation)
+        made = _command(evaluation, index, matrix)
         evaluation.commands += [made, *out]
 
     rows = [matrix.rows] if matrix.rows is not None else []
@@ -185,38 +178,37 @@ def _placed(
     return WarpStatement(**changed, rows=rows), constants
 
 
-def _command(context: WarpContext, index: int, matrix: WarpStatement) -> Callable[[Evaluation], Command]:
-    """How to make the command; it sets the addresses of rows before."""
+def _command(evaluation: Evaluation, index: int, matrix: WarpStatement) -> Command:
+    """The command of a statement; it sets the addresses of rows before."""
     instruction, address, rows = matrix.instruction, matrix.address, matrix.rows
-    bits = 64 if address is None else context.base_bits(address)
-
-    def command(evaluation: Evaluation) -> Command:
-        window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
-        if isinstance(instruction, MmaInstruction):
-            return Mma(instruction, **window)
-        if isinstance(instruction, MoveInstruction):
-            if rows is None:
-                return MoveMatrix(window["d"], window["a"])
-            if address is not None:
-                evaluation.write(rows, _row_addresses(evaluation, address, bits, instruction.count))
-            kind = LoadMatrix if matrix.destination is not None else StoreMatrix
-            (register,), place = window.values(), evaluation.allocation.position[rows.key]
-            return kind(register, place, instruction.count, instruction.transposed, instruction.space)
-        assert address is not None
-        base, stride = evaluation.uniform(address.base, bits, "the address"), None
-        place = TYPES["u64"].wrap(base + address.offset)
-        if matrix.stride is not None:
-            stride = evaluation.uniform(matrix.stride, 32, "the stride")
-        if isinstance(instruction, LoadInstruction):
-            return Load(instruction, window[instruction.use], place, stride)
-        return Store(instruction, window["d"], place, stride)
-
-    return command
+    window = {use: evaluation.allocation.window[index, use] for use in matrix.fragments}
+    if isinstance(instruction, MmaInstruction):
+        return Mma(instruction, **window)
+    if isinstance(instruction, MoveInstruction):
+        if rows is None:
+            return MoveMatrix(window["d"], window["a"])
+        if address is not None:
+            evaluation.write(rows, _row_addresses(evaluation, address, instruction.count))
+        kind = LoadMatrix if matrix.destination is not None else StoreMatrix
+        (register,), place = window.values(), evaluation.allocation.position[rows.key]
+        return kind(register, place, instruction.count, instruction.transposed, instruction.space)
+    assert address is not None
+    base, stride = evaluation.uniform(address.base, _base_bits(address), "the address"), None
+    place = TYPES["u64"].wrap(base + address.offset)
+    if matrix.stride is not None:
+        stride = evaluation.uniform(matrix.stride, 32, "the stride")
+    if isinstance(instruction, LoadInstruction):
+        return Load(instruction, window[instruction.use], place, stride)
+    return Store(instruction, window["d"], place, stride)
 
 
-def _row_addresses(evaluation: Evaluation, address: Address, bits: int, matrices: int) -> LaneValue:
+def _base_bits(address: Address) -> int:
+    return address.base.type.bits if isinstance(address.base, Register) else 64
+
+
+def _row_addresses(evaluation: Evaluation, address: Address, matrices: int) -> LaneValue:
     """The addresses of rows, which must have 32 bits."""
-    mask, base = (1 << 64) - 1, evaluation.value(address.base, bits)
+    mask, base = (1 << 64) - 1, evaluation.value(address.base, _base_bits(address))
     addresses = by_lane(lambda value: value + address.offset & mask, base)
     lanes = addresses if isinstance(addresses, tuple) else (addresses,)
     for lane, place in enumerate(lanes[: MATRIX_ROWS * matrices]):

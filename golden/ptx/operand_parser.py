@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 
 from golden.limits import REGISTERS
 from golden.ptx.declarations import DeclarationParser
-from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Location, Source, Token
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Location, Source, Token
 
 
 @dataclass(frozen=True)

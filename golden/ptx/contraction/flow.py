@@ -160,21 +160,17 @@ class Flow:
         before, _ = fixed_point(preceding, reversed(self._inside), after)
         for block, places in self._inside.items():
             current: dict[int, Value] = {}
-
-            def value(
-                register: int, incoming: int = before[block], current: dict[int, Value] = current
-            ) -> Value:
-                if register not in current:
-                    found = members(incoming & of_register.get(register, 0))
-                    current[register] = tuple(order[number] for number in found)
-                return current[register]
-
             for place in places:
                 statement = self.statements[place]
+                kept = statement.writes if statement.guard is not None else ()
+                for register in (*statement.reads, *kept):
+                    if register not in current:
+                        found = members(before[block] & of_register.get(register, 0))
+                        current[register] = tuple(order[number] for number in found)
                 for register in statement.reads:
-                    self.values[place, register] = value(register)
+                    self.values[place, register] = current[register]
                 for register in statement.writes:
-                    current[register] = (place,) if statement.guard is None else (*value(register), place)
+                    current[register] = (place,) if statement.guard is None else (*current[register], place)
 
     def _mark(self) -> None:
         """Find what is not dead, from stores, branches and the like back to what they depend on."""
