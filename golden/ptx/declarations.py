@@ -94,7 +94,7 @@ class DeclarationParser(ConstantParser):
         alignment: int | None = None
         length = 1
         while True:
-            if self.accept(".align"):
+            if self.sees(".align"):
                 alignment = self._alignment()
             elif self.accept(".attribute"):
                 self.skip_behind(")")
@@ -111,16 +111,17 @@ class DeclarationParser(ConstantParser):
         if self.accept(".ptr"):
             if self.next.text in STATE_SPACES:
                 self.advance()
-            if self.accept(".align"):
-                self._alignment()
-        if self.accept(".align"):
-            alignment = self._alignment()
+            self._alignment()
+        alignment = self._alignment() or alignment
         size = type_.size * length
         return Variable(
             "", "", space[1:], type_, size, alignment or size, token.location, is_array=length > 1
         )
 
-    def _alignment(self) -> int:
+    def _alignment(self) -> int | None:
+        """Take ``.align`` and what follows, where it is next."""
+        if not self.accept(".align"):
+            return None
         token = self.next
         value = self.integer("an alignment")
         if value < 1 or value & (value - 1) or value > ALIGNMENT_BYTES:

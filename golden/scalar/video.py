@@ -48,18 +48,14 @@ def _signed_word(value: Array) -> Array:
 
 
 def _operation(
-    function: Evaluate,
-    parts: tuple[str, ...],
-    target: str,
-    a_type: str,
-    b_type: str,
-    second: str,
-    saturate: Evaluate | None = None,
+    function: Evaluate, parts: tuple[str, ...], types: tuple[str, ...], second: str, saturate: Evaluate | None
 ) -> Any:
     """An operation on fields of two operands, then `second` with a third operand or a merge into it.
 
-    `saturate` brings a result into the range of the destination, given its bits and type.
+    The `types` are those of the destination and both operands. `saturate` brings a result into the range of
+    the destination, given its bits and type.
     """
+    target, a_type, b_type = types
     into, first_part, second_part = (*parts, "", "", "")[:3]
     if not {*parts} <= {*_FIELDS} or any(parts[3:]) or (into and second):
         return None
@@ -102,7 +98,7 @@ def _arithmetic(
         return np.where((value < 0) | (value > greatest), greatest, value)
 
     function = wrapped if wraps else exact
-    return _operation(function, parts, target, a, b, second, clamped_field if saturate else None)
+    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
 
 
 def _shift(
@@ -118,7 +114,7 @@ def _shift(
         """Saturation of the low 34 bits."""
         return clamped_integer(value << 30 >> 30, type_)
 
-    return _operation(function, parts, target, a, b, second, to_word if saturate else None)
+    return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
 
 
 def _multiply_add(
@@ -202,7 +198,7 @@ def _compare(lanes: int, parts: tuple[str, ...], a: str, b: str, name: str, seco
         return compare(x, y).astype(np.int64)
 
     if lanes == 1:
-        return _operation(function, parts, a, a, b, second)
+        return _operation(function, parts, (a, a, b), second, None)
     return _packed_operation(function, lanes, parts, "u32", a, b, second)
 
 

@@ -15,12 +15,12 @@ from golden.ptx.scalar_types import TYPES, float_bits, float_value
 from golden.ptx.syntax import Instruction, Operand, Register
 
 _LEAST_NORMAL: Final = 0x00800000
-_GREAT: Final = 0x7E800000
 _INFINITY: Final = 0x7F800000
 _SIGN: Final = 0x80000000
 _ONE: Final = 0x3F800000
-_SMALL_SCALE: Final = 0x4B800000
-_GREAT_SCALE: Final = 0x3E800000
+_SMALL: Final = ("lt", _LEAST_NORMAL, 0x4B800000)
+_GREAT: Final = ("gt", 0x7E800000, 0x3E800000)
+"""Comparison, bound and scale of the divisors that are scaled."""
 _COPIED = frozenset({"f32", "f64", "f16"})
 
 
@@ -165,10 +165,7 @@ def factors(
 
 
 def _ranges(kind: str, *, flush: bool) -> tuple[tuple[str, int, int], ...]:
-    """Comparison, bound and scale of the divisors that are scaled."""
-    small = ("lt", _LEAST_NORMAL, _SMALL_SCALE)
-    great = ("gt", _GREAT, _GREAT_SCALE)
-    return (*(() if flush else (small,)), *(() if kind == "approx" else (great,)))
+    return (*(() if flush else (_SMALL,)), *(() if kind == "approx" else (_GREAT,)))
 
 
 def _constant_scale(divisor: int, kind: str, *, flush: bool) -> int | None:
