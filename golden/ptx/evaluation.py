@@ -1,9 +1,9 @@
 """One run of an entry of one warp: scalar values, what fragment registers hold, and the commands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from golden.ptx.allocation import Allocation
 from golden.ptx.blocks import EXIT, Block, Terminator
@@ -70,29 +70,30 @@ def difference(values: tuple[int, ...]) -> str:
     return f"is {values[0]:#x} in lane 0 and {values[lane]:#x} in lane {lane}"
 
 
-@dataclass(frozen=True)
-class _Fragment:
-    """What the registers of a fragment must agree on."""
+class _Held(NamedTuple):
+    """What a register of a fragment holds."""
 
     matrix: str
     """In words; c and d are both an accumulator, and interchangeable."""
-    shape: Shape
     type: str
+    shape: Shape
     layout: Layout | None
     """None for accumulators, whose registers are the same for both."""
-
-
-@dataclass(frozen=True)
-class _Origin:
-    """What one register holds."""
-
-    fragment: _Fragment | None
-    """None for a register that fits everywhere: filled with one value, or made by raw ``mma`` or a move of
-    matrices."""
     element: int
     """Which register of the fragment it is."""
-    line: int
-    """Where it was written."""
+
+
+_DIFFERENCES: Final = (
+    "is of {}, not of {}",
+    *("has .{}, not .{}",) * 3,
+    "is register {} of its fragment, not {}",
+)
+"""What is wrong, by the field of `_Held` that differs."""
+
+_Origin = tuple[_Held | None, int]
+"""What a register holds, and the line where it was written.
+
+None for one that fits everywhere: filled with one value, or made by raw ``mma`` or a move of matrices."""
 
 
 @dataclass
@@ -106,7 +107,7 @@ class Provenance:
 
     def fill(self, register: Register) -> None:
         """Note that a register now holds the same value in every lane."""
-        self._origins[register.key] = _Origin(None, 0, register.location.line)
+        self._origins[register.key] = None, register.location.line
 
     def move(self, destination: Register, source: Register) -> None:
         """Note a copy."""
@@ -118,21 +119,20 @@ class Provenance:
         PtxError for a register that was never written, elements of another type, and registers that are not
         the same one of like fragments.
         """
-        found = [(register, self._origin(register)) for register in sources]
-        shaped = [(register, item, item.fragment) for register, item in found if item.fragment is not None]
-        made = _Origin(None, 0, destination.location.line)
-        for register, origin, held in shaped:
-            where = f"{register.name} from line {origin.line}"
+        origins = [(register, *self._origin(register)) for register in sources]
+        shaped = [(register, held, line) for register, held, line in origins if held is not None]
+        for register, held, line in shaped:
+            where = f"{register.name} from line {line}"
             if held.type not in _HOLDING[element]:
                 message = f"{where} holds .{held.type}, whose elements .{element} arithmetic does not take"
                 raise self.source.error(register.location, message)
-            other, first, _ = shaped[0]
-            if (held, origin.element) != (first.fragment, first.element):
-                both = f"{where} and {other.name} from line {first.line}"
+            first, first_held, first_line = shaped[0]
+            if held != first_held:
+                both = f"{where} and {first.name} from line {first_line}"
                 message = f"{both} do not hold the same elements of like fragments"
                 raise self.source.error(register.location, message)
-            made = replace(origin, line=made.line)
-        self._origins[destination.key] = made
+        made = shaped[0][1] if shaped else None
+        self._origins[destination.key] = made, destination.location.line
 
     def execute(self, matrix: WarpStatement) -> None:
         """Check what a matrix statement reads, and note what it writes.
@@ -143,45 +143,34 @@ class Provenance:
         for use, registers in matrix.fragments.items():
             if use != matrix.destination:
                 for element, register in enumerate(registers):
-                    self._check(matrix, use, element, register)
+                    self._check(register, use, _held(matrix, use, element))
         if matrix.rows is not None and matrix.address is None:
             self._origin(matrix.rows)
         if matrix.destination is not None:
-            made = _fragment(matrix, matrix.destination)
             for element, register in enumerate(matrix.fragments[matrix.destination]):
-                line = matrix.statement.location.line
-                self._origins[register.key] = _Origin(made, element, line)
+                made = _held(matrix, matrix.destination, element)
+                self._origins[register.key] = made, matrix.statement.location.line
 
     def _origin(self, register: Register) -> _Origin:
         origin = self._origins.get(register.key)
         if not self.checked:
-            return _Origin(None, 0, register.location.line)
+            return None, register.location.line
         if origin is None:
             raise self.source.error(register.location, f"{register.name} is read before it is written")
         return origin
 
-    def _check(self, matrix: WarpStatement, use: Use, element: int, register: Register) -> None:
-        origin = self._origin(register)
-        needed = _fragment(matrix, use)
-        found = origin.fragment
+    def _check(self, register: Register, use: Use, needed: _Held | None) -> None:
+        found, line = self._origin(register)
         if found is None or needed is None:
             return
-        qualifiers = ((found.type, needed.type), (found.shape, needed.shape), (found.layout, needed.layout))
-        unlike = [f"has .{have}, not .{wanted}" for have, wanted in qualifiers if have != wanted]
-        if found.matrix != needed.matrix:
-            difference = f"is of {found.matrix}, not of {needed.matrix}"
-        elif unlike:
-            difference = unlike[0]
-        elif origin.element != element:
-            difference = f"is register {origin.element} of its fragment, not {element}"
-        else:
-            return
-        message = f"operand {use}: {register.name} from line {origin.line} {difference}"
-        raise self.source.error(register.location, message)
+        for text, have, wanted in zip(_DIFFERENCES, found, needed, strict=True):
+            if have != wanted:
+                message = f"operand {use}: {register.name} from line {line} {text.format(have, wanted)}"
+                raise self.source.error(register.location, message)
 
 
-def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
-    """What the instruction says about its operand `use`; None for operands of any registers."""
+def _held(matrix: WarpStatement, use: Use, element: int) -> _Held | None:
+    """What the instruction says about a register of its operand `use`; None for operands of any registers."""
     instruction = matrix.instruction
     if isinstance(instruction, MoveInstruction):
         return None
@@ -192,8 +181,8 @@ def _fragment(matrix: WarpStatement, use: Use) -> _Fragment | None:
     else:
         return None
     if use in "cd":
-        return _Fragment("an accumulator", instruction.shape, type_, None)
-    return _Fragment(f"matrix {use}", instruction.shape, type_, layout)
+        return _Held("an accumulator", type_, instruction.shape, None, element)
+    return _Held(f"matrix {use}", type_, instruction.shape, layout, element)
 
 
 @dataclass
