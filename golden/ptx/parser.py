@@ -28,11 +28,7 @@ class _ModuleParser(DeclarationParser):
         super().__init__(source)
         self._variables: dict[str, Variable] = {}
         self._functions: dict[str, Function] = {}
-        self._module = Module(source, self._version(), self._variables, self._functions)
-        self.expect(".target")
-        self.expect_kind("word", "a target such as sm_90")
-        while self.accept(","):
-            self.expect_kind("word", "a target option")
+        self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
 
     def parse(self) -> Module:
         while self.next.kind != "end":
@@ -47,6 +43,13 @@ class _ModuleParser(DeclarationParser):
         if not (dot and major.isdecimal() and minor.isdecimal() and len(token.text) < 8):
             raise self.error(token, f"expected a version such as 8.0, not {token}")
         return int(major), int(minor)
+
+    def _target(self) -> tuple[str, ...]:
+        self.expect(".target")
+        names = [self.expect_kind("word", "a target such as sm_90").text]
+        while self.accept(","):
+            names.append(self.expect_kind("word", "a target option").text)
+        return tuple(names)
 
     def _directive(self) -> None:
         token = self.expect_kind("directive", "a directive")

@@ -272,6 +272,8 @@ class Module:
     source: Source
     version: tuple[int, int]
     """PTX ISA version."""
+    target: tuple[str, ...]
+    """Target specifiers, the architecture first."""
     variables: Mapping[str, Variable]
     """Those declared outside of every function, in the order written."""
     functions: Mapping[str, Function]
