@@ -8,8 +8,8 @@ that never hold a wanted value in the same statement may share registers.
 
 The pragma ``openwmma.raw_registers``: a verification program reads a register as whatever it likes, and wants
 its fragments in certain registers. In an entry with this pragma every 32-bit register *is* the machine
-register of its number (``%r12`` is register 12), a vector names 32-bit registers one after the other (for f64
-two an element, the low half first), what they hold is not checked, ``.satfinite`` may stand wherever the WMMA
+register of its number (``%r12`` is register 12). A vector names 32-bit registers one after the other; for f64
+two an element, the low half first. What they hold is not checked, ``.satfinite`` may stand wherever the WMMA
 API has it, and ``wgmma.mma_async`` is the core's command for one tile of a warp.
 """
 
