@@ -7,8 +7,7 @@ from golden.arithmetic.element import compute
 from golden.integers import checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Machine
-from golden.tables.commands import Elementwise, HostWork, SetLanes, Uniform
-from golden.tables.elements import ELEMENT_BITS, OPERAND_COUNTS
+from golden.tables.commands import ELEMENT_BITS, OPERAND_COUNTS, Elementwise, HostWork, SetLanes, Uniform
 from golden.tables.layouts import LANES
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from golden.scalar import operation as scalar_operation
-from golden.tables.elements import ElementOperation, ElementType
+from golden.tables.commands import ElementOperation, ElementType
 
 Patterns = NDArray[Any]
 """Elements as unsigned integers of their width."""

@@ -3,7 +3,6 @@
 from golden.explanation.steps import float_value
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.matrix_moves import instruction_of
 
 
 def describe_command(command: Command) -> str:
@@ -19,9 +18,9 @@ def describe_command(command: Command) -> str:
         case Move(destination, source, count):
             return f"move of {count} registers from {source} on to {destination} on"
         case LoadMatrix(register, addresses) | StoreMatrix(register, addresses):
-            return f"{instruction_of(command)} with register {register}, addresses in register {addresses}"
+            return f"{command.instruction} with register {register}, addresses in register {addresses}"
         case MoveMatrix(destination, source):
-            return f"{instruction_of(command)} of register {source} to {destination}"
+            return f"{command.instruction} of register {source} to {destination}"
 
 
 def describe(type: str, pattern: int) -> str:

@@ -19,11 +19,8 @@ __all__ = ["Entry", "Program", "PtxError", "SourceLine", "parse_instruction", "p
 __getattr__, __dir__ = loaded_on_first_use(
     __name__,
     {
-        "Entry": "golden.ptx.program",
-        "Program": "golden.ptx.program",
-        "PtxError": "golden.ptx.source",
-        "SourceLine": "golden.ptx.source",
+        **dict.fromkeys(("Entry", "Program", "parse_module"), "golden.ptx.program"),
+        **dict.fromkeys(("PtxError", "SourceLine"), "golden.ptx.source"),
         "parse_instruction": "golden.ptx.mnemonic",
-        "parse_module": "golden.ptx.program",
     },
 )

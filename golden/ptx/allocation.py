@@ -5,17 +5,28 @@ vectors of an entry therefore tie registers together into *groups* with fixed di
 contradicts the ties made so far (a register twice, or in another order) gets a *window* of its own for
 the length of its statement, and its registers are copied into it before, or out of it after. Groups
 that never hold a wanted value in the same statement may share registers.
+
+The pragma ``openwmma.raw_registers``: a verification program reads a register as whatever it likes, and wants
+its fragments in certain registers. In an entry with this pragma every 32-bit register *is* the machine
+register of its number (``%r12`` is register 12). A vector names 32-bit registers one after the other; for f64
+two an element, the low half first. What they hold is not checked, ``.satfinite`` may stand wherever the WMMA
+API has it, and ``wgmma.mma_async`` is the core's command for one tile of a warp.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import Final
 
 from golden.ptx.blocks import Block
 from golden.ptx.liveness import live_registers, mask, members, walk
 from golden.ptx.matrix import WarpStatement
+from golden.ptx.source import Source
 from golden.ptx.syntax import Register
 from golden.tables.instruction_set import Use
+
+RAW_REGISTERS: Final = "openwmma.raw_registers"
+"""The string of the ``.pragma`` directive, between the parameters and the body of an entry."""
 
 
 def words(register: Register) -> int:
@@ -30,11 +41,9 @@ class Allocation:
     position: Mapping[str, int]
     """First machine register of each fragment register, by key."""
     window: Mapping[tuple[int, Use], int]
-    """First machine register of each vector, by statement index and operand."""
-    copied: frozenset[tuple[int, Use]]
-    """The vectors whose window is not where their registers are."""
+    """First machine register of each vector, by statement index and operand; the registers of one that are
+    elsewhere are copied."""
     registers: int
-    """How many machine registers are used."""
 
 
 @dataclass
@@ -160,6 +169,33 @@ def allocate(
             place: first[id(windows[place])] if place in copied else position[registers[0].key]
             for place, registers in vectors.items()
         },
-        copied=copied,
         registers=used,
     )
+
+
+def allocate_raw(
+    source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
+) -> Allocation:
+    """Give each of the `fragments` the place that its name says."""
+    position = {key: _number(source, register) for key, register in fragments.items()}
+    window = {}
+    for index, item in matrix.items():
+        for use, registers in item.fragments.items():
+            numbers = [position[register.key] for register in registers]
+            for register, before, number in zip(registers[1:], numbers, numbers[1:], strict=False):
+                if number != before + 1:
+                    rule = f"in an entry with {RAW_REGISTERS} a vector names registers one after the other"
+                    message = f"{register.name} follows register {before}; {rule}"
+                    raise source.error(register.location, message)
+            window[index, use] = numbers[0]
+    return Allocation(position, window, registers=1 + max(position.values(), default=-1))
+
+
+def _number(source: Source, register: Register) -> int:
+    digits = register.name[len(register.name.rstrip("0123456789")) :]
+    if not digits:
+        raise source.error(
+            register.location,
+            f"{register.name} has no number; in an entry with {RAW_REGISTERS} it says which register it is",
+        )
+    return int(digits)

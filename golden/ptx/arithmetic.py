@@ -3,9 +3,8 @@
 `golden.scalar` has every instruction, on arrays; a program of one warp with those here runs without numpy.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -21,7 +20,6 @@ class Arithmetic:
     """An instruction without side effects."""
 
     types: tuple[str, ...]
-    """Types that the instruction exists for."""
     compute: Callable[..., int]
     """From the width in bits and the values of the sources to the result, which is wrapped afterwards."""
     sources: tuple[str, ...] = ("same", "same")
@@ -29,35 +27,33 @@ class Arithmetic:
     """The type of each operand: ``same`` as the instruction's, ``wide``: twice its width, or a fixed one."""
 
 
-ARITHMETIC: Final = MappingProxyType(
-    {
-        "add": Arithmetic(_ORDERED, lambda _, a, b: a + b),
-        "sub": Arithmetic(_ORDERED, lambda _, a, b: a - b),
-        "mul.lo": Arithmetic(_ORDERED, lambda _, a, b: a * b),
-        "mul.hi": Arithmetic(_ORDERED, lambda bits, a, b: (a * b) >> bits),
-        "mul.wide": Arithmetic(_NARROW, lambda _, a, b: a * b, destination="wide"),
-        "mad.lo": Arithmetic(_ORDERED, lambda _, a, b, c: a * b + c, ("same",) * 3),
-        "mad.wide": Arithmetic(_NARROW, lambda _, a, b, c: a * b + c, ("same", "same", "wide"), "wide"),
-        "min": Arithmetic(_ORDERED, lambda _, a, b: min(a, b)),
-        "max": Arithmetic(_ORDERED, lambda _, a, b: max(a, b)),
-        "and": Arithmetic(("pred", *_BITS), lambda _, a, b: a & b),
-        "or": Arithmetic(("pred", *_BITS), lambda _, a, b: a | b),
-        "xor": Arithmetic(("pred", *_BITS), lambda _, a, b: a ^ b),
-        "not": Arithmetic(("pred", *_BITS), lambda _, a: ~a, ("same",)),
-        "shl": Arithmetic(_BITS, lambda bits, a, b: a << min(b, bits), ("same", "u32")),
-        "shr": Arithmetic(_BITS + _ORDERED, lambda bits, a, b: a >> min(b, bits), ("same", "u32")),
-        "setp.eq": Arithmetic(_BITS + _ORDERED, lambda _, a, b: a == b, destination="pred"),
-        "setp.ne": Arithmetic(_BITS + _ORDERED, lambda _, a, b: a != b, destination="pred"),
-        "setp.lt": Arithmetic(_ORDERED, lambda _, a, b: a < b, destination="pred"),
-        "setp.le": Arithmetic(_ORDERED, lambda _, a, b: a <= b, destination="pred"),
-        "setp.gt": Arithmetic(_ORDERED, lambda _, a, b: a > b, destination="pred"),
-        "setp.ge": Arithmetic(_ORDERED, lambda _, a, b: a >= b, destination="pred"),
-        "setp.lo": Arithmetic(_UNSIGNED, lambda _, a, b: a < b, destination="pred"),
-        "setp.ls": Arithmetic(_UNSIGNED, lambda _, a, b: a <= b, destination="pred"),
-        "setp.hi": Arithmetic(_UNSIGNED, lambda _, a, b: a > b, destination="pred"),
-        "setp.hs": Arithmetic(_UNSIGNED, lambda _, a, b: a >= b, destination="pred"),
-    }
-)
+ARITHMETIC: Final[Mapping[str, Arithmetic]] = {
+    "add": Arithmetic(_ORDERED, lambda _, a, b: a + b),
+    "sub": Arithmetic(_ORDERED, lambda _, a, b: a - b),
+    "mul.lo": Arithmetic(_ORDERED, lambda _, a, b: a * b),
+    "mul.hi": Arithmetic(_ORDERED, lambda bits, a, b: (a * b) >> bits),
+    "mul.wide": Arithmetic(_NARROW, lambda _, a, b: a * b, destination="wide"),
+    "mad.lo": Arithmetic(_ORDERED, lambda _, a, b, c: a * b + c, ("same",) * 3),
+    "mad.wide": Arithmetic(_NARROW, lambda _, a, b, c: a * b + c, ("same", "same", "wide"), "wide"),
+    "min": Arithmetic(_ORDERED, lambda _, a, b: min(a, b)),
+    "max": Arithmetic(_ORDERED, lambda _, a, b: max(a, b)),
+    "and": Arithmetic(("pred", *_BITS), lambda _, a, b: a & b),
+    "or": Arithmetic(("pred", *_BITS), lambda _, a, b: a | b),
+    "xor": Arithmetic(("pred", *_BITS), lambda _, a, b: a ^ b),
+    "not": Arithmetic(("pred", *_BITS), lambda _, a: ~a, ("same",)),
+    "shl": Arithmetic(_BITS, lambda bits, a, b: a << min(b, bits), ("same", "u32")),
+    "shr": Arithmetic(_BITS + _ORDERED, lambda bits, a, b: a >> min(b, bits), ("same", "u32")),
+    "setp.eq": Arithmetic(_BITS + _ORDERED, lambda _, a, b: a == b, destination="pred"),
+    "setp.ne": Arithmetic(_BITS + _ORDERED, lambda _, a, b: a != b, destination="pred"),
+    "setp.lt": Arithmetic(_ORDERED, lambda _, a, b: a < b, destination="pred"),
+    "setp.le": Arithmetic(_ORDERED, lambda _, a, b: a <= b, destination="pred"),
+    "setp.gt": Arithmetic(_ORDERED, lambda _, a, b: a > b, destination="pred"),
+    "setp.ge": Arithmetic(_ORDERED, lambda _, a, b: a >= b, destination="pred"),
+    "setp.lo": Arithmetic(_UNSIGNED, lambda _, a, b: a < b, destination="pred"),
+    "setp.ls": Arithmetic(_UNSIGNED, lambda _, a, b: a <= b, destination="pred"),
+    "setp.hi": Arithmetic(_UNSIGNED, lambda _, a, b: a > b, destination="pred"),
+    "setp.hs": Arithmetic(_UNSIGNED, lambda _, a, b: a >= b, destination="pred"),
+}
 """What is evaluated, by the opcode without its type."""
 
 
@@ -96,10 +92,9 @@ def _operand_type(type_: ScalarType, kind: str) -> ScalarType:
 def _conversion(opcode: tuple[str, ...]) -> IntegerOperation | None:
     """``cvt`` between integers."""
     names = [name for name in opcode[1:] if name != "sat"]
-    types = [TYPES[name] for name in names if name in TYPES and TYPES[name].is_integer]
-    if not len(names) == len(types) == 2:
+    if len(names) != 2 or any(name not in TYPES or name[0] not in "us" for name in names):
         return None
-    to, of = types
+    to, of = (TYPES[name] for name in names)
     least, greatest = to.range
     saturates = "sat" in opcode
 

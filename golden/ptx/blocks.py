@@ -63,7 +63,6 @@ class _Builder:
         self._body = body
         self._blocks: list[Block] = [Block(0)]
         self._starts: dict[int, int] = {}
-        self._written: set[int] = set()
 
     def build(self) -> list[Block]:
         leaders = set(self._body.labels.values())
@@ -78,10 +77,8 @@ class _Builder:
             self._open(end)
         self._starts.setdefault(end, len(self._blocks) - 1)
         location = instructions[-1].location if instructions else Location(1, 1)
-        last = Instruction.of("exit", location)
-        self._blocks[-1].terminator = Terminator(
-            kind="branch", instruction=last, index=max(0, end - 1), targets=(EXIT,)
-        )
+        last = partial(Terminator, instruction=Instruction.of("exit", location), index=max(0, end - 1))
+        self._blocks[-1].terminator = last(kind="branch", targets=(EXIT,))
         for block in self._blocks:
             if (found := block.terminator) is not None:
                 block.terminator = replace(found, targets=tuple(map(self._number, found.targets)))
@@ -96,7 +93,6 @@ class _Builder:
 
     def _open(self, index: int) -> None:
         self._blocks.append(Block(index))
-        self._written = set()
 
     def _add(self, index: int, instruction: Instruction) -> None:
         terminator = self._terminator(index, instruction)
@@ -105,7 +101,7 @@ class _Builder:
             return
         step = self._context.decode(instruction, index)
         if step.mask is None:
-            self._append(step)
+            self._blocks[-1].steps.append(step)
             return
         with self._around(index, instruction):  # in a block that the lanes enter together
             mask = self._blocks[-1].mask
@@ -113,13 +109,9 @@ class _Builder:
                 if self._blocks[-1].size:
                     self._open(index)
                 self._blocks[-1].mask = step.mask
-            self._append(step)
+            self._blocks[-1].steps.append(step)
             if instruction.guard is not None:
                 self._open(index + 1)
-
-    def _append(self, step: Step) -> None:
-        self._blocks[-1].steps.append(step)
-        self._written.update(step.writes)
 
     @contextmanager
     def _around(self, index: int, instruction: Instruction) -> Iterator[None]:
@@ -143,7 +135,8 @@ class _Builder:
     def _same_mask(self, first: object, second: object) -> bool:
         if isinstance(first, Register) and isinstance(second, Register):
             slot = self._context.slot(first)
-            return first.key == second.key and slot not in self._written
+            is_written = any(slot in step.writes for step in self._blocks[-1].steps)
+            return first.key == second.key and not is_written
         return _constant_mask(first) is not None and _constant_mask(first) == _constant_mask(second)
 
     def _end(self, terminator: Terminator) -> None:

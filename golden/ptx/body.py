@@ -1,25 +1,29 @@
 """The body of an entry or a function: registers, variables, labels, instructions and their operands."""
 
 from collections import ChainMap
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, takewhile
 from typing import Final, TypeVar
 
 from golden.limits import REGISTERS, SCOPE_DEPTH
 from golden.ptx.declarations import STATE_SPACES
-from golden.ptx.lexer import Token
 from golden.ptx.operand_parser import OperandParser, Registers, Scope
-from golden.ptx.splitting import split
+from golden.ptx.source import Source, Token
 from golden.ptx.syntax import (
     Body,
     Element,
     Function,
     Guard,
+    Immediate,
     Instruction,
     Module,
     Operand,
+    Register,
+    Sink,
     Symbol,
+    Vector,
     mapped,
 )
 
@@ -27,7 +31,8 @@ _Element = TypeVar("_Element", bound=Element)
 
 _SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
-_VECTORS: Final = {".v2": 2, ".v4": 4}
+_VECTORS: Final = {"v2": 2, "v4": 4}
+_WIDE: Final = "b128"
 _INITIALISED: Final = (".global", ".const")
 
 
@@ -103,9 +108,7 @@ class _BodyParser(OperandParser):
     def _declare_registers(self) -> None:
         """Take what follows ``.reg``, up to and with the semicolon."""
         scope, vector = self._scopes[-1], self.next
-        length = _VECTORS.get(vector.text, 1)
-        if length > 1:
-            self.advance()
+        length = next((number for name, number in _VECTORS.items() if self.accept(f".{name}")), 1)
         type_ = self.type()
         if length > 1 and (type_.kind == "predicate" or length * type_.bits > 128):
             raise self.error(
@@ -184,7 +187,7 @@ class _BodyParser(OperandParser):
             self._unresolved[len(self._body.instructions)] = self._scopes[-1]
             self._named = False
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
-        self._body.instructions.extend(split(self.source, instruction))
+        self._body.instructions.extend(_split(self.source, instruction))
 
     def _resolved(self, scope: Scope, element: _Element) -> _Element:
         """A name with the key of its innermost declaration; anything else as it is."""
@@ -195,6 +198,68 @@ class _BodyParser(OperandParser):
             return replace(element, key=scope.names[name])
         if name in self._parameters or name in module.variables or name in module.functions:
             return element
-        raise module.source.error(
-            element.location, f"{name} is not declared: no register, label, parameter or variable"
-        )
+        message = f"{name} is not declared: no register, label, parameter or variable"
+        raise module.source.error(element.location, message)
+
+
+def _split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
+    """The instructions that do what an instruction does: itself, but for moves of vectors and for ``.b128``.
+
+    A register of 128 bits is two of 64 bits. A load or store of it is one of two elements.
+    """
+    opcode, operands = instruction.opcode, instruction.operands
+    if opcode[0] == "mov" and len(opcode) == 3 and opcode[1] in _VECTORS:
+        return _vector_move(source, instruction, _VECTORS[opcode[1]])
+    if _WIDE not in opcode:
+        for operand in operands:
+            if isinstance(operand, Vector) and operand.wide:
+                raise source.error(operand.location, f"{instruction.name} does not take a .b128 register")
+        return (instruction,)
+    values = operands if opcode[0] == "mov" else operands[opcode[0] == "st" :][:1]
+    wide = [isinstance(value, Vector) and value.wide for value in values]
+    if opcode == ("mov", _WIDE) and len(operands) == 2 and any(wide):
+        targets, sources = (_halves(source, operand) for operand in operands)
+        return _moves(instruction, "b64", zip(targets, sources, strict=True))
+    one = len(operands) >= 2 and not _VECTORS.keys() & set(opcode)
+    if opcode[0] not in ("ld", "st") or not all(wide) or not one:
+        message = f"{instruction.name} is not supported: mov, ld and st take .b128, with a .b128 register"
+        raise source.error(instruction.location, message)
+    before = tuple(takewhile(lambda part: part != _WIDE, opcode))
+    return (replace(instruction, opcode=(*before, "v2", "b64", *opcode[len(before) + 1 :])),)
+
+
+def _halves(source: Source, operand: Operand) -> tuple[Operand, Operand]:
+    """The lower and the upper 64 bits of an operand of ``mov.b128``."""
+    if isinstance(operand, Immediate) and operand.kind == "integer":
+        return operand, replace(operand, value=0)
+    if not isinstance(operand, Vector) or len(operand.elements) not in (2, 4):
+        raise source.error(operand.location, "expected a .b128, two or four registers, or an integer")
+    if len(operand.elements) == 2:
+        return operand.elements[0], operand.elements[1]
+    return replace(operand, elements=operand.elements[:2]), replace(operand, elements=operand.elements[2:])
+
+
+def _vector_move(source: Source, instruction: Instruction, length: int) -> tuple[Instruction, ...]:
+    vectors = [item for item in instruction.operands if isinstance(item, Vector) and not item.wide]
+    fitting = [len(vector.elements) == length for vector in vectors]
+    if not len(instruction.operands) == len(vectors) == 2 or not all(fitting):
+        message = f"{instruction.name} takes two vectors of {length} registers"
+        raise source.error(instruction.location, message)
+    targets, sources = (vector.elements for vector in vectors)
+    written = {target.key for target in targets if isinstance(target, Register)}
+    copies = [
+        replace(item, key=f"{item.key}~") if isinstance(item, Register) and item.key in written else item
+        for item in sources
+    ]
+    before = [pair for pair in zip(copies, sources, strict=True) if pair[0] is not pair[1]]
+    return _moves(instruction, instruction.opcode[2], (*before, *zip(targets, copies, strict=True)))
+
+
+def _moves(
+    instruction: Instruction, type_: str, pairs: Iterable[tuple[Operand, Operand]]
+) -> tuple[Instruction, ...]:
+    return tuple(
+        replace(instruction, opcode=("mov", type_), operands=pair)
+        for pair in pairs
+        if not isinstance(pair[0], Sink)
+    )

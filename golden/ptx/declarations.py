@@ -18,8 +18,8 @@ from golden.limits import (
     VARIABLE_BYTES,
 )
 from golden.ptx.expressions import ConstantParser
-from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import float_value
+from golden.ptx.source import Token
 from golden.ptx.syntax import Function, Piece, Variable
 
 Extents = tuple[int | None, ...]
@@ -94,7 +94,7 @@ class DeclarationParser(ConstantParser):
         alignment: int | None = None
         length = 1
         while True:
-            if self.accept(".align"):
+            if self.sees(".align"):
                 alignment = self._alignment()
             elif self.accept(".attribute"):
                 self.skip_behind(")")
@@ -111,16 +111,17 @@ class DeclarationParser(ConstantParser):
         if self.accept(".ptr"):
             if self.next.text in STATE_SPACES:
                 self.advance()
-            if self.accept(".align"):
-                self._alignment()
-        if self.accept(".align"):
-            alignment = self._alignment()
+            self._alignment()
+        alignment = self._alignment() or alignment
         size = type_.size * length
         return Variable(
             "", "", space[1:], type_, size, alignment or size, token.location, is_array=length > 1
         )
 
-    def _alignment(self) -> int:
+    def _alignment(self) -> int | None:
+        """Take ``.align`` and what follows, where it is next."""
+        if not self.accept(".align"):
+            return None
         token = self.next
         value = self.integer("an alignment")
         if value < 1 or value & (value - 1) or value > ALIGNMENT_BYTES:
@@ -135,9 +136,8 @@ class DeclarationParser(ConstantParser):
         size = None if extents[:1] == (None,) else (extents[0] or 0) * inner if extents else element.size
         most = _LARGEST[element.space]
         if max(inner, size or 0) > most:
-            raise self.error(
-                name, f"a variable in .{element.space} has at most {most} bytes, not {size or inner}"
-            )
+            message = f"a variable in .{element.space} has at most {most} bytes, not {size or inner}"
+            raise self.error(name, message)
         is_array = bool(extents) or element.is_array
         return replace(
             element, key=name.text, name=name.text, size=size, location=name.location, is_array=is_array

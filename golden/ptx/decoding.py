@@ -62,7 +62,6 @@ class Context:
 
     source: Source
     version: tuple[int, int]
-    """PTX ISA version."""
     symbols: Mapping[str, tuple[Variable, int]]
     """Each variable and parameter by its key, with its address within its state space."""
     decoder: "Decoder"
@@ -89,9 +88,8 @@ class Context:
 
     def unsupported(self, instruction: Instruction, detail: str = "") -> PtxError:
         """The error that an instruction is not supported."""
-        return self.error(
-            instruction, f"{instruction.name} is not supported" + (f": {detail}" if detail else "")
-        )
+        reason = f": {detail}" if detail else ""
+        return self.error(instruction, f"{instruction.name} is not supported{reason}")
 
     def slot(self, register: Register) -> int:
         """The number of a register."""
@@ -203,13 +201,8 @@ Decoder = Callable[[Context, Instruction, int], Step]
 def constant_bits(operand: Immediate, bits: int) -> int:
     """The bits of a constant where an operand of this width stands; -1 where it does not fit."""
     if operand.kind == "integer":
-        value = operand.value
-        if bits == 1:
-            return int(value != 0)
-        return value & ((1 << bits) - 1) if -(1 << 63) <= value < 1 << 64 else -1
-    if operand.kind == "f32":
-        return operand.value if bits == 32 else -1
-    if bits == 64:
+        return int(operand.value != 0) if bits == 1 else operand.value & ((1 << bits) - 1)
+    if operand.kind == f"f{bits}":
         return operand.value
     return float_bits(float_value(operand.value, 64), 32) if bits == 32 else -1
 
@@ -230,12 +223,10 @@ def split_qualifiers(
     for part in instruction.opcode[1:]:
         if part in without or part.startswith(("L1::", "L2::")):
             continue
-        group = next(
-            (name for name, allowed in groups.items() if part in allowed and name not in found), None
-        )
-        if group is None:
+        fitting = [name for name, allowed in groups.items() if part in allowed and name not in found]
+        if not fitting:
             raise context.unsupported(instruction, f"qualifier .{part}")
-        found[group] = part
+        found[fitting[0]] = part
     return found
 
 

@@ -9,13 +9,12 @@ operations on bits; an f32 pattern stands alone. All this is as the assembler ev
 
 import operator
 import re
-from collections.abc import Callable
-from types import MappingProxyType
-from typing import Final, Literal, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, NamedTuple
 
 from golden.limits import EXPRESSION_DEPTH, NUMBER_CHARACTERS
-from golden.ptx.lexer import Cursor, Token
 from golden.ptx.scalar_types import TYPES, ScalarType, float_bits, float_value
+from golden.ptx.source import Cursor, Token
 from golden.ptx.syntax import Immediate
 from golden.tables.layouts import LANES
 
@@ -31,30 +30,27 @@ _LONGEST_NUMBER: Final = 67
 
 _SIZE: Final = 1 << 64
 
-_PRECEDENCE: Final = MappingProxyType(
-    {
-        name: level
-        for level, names in enumerate(
-            ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
-        )
-        for name in names.split()
-    }
-)
+_PRECEDENCE: Final[Mapping[str, int]] = {
+    name: level
+    for level, names in enumerate(
+        ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
+    )
+    for name in names.split()
+}
 """How tightly each operator binds."""
 
-_COMPARISONS: Final = MappingProxyType[str, Callable[..., bool]](
-    {
-        "==": operator.eq,
-        "!=": operator.ne,
-        "<": operator.lt,
-        "<=": operator.le,
-        ">": operator.gt,
-        ">=": operator.ge,
-    }
-)
-_TRUTHS: Final = MappingProxyType[str, Callable[..., bool]](
-    {**_COMPARISONS, "&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b)}
-)
+_COMPARISONS: Final[Mapping[str, Callable[..., bool]]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_TRUTHS: Final[Mapping[str, Callable[..., bool]]] = {
+    **_COMPARISONS,
+    **{"&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b)},
+}
 """Operators whose result is 0 or 1."""
 
 
@@ -63,23 +59,18 @@ def _quotient(a: int, b: int) -> int:
     return magnitude if (a < 0) == (b < 0) else -magnitude
 
 
-_INTEGER_ARITHMETIC: Final = MappingProxyType[str, Callable[..., int]](
-    {
-        "+": operator.add,
-        "-": operator.sub,
-        "*": operator.mul,
-        "/": _quotient,
-        "%": lambda a, b: a % _SIZE % (b % _SIZE),
-        "&": operator.and_,
-        "|": operator.or_,
-        "^": operator.xor,
-        "<<": lambda a, b: a << b % 64,
-        ">>": lambda a, b: a >> b % 64,
-    }
-)
-_FLOAT_ARITHMETIC: Final = MappingProxyType[str, Callable[[float, float], float]](
-    {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-)
+_ARITHMETIC: Final[Mapping[str, Callable[..., Any]]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": lambda a, b: a / b if isinstance(a, float) else _quotient(a, b),
+    "%": lambda a, b: a % _SIZE % (b % _SIZE),
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": lambda a, b: a << b % 64,
+    ">>": lambda a, b: a >> b % 64,
+}
 
 
 class _Value(NamedTuple):
@@ -231,16 +222,14 @@ class ConstantParser(Cursor):
         self._require_integer(value, token, token.text)
         if token.text == "-":
             return _integer(-value.number, unsigned=value.type == "u64")
-        return (
-            _Value(int(not value.number), "s64")
-            if token.text == "!"
-            else _integer(~value.number, unsigned=True)
-        )
+        if token.text == "!":
+            return _Value(int(not value.number), "s64")
+        return _integer(~value.number, unsigned=True)
 
     def _combined(self, token: Token, left: _Value, right: _Value) -> _Value:
         """The value of a binary operator."""
         name, types = token.text, {left.type, right.type}
-        is_float = types == {"f64"} and (name in _FLOAT_ARITHMETIC or name in _COMPARISONS)
+        is_float = types == {"f64"} and name in ("+", "-", "*", "/", *_COMPARISONS)
         if not (is_float or types <= {"s64", "u64"}):
             raise self.error(token, f"{name} does not take constants of types {left.type} and {right.type}")
         unsigned = left.type == "u64" if name in ("<<", ">>") else name == "%" or "u64" in types
@@ -254,9 +243,8 @@ class ConstantParser(Cursor):
             a, b = (_integer(item.number, unsigned=unsigned).number for item in (left, right))
         if name in _TRUTHS:
             return _Value(int(_TRUTHS[name](a, b)), "s64")
-        if is_float:
-            return _Value(float_bits(_FLOAT_ARITHMETIC[name](a, b), 64), "f64")
-        return _integer(_INTEGER_ARITHMETIC[name](a, b), unsigned=unsigned)
+        result = _ARITHMETIC[name](a, b)
+        return _Value(float_bits(result, 64), "f64") if is_float else _integer(result, unsigned=unsigned)
 
     def _require_integer(self, value: _Value, token: Token, name: str) -> _Value:
         if value.type in ("f32", "f64"):

@@ -106,10 +106,7 @@ def remove_unused(blocks: Sequence[Block]) -> list[Step]:
 
 def mask(slots: Sequence[int]) -> int:
     """A set of registers."""
-    found = 0
-    for slot in slots:
-        found |= 1 << slot
-    return found
+    return reduce(or_, (1 << slot for slot in slots), 0)
 
 
 def members(bits: int) -> list[int]:

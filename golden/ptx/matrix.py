@@ -6,22 +6,25 @@ from functools import partial
 from typing import Final
 
 from golden.ptx.decoding import Context
-from golden.ptx.mnemonic import parse_move, parse_qualifiers
+from golden.ptx.mnemonic import parse_instruction, parse_move
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import Space, Use
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
+    MOVES,
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
+    MoveInstruction,
     StoreInstruction,
 )
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
-from golden.tables.matrix_moves import MOVES, MoveInstruction
 
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""
+
+_Parsed = MatrixInstruction | MoveInstruction
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +32,7 @@ class MatrixStatement:
     """One statement of wmma or mma, or one that moves matrices."""
 
     statement: Instruction
-    instruction: MatrixInstruction | MoveInstruction
+    instruction: _Parsed
     """Where the address is a variable in ``.shared``, it accesses shared memory, written or not."""
     fragments: Mapping[Use, tuple[Operand, ...]]
     """The registers of each operand in order, with constants among those read and `Sink` among those written;
@@ -68,61 +71,57 @@ class WarpStatement(MatrixStatement):
 def decode_matrix_statement(
     context: Context, statement: Instruction, *, raw: bool = False
 ) -> MatrixStatement:
-    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in an entry of `golden.ptx.raw`."""
+    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a `raw` entry."""
     instruction = _parsed(context, statement, raw=raw)
     made = partial(MatrixStatement, statement=statement)
+    taken = partial(_fragment, context, raw=raw)
     if isinstance(instruction, MmaInstruction):
         operands = context.operands(statement, 4, what="the fragments d, a, b and c")
-        fragments = {
-            use: _fragment(context, operand, instruction, use, type_, raw=raw)
-            for (use, type_), operand in zip(instruction.types.items(), operands, strict=True)
-        }
+        pairs = zip(instruction.types, operands, strict=True)
+        fragments = {use: taken(instruction, use, operand) for use, operand in pairs}
         return made(instruction=instruction, fragments=fragments, destination="d")
+    use: Use
     if isinstance(instruction, MoveInstruction):
         if instruction.mnemonic == "movmatrix":
             target, source = context.operands(statement, 2, what="two registers")
-            to = _matrices(context, target, instruction, written=not raw)
-            of = _matrices(context, source, instruction, written=False)
-            return made(instruction=instruction, fragments={"d": to, "a": of}, destination="d")
+            moved: dict[Use, tuple[Operand, ...]] = {
+                "d": taken(instruction, "d", target),
+                "a": taken(instruction, "a", source),
+            }
+            return made(instruction=instruction, fragments=moved, destination="d")
         loads = instruction.mnemonic == "ldmatrix"
-        what = "its matrices and an address" if loads else "an address and its matrices"
-        operands = context.operands(statement, 2, what=what)
+        what, most = "its matrices and an address" if loads else "an address and its matrices", 2
+        use = "d" if loads else "a"
     else:
         loads = isinstance(instruction, LoadInstruction)
-        what = "a fragment, an address" if loads else "an address, a fragment"
-        operands = context.operands(statement, 2, 3, what=f"{what} and optionally a stride")
+        what, most = "a fragment, an address" if loads else "an address, a fragment", 3
+        what += " and optionally a stride"
+        use = instruction.use
+    operands = context.operands(statement, 2, most, what=what)
     vector, place = operands[:2] if loads else operands[1::-1]
     address = context.require_address(place)
-    space = _accessed(context, address, instruction.space)
-    instruction = replace(instruction, space=space)
-    use: Use
-    if isinstance(instruction, MoveInstruction):
-        use = "d" if loads else "a"
-        registers = _matrices(context, vector, instruction, written=loads and not raw)
-    else:
-        use = instruction.use
-        registers = _fragment(context, vector, instruction, use, instruction.type, raw=raw)
+    instruction = replace(instruction, space=_accessed(context, address, instruction.space))
+    registers = taken(instruction, use, vector)
     stride = operands[2] if len(operands) == 3 else None
     if stride is not None:
         context.require_source(stride, 32)
         if isinstance(stride, Immediate) and not 0 <= stride.value < 1 << 32:
             raise context.error(stride, f"the stride {stride.value} is not in 0 to {2**32 - 1}")
-    to_use = use if loads else None
     return made(
         instruction=instruction,
         fragments={use: registers},
-        destination=to_use,
+        destination=use if loads else None,
         address=address,
         stride=stride,
     )
 
 
-def _parsed(context: Context, statement: Instruction, *, raw: bool) -> MatrixInstruction | MoveInstruction:
+def _parsed(context: Context, statement: Instruction, *, raw: bool) -> _Parsed:
     try:
         if statement.opcode[0] in MOVES:
             return parse_move(statement.opcode)
         version = None if raw else context.version
-        return parse_qualifiers(statement.opcode, ptx_version=version, warp_tile=raw)
+        return parse_instruction(statement.name, ptx_version=version, warp_tile=raw)
     except IllegalInstruction as error:
         raise context.error(statement, str(error)) from error
 
@@ -137,25 +136,37 @@ def _accessed(context: Context, address: Address, space: Space) -> Space:
     assert isinstance(address.base, Symbol)
     named = "param" if named == "entry" else named
     what = "generic addresses" if space == "generic" else f".{space}"
-    raise context.error(
-        address.base, f"{address.base.name} is in .{named}, but the instruction accesses {what}"
-    )
+    message = f"{address.base.name} is in .{named}, but the instruction accesses {what}"
+    raise context.error(address.base, message)
 
 
 def _register_bits(type_: str) -> int:
     return max(32, FORMATS[type_].bits)
 
 
-def _registers(
-    context: Context, operand: Operand, name: str, bits: int, count: int, others: tuple[type[Operand], ...]
+def _fragment(
+    context: Context, instruction: _Parsed, use: Use, operand: Operand, *, raw: bool
 ) -> tuple[Operand, ...]:
-    """The elements of a vector, or a single one without braces: so many registers of so many bits.
-
-    `name` says in messages what is in them; operands of the types `others` may stand in their place.
-    """
+    """The elements of a vector, or a single one without braces: registers, constants or `Sink`."""
+    if isinstance(instruction, MoveInstruction):
+        name, bits, count = f"the matrices of {instruction}", 32, instruction.count
+    else:
+        type_ = instruction.types[use] if isinstance(instruction, MmaInstruction) else instruction.type
+        name = f"fragment {use} of .{type_} in .{instruction.shape}"
+        bits = 32 if raw else _register_bits(type_)
+        count = fragment(use, type_, instruction.shape).registers * 32 // bits
+        if not isinstance(operand, Vector) and count != 1:
+            raise context.error(operand, f"{name} must be a vector of registers in braces")
+    others: tuple[type[Operand], ...] = ()
+    if isinstance(instruction, LoadInstruction) or (
+        use == "d" and not isinstance(instruction, StoreInstruction)
+    ):
+        others = (Sink,)
+    elif isinstance(instruction, MmaInstruction):
+        others = (Immediate,)
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     for element in elements:
-        if isinstance(element, others):
+        if not raw and isinstance(element, others):
             continue
         if not isinstance(element, Register):
             raise context.error(element, f"expected a register for {name}")
@@ -166,29 +177,6 @@ def _registers(
         plural = "" if count == 1 else "s"
         message = f"expected {count} register{plural} for {name}, not {len(elements)}"
         raise context.error(operand, message)
-    return elements
-
-
-def _matrices(
-    context: Context, operand: Operand, instruction: MoveInstruction, *, written: bool
-) -> tuple[Operand, ...]:
-    """The registers of an operand, each with a matrix; a single one may stand without braces."""
-    others = (Sink,) if written else ()
-    return _registers(context, operand, f"the matrices of {instruction}", 32, instruction.count, others)
-
-
-def _fragment(
-    context: Context, operand: Operand, instruction: MatrixInstruction, use: Use, type_: str, *, raw: bool
-) -> tuple[Operand, ...]:
-    name = f"fragment {use} of .{type_} in .{instruction.shape}"
-    bits = 32 if raw else _register_bits(type_)
-    count = fragment(use, type_, instruction.shape).registers * 32 // bits
-    if not isinstance(operand, Vector) and count != 1:
-        raise context.error(operand, f"{name} must be a vector of registers in braces")
-    others: tuple[type[Operand], ...] = ()
-    if not (raw or isinstance(instruction, StoreInstruction)):
-        others = (Sink,) if use == "d" or isinstance(instruction, LoadInstruction) else (Immediate,)
-    elements = _registers(context, operand, name, bits, count, others)
     for element in elements:
         if isinstance(element, Immediate):
             _require_literal(context, element, name, type_, bits)

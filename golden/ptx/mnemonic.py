@@ -18,19 +18,19 @@ from golden.tables.instruction_set import (
     USES,
     WGMMA_FAMILIES,
     WGMMA_TILE,
-    Layout,
-    Mnemonic,
+    Family,
     Shape,
     Space,
 )
 from golden.tables.matrix_instructions import (
+    MOVES,
     IllegalInstruction,
     Instruction,
     LoadInstruction,
     MmaInstruction,
+    MoveInstruction,
     StoreInstruction,
 )
-from golden.tables.matrix_moves import MOVES, MoveInstruction
 
 _T = TypeVar("_T")
 
@@ -41,6 +41,8 @@ _SPACES: Final[dict[str | None, Space]] = {
     "shared::cta": "shared",
 }
 """The state space that a qualifier means, and the one without a qualifier."""
+_WMMA: Final = [family for family in FAMILIES if family.mnemonic == "wmma"]
+_MMA: Final = [family for family in FAMILIES if family.mnemonic == "mma"]
 _SHARED: Final = ("shared", "shared::cta")
 _MODIFIERS: Final = (*ROUNDINGS, "satfinite")
 _COUNTS: Final = tuple(f"x{count}" for count in MATRIX_COUNTS)
@@ -128,13 +130,17 @@ def _sync(qualifiers: _Qualifiers, *following: object) -> None:
     qualifiers.accept(["aligned"], following)
 
 
-def _shapes(mnemonic: str) -> list[Shape]:
-    return [shape for family in FAMILIES if family.mnemonic == mnemonic for shape in family.shapes]
+def _operation(qualifiers: _Qualifiers, *following: object) -> str | None:
+    """The logical operation of single bits, where there is one."""
+    operation = qualifiers.accept(BIT_OPERATIONS, following)
+    if operation is not None:
+        qualifiers.take("popc")
+    return operation
 
 
 def _memory(qualifiers: _Qualifiers) -> dict[str, Any]:
     """Layout, shape, state space and type, in the order of the grammar or of its examples."""
-    shapes = _shapes("wmma")
+    shapes = [shape for family in _WMMA for shape in family.shapes]
     _sync(qualifiers, *LAYOUTS, *shapes)
     first = qualifiers.accept(LAYOUTS, shapes)
     shape = qualifiers.take(*shapes)
@@ -145,71 +151,41 @@ def _memory(qualifiers: _Qualifiers) -> dict[str, Any]:
     return {"layout": layout, "shape": shape, "space": _SPACES[space], "type": element}
 
 
-def _multiply(qualifiers: _Qualifiers) -> MmaInstruction:
-    shapes = _shapes("wmma")
-    operation = qualifiers.accept(BIT_OPERATIONS, ["sync"])
-    if operation is not None:
-        qualifiers.take("popc")
-    _sync(qualifiers, *LAYOUTS, *shapes)
-    first = qualifiers.accept(LAYOUTS, shapes)
-    if first is None:
-        shape = qualifiers.take(*shapes)
-        layouts = qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS)
-    else:
-        layouts = first, qualifiers.take(*LAYOUTS)
-        shape = qualifiers.take(*shapes)
-    families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
-    if operation is None and all(family.operations for family in families):
+def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruction:
+    """A multiply of one of some families, after its first words.
+
+    In `wmma` the logical operation comes first, and the layouts may stand before the shape; `wgmma` has no
+    layouts, and no modifier before the types.
+    """
+    mnemonic = families[0].mnemonic
+    shapes = [shape for family in families for shape in family.shapes]
+    operation = _operation(qualifiers, "sync") if mnemonic == "wmma" else None
+    layouts_first = LAYOUTS if mnemonic == "wmma" else ()
+    _sync(qualifiers, *layouts_first, *shapes)
+    first = qualifiers.accept(layouts_first, shapes)
+    layouts = None if first is None else (first, qualifiers.take(*LAYOUTS))
+    shape = qualifiers.take(*shapes)
+    if mnemonic == "wgmma":
+        layouts = "row", "col"
+    a_layout, b_layout = layouts or (qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS))
+    families = [family for family in families if shape in family.shapes]
+    if mnemonic == "wmma" and operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
-    modifier = qualifiers.accept(_MODIFIERS, FORMATS)
-    types = _types(qualifiers, shape)
-    modifier = _last_modifier(qualifiers, modifier)
-    return _instruction("wmma", shape, layouts, types, modifier, operation)
-
-
-def _multiply_registers(qualifiers: _Qualifiers) -> MmaInstruction:
-    """`mma`: all four types are spelt out, and the logical operation comes last."""
-    shapes = _shapes("mma")
-    _sync(qualifiers, *shapes)
-    shape = qualifiers.take(*shapes)
-    layouts = qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS)
-    modifier = qualifiers.accept(_MODIFIERS, FORMATS)
-    types = [qualifiers.take(*FORMATS) for _ in range(4)]
-    operation = qualifiers.accept(BIT_OPERATIONS, ())
-    if operation is not None:
-        qualifiers.take("popc")
-    modifier = _last_modifier(qualifiers, modifier)
-    return _instruction("mma", shape, layouts, types, modifier, operation)
-
-
-def _multiply_group(qualifiers: _Qualifiers, *, warp_tile: bool) -> MmaInstruction:
-    """`wgmma.mma_async`: C has the type of D."""
-    families = (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES
-    shapes = [shape for family in families for shape in family.shapes]
-    qualifiers.take("mma_async")
-    _sync(qualifiers, *shapes)
-    shape = qualifiers.take(*shapes)
-    types = [qualifiers.take(*FORMATS) for _ in range(3)]
-    modifier = qualifiers.accept(["satfinite"], ())
-    qualifiers.end(() if modifier else ["satfinite"])
-    return _instruction("wgmma", shape, ("row", "col"), [*types, types[0]], modifier)
-
-
-def _instruction(
-    mnemonic: Mnemonic,
-    shape: Shape,
-    layouts: tuple[Layout, Layout],
-    types: Sequence[str],
-    modifier: str | None,
-    operation: str | None = None,
-) -> MmaInstruction:
-    """A multiply of types in the order d, a, b, c; the modifier is a rounding or ``satfinite``."""
+    modifier = None if mnemonic == "wgmma" else qualifiers.accept(_MODIFIERS, FORMATS)
+    types = _types(qualifiers, shape, families)
+    if mnemonic == "mma":
+        operation = _operation(qualifiers)
+    if modifier is None:
+        last = _MODIFIERS if mnemonic != "wgmma" else ("satfinite",)
+        modifier = qualifiers.accept(last, ())
+        qualifiers.end(() if modifier else last)
+    qualifiers.end()
     return MmaInstruction(
         mnemonic=mnemonic,
         shape=shape,
-        a_layout=layouts[0],
-        b_layout=layouts[1],
+        a_layout=a_layout,
+        b_layout=b_layout,
         **{f"{use}_type": type_ for use, type_ in zip("dabc", types, strict=True)},
         saturate=modifier == "satfinite",
         rounding=None if modifier == "satfinite" else modifier,
@@ -217,19 +193,13 @@ def _instruction(
     )
 
 
-def _last_modifier(qualifiers: _Qualifiers, before: str | None) -> str | None:
-    """A rounding or ``satfinite`` at the very end, where there was none before the types."""
-    allowed = () if before is not None else _MODIFIERS
-    taken = qualifiers.accept(allowed, ())
-    qualifiers.end(() if taken else allowed)
-    return before or taken
-
-
-def _types(qualifiers: _Qualifiers, shape: Shape) -> tuple[str, str, str, str]:
-    """The types of D, A, B and C; A and B have one in the text only where it is not f16."""
-    context = f"wmma.mma.{shape}"
-    families = [item for item in FAMILIES if item.mnemonic == "wmma" and shape in item.shapes]
+def _types(qualifiers: _Qualifiers, shape: Shape, families: Sequence[Family]) -> Sequence[str]:
+    """The types of D, A, B and C; `wgmma` has that of D for C, `wmma` those of A and B only beside f16."""
     d_type = qualifiers.take(*FORMATS)
+    if families[0].mnemonic != "wmma":
+        others = [qualifiers.take(*FORMATS) for _ in range(2 if families[0].mnemonic == "wgmma" else 3)]
+        return [d_type, *others, d_type][:4]
+    context = f"wmma.mma.{shape}"
     results = dict.fromkeys(name for family in families for name in family.accumulators)
     if d_type not in results:
         raise IllegalInstruction(d_type, results, context)
@@ -255,42 +225,8 @@ def _check_version(instruction: MmaInstruction, version: tuple[int, int]) -> Non
     if instruction.a_type != _IMPLICIT_MULTIPLICAND:
         raise IllegalInstruction("satfinite", (), f"{context} (the WMMA API has it, PTX does not)")
     if version > _LAST_FLOAT_SATFINITE:
-        raise IllegalInstruction(
-            "satfinite",
-            (),
-            f"{context} in PTX ISA {version[0]}.{version[1]} (removed after PTX ISA 6.4)",
-        )
-
-
-def parse_qualifiers(
-    parts: Sequence[str], *, ptx_version: tuple[int, int] | None = None, warp_tile: bool = False
-) -> Instruction:
-    """As `parse_instruction`, of mnemonic and qualifiers that are already split at their dots."""
-    mnemonics = ("wmma", "mma", "wgmma")
-    qualifiers = _Qualifiers(parts)
-    if not parts or parts[0] not in mnemonics:
-        written = parts[0] if parts else ""
-        message = f"unknown instruction {written!r}; allowed: {', '.join(mnemonics)}"
-        raise IllegalInstruction(written, mnemonics, "an instruction", message)
-    qualifiers.take(*mnemonics)
-    instruction: Instruction
-    if parts[0] == "mma":
-        instruction = _multiply_registers(qualifiers)
-    elif parts[0] == "wgmma":
-        instruction = _multiply_group(qualifiers, warp_tile=warp_tile)
-    else:
-        kind = qualifiers.take("load", "mma", "store")
-        if kind == "load":
-            use = qualifiers.take(*USES[:3])
-            instruction = LoadInstruction(use=use, **_memory(qualifiers))
-        elif kind == "store":
-            qualifiers.take("d")
-            instruction = StoreInstruction(**_memory(qualifiers))
-        else:
-            instruction = _multiply(qualifiers)
-    if ptx_version is not None and isinstance(instruction, MmaInstruction):
-        _check_version(instruction, ptx_version)
-    return instruction
+        context += f" in PTX ISA {version[0]}.{version[1]} (removed after PTX ISA 6.4)"
+        raise IllegalInstruction("satfinite", (), context)
 
 
 def parse_instruction(
@@ -327,14 +263,36 @@ def parse_instruction(
     if any(character.isspace() or character in "{[(,;" for character in text.strip()):
         message = f"expected mnemonic and qualifiers without operands, not {text.strip()!r}"
         raise IllegalInstruction(text, (), "an instruction without operands", message)
-    return parse_qualifiers(text.strip().split("."), ptx_version=ptx_version, warp_tile=warp_tile)
+    mnemonics = ("wmma", "mma", "wgmma")
+    qualifiers = _Qualifiers(text.strip().split("."))
+    written = qualifiers.parts[0]
+    if written not in mnemonics:
+        message = f"unknown instruction {written!r}; allowed: {', '.join(mnemonics)}"
+        raise IllegalInstruction(written, mnemonics, "an instruction", message)
+    qualifiers.take(*mnemonics)
+    if written == "wmma":
+        kind = qualifiers.take("load", "mma", "store")
+        if kind == "load":
+            return LoadInstruction(use=qualifiers.take(*USES[:3]), **_memory(qualifiers))
+        if kind == "store":
+            qualifiers.take("d")
+            return StoreInstruction(**_memory(qualifiers))
+        instruction = _multiply(qualifiers, _WMMA)
+    elif written == "mma":
+        instruction = _multiply(qualifiers, _MMA)
+    else:
+        qualifiers.take("mma_async")
+        instruction = _multiply(qualifiers, (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES)
+    if ptx_version is not None:
+        _check_version(instruction, ptx_version)
+    return instruction
 
 
 def parse_move(parts: Sequence[str]) -> MoveInstruction:
     """Parse mnemonic and qualifiers of a matrix move, already split at their dots.
 
-    The first is one of `golden.tables.matrix_moves.MOVES`. ``.aligned`` may be left out. What is unknown,
-    missing, doubled or out of place is a MalformedInstruction.
+    The first is one of `MOVES`. ``.aligned`` may be left out. What is unknown, missing, doubled or out of
+    place is a MalformedInstruction.
     """
     qualifiers = _Qualifiers(parts)
     mnemonic = qualifiers.take(*MOVES)
@@ -345,22 +303,16 @@ def parse_move(parts: Sequence[str]) -> MoveInstruction:
         qualifiers.end()
         return MoveInstruction(mnemonic=mnemonic, transposed=True)
     _sync(qualifiers, "m8n8", *_COUNTS, "trans")
-    count, transposed = _matrices(qualifiers)
-    space = _SPACES[qualifiers.accept(_SHARED, ["b16"])]
-    qualifiers.take("b16")
-    qualifiers.end()
-    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)
-
-
-def _matrices(qualifiers: _Qualifiers) -> tuple[int, bool]:
-    """Number of matrices and ``.trans``; with the shape, they stand in any order, as assemblers take them."""
     count, transposed = 0, False
     kinds: list[tuple[str, ...]] = [("m8n8",), _COUNTS, ("trans",)]
-    while kinds not in ([], [("trans",)]):
+    while kinds not in ([], [("trans",)]):  # in any order, as assemblers take them
         part = qualifiers.take(*(name for kind in kinds for name in kind))
         kinds = [kind for kind in kinds if part not in kind]
         count = int(part[1:]) if part in _COUNTS else count
         transposed |= part == "trans"
     if not transposed:
         transposed = qualifiers.accept(["trans"], (*_SHARED, "b16")) is not None
-    return count, transposed
+    space = _SPACES[qualifiers.accept(_SHARED, ["b16"])]
+    qualifiers.take("b16")
+    qualifiers.end()
+    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)

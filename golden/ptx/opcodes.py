@@ -7,23 +7,23 @@ from golden.ptx.arithmetic import integer_operation
 from golden.ptx.contraction.forms import ONES, SIGNS
 from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Action, Evaluation, LaneValue, by_array, by_lane
+from golden.ptx.fragments import WarpContext, decode_matrix
 from golden.ptx.matrix import MNEMONICS
-from golden.ptx.matrix_action import decode_matrix
-from golden.ptx.memory_statements import check_load
-from golden.ptx.operands import WarpContext
-from golden.ptx.scalar_statements import (
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.statements import (
     check_address_conversion,
     check_computation,
+    check_load,
     check_move,
     scalar_operation,
 )
-from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Instruction, Operand, Register
-from golden.tables.commands import Elementwise, Uniform
-from golden.tables.elements import OPERAND_COUNTS, ElementOperation, ElementType
+from golden.ptx.syntax import Instruction, Operand, Register, Symbol
+from golden.tables.commands import OPERAND_COUNTS, ElementOperation, ElementType, Elementwise, Uniform
 
-_FLOATS: Final[dict[str, ElementType]] = {"f16x2": "f16", "f32": "f32", "f64": "f64"}
-_INTEGERS: Final[dict[str, ElementType]] = {"s32": "s32", "u32": "u32"}
+_ELEMENTS: Final[dict[str, ElementType]] = {
+    **{"f16x2": "f16", "f32": "f32", "f64": "f64"},
+    **{"s32": "s32", "u32": "u32"},
+}
 _INTEGER_OPERATIONS: Final[dict[str, ElementOperation]] = {
     **{"add": "add", "sub": "sub", "min": "min", "max": "max"},
     **{"mul.lo": "mul", "mad.lo": "fma"},
@@ -56,17 +56,14 @@ def _compute(context: WarpContext, instruction: Instruction, index: int) -> Step
     integers = integer_operation(instruction.opcode)
     operation = integers or scalar_operation(context, instruction)
     targets, sources = check_computation(context, instruction, operation)
-    readers = [
-        context.reader(operand, bits) for operand, bits in zip(sources, operation.operands, strict=True)
-    ]
+    widths = tuple(zip(sources, operation.operands, strict=True))
 
     def evaluate(evaluation: Evaluation) -> None:
-        values = [read(evaluation) for read in readers]
-        outcome = (
-            [by_lane(integers.evaluate, *values)]
-            if integers is not None
-            else by_array(operation.evaluate, operation.operands, *values)
-        )
+        values = [evaluation.value(operand, bits) for operand, bits in widths]
+        if integers is not None:
+            outcome = [by_lane(integers.evaluate, *values)]
+        else:
+            outcome = by_array(operation.evaluate, operation.operands, *values)
         for target, value, bits in zip(targets, outcome, operation.results, strict=True):
             evaluation.put(target, value, bits, signed=operation.signed)
 
@@ -80,13 +77,13 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
         return None
     name, *qualifiers, type_name = statement.opcode
     stem = ".".join((name, *qualifiers))
-    if type_name in _INTEGERS and stem in _INTEGER_OPERATIONS:
-        element, operation = _INTEGERS[type_name], _INTEGER_OPERATIONS[stem]
-    elif type_name in _FLOATS and name in _FLOAT_OPERATIONS:
-        element, operation = _FLOATS[type_name], _FLOAT_OPERATIONS[name]
-        _require_qualifiers(context, statement, qualifiers, element)
-    else:
+    element = _ELEMENTS.get(type_name)
+    is_float = type_name[0] == "f"
+    operation = _FLOAT_OPERATIONS.get(name) if is_float else _INTEGER_OPERATIONS.get(stem)
+    if element is None or operation is None:
         return None
+    if is_float:
+        _require_qualifiers(context, statement, qualifiers, element)
     bits = TYPES[type_name].bits
     count = 1 + OPERAND_COUNTS[operation] - (name == "neg")
     destination, *_ = context.operands(statement, count)
@@ -96,11 +93,7 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
     what = f"an operand of {statement.name} on a fragment"
     for operand in operands:
         Context.require_source(context, operand, bits)
-    sources = [
-        operand if context.is_fragment(operand) else context.uniform(operand, bits, what)
-        for operand in operands
-    ]
-    fragments = [source for source in sources if isinstance(source, Register)]
+    fragments = list(filter(context.is_fragment, operands))
     constants = (Uniform(ONES[type_name] | SIGNS[type_name]),) if name == "neg" else ()
     flush = "ftz" in qualifiers
 
@@ -108,19 +101,13 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
         evaluation.provenance.compute(destination, fragments, element)
         position = evaluation.allocation.position
         places = tuple(
-            position[source.key] if isinstance(source, Register) else Uniform(source(evaluation))
-            for source in sources
+            position[operand.key]
+            if isinstance(operand, Register) and operand.key in position
+            else Uniform(evaluation.uniform(operand, bits, what))
+            for operand in operands
         )
-        evaluation.commands.append(
-            Elementwise(
-                operation,
-                element,
-                position[destination.key],
-                (*places, *constants),
-                words(destination),
-                flush,
-            )
-        )
+        to, count = position[destination.key], words(destination)
+        evaluation.commands.append(Elementwise(operation, element, to, (*places, *constants), count, flush))
 
     return action
 
@@ -130,18 +117,13 @@ def _require_qualifiers(
 ) -> None:
     """Refuse a rounding or saturation that the host does not compute."""
     name = statement.opcode[0]
-    optional = [
-        *(["rn"] if name not in ("min", "max", "neg") else []),
-        *(["ftz"] if element != "f64" else []),
-    ]
+    optional = ["rn"] if name not in ("min", "max", "neg") else []
+    optional += ["ftz"] if element != "f64" else []
     for qualifier in qualifiers:
         if qualifier not in optional:
             choices = ", ".join(f".{item}" for item in optional) or "nothing"
-            raise context.error(
-                statement,
-                f"qualifier .{qualifier} of {statement.name} on a fragment is not supported; "
-                f"supported: {choices}",
-            )
+            what = f"qualifier .{qualifier} of {statement.name} on a fragment"
+            raise context.error(statement, f"{what} is not supported; supported: {choices}")
     if name == "fma" and "rn" not in qualifiers:
         raise context.error(statement, f"{statement.name} lacks its rounding; supported: .rn")
 
@@ -170,34 +152,34 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
                 context.require_destination(register, type_.bits)
             to, of = target, source
             return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
-    move = check_move(context, instruction)
-    source_bits, target_bits = move.bits // len(move.sources), move.bits // len(move.targets)
-    readers = [context.reader(operand, source_bits) for operand in move.sources]
+    bits, targets, sources = check_move(context, instruction)
+    source_bits, target_bits = bits // len(sources), bits // len(targets)
+    (source, *_) = sources
+    if isinstance(source, Symbol) and context.symbol(source)[0].space == "entry":
+        raise context.error(source, f"{source.name} is a parameter, which has no address")
 
     def joined(*parts: int) -> int:
         return sum(part << number * source_bits for number, part in enumerate(parts))
 
     def action(evaluation: Evaluation) -> None:
-        value: LaneValue = by_lane(joined, *(read(evaluation) for read in readers))
-        if len(move.targets) == 1:
-            evaluation.put(move.targets[0], value, move.bits)
-            return
-        for number, item in enumerate(move.targets):
+        value: LaneValue = by_lane(joined, *(evaluation.value(operand, source_bits) for operand in sources))
+        for number, item in enumerate(targets):
             shift = number * target_bits
-            evaluation.put(item, by_lane(lambda whole, by=shift: whole >> by, value), target_bits)
+            part = by_lane(lambda whole, by=shift: whole >> by, value) if shift else value
+            evaluation.put(item, part, target_bits)
 
-    return context.step(instruction, index, move.sources, move.targets, action, pure=True)
+    return context.step(instruction, index, sources, targets, action, pure=True)
 
 
 def _convert_address(context: WarpContext, instruction: Instruction, index: int) -> Step:
     space, sign, bits, target, source = check_address_conversion(context, instruction)
     if space not in ("global", "shared"):
         raise context.unsupported(instruction, "only .global and .shared are")
-    read = context.reader(source, bits)
 
     def action(evaluation: Evaluation) -> None:
         shift = sign * evaluation.shared_base if space == "shared" else 0
-        evaluation.put(target, by_lane(lambda value: value + shift, read(evaluation)), bits)
+        value = by_lane(lambda address: address + shift, evaluation.value(source, bits))
+        evaluation.put(target, value, bits)
 
     return _step(context, instruction, index, action)
 

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 
 from golden.limits import REGISTERS
 from golden.ptx.declarations import DeclarationParser
-from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.source import Source
+from golden.ptx.source import Location, Source, Token
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
@@ -70,28 +69,21 @@ class Scope:
         found = self._find(name)
         if found is None:
             base, dot, suffix = name.rpartition(".")
-            found = self._find(base) if dot else None
-            if found is None:
-                return self._part(token, base, suffix) if dot else None
+            vector = self._find(base) if dot else None
             component = _COMPONENTS.find(suffix.translate(_COLOURS)) if len(suffix) == 1 else -1
-            if 0 <= component < found.length > 1:
-                return self._element(base, component, found.type, token)
-            return self._part(token, base, suffix)
+            if vector is not None and 0 <= component < vector.length > 1:
+                return self._register(f"{base}.{_COMPONENTS[component]}", vector.type, location)
+            return self._part(token, base, suffix) if dot else None
         if found.type.bits == 128:
-            halves = (
-                Register(f"{name}{half}", f"{name}{half}@{self.number}", TYPES["b64"], location)
-                for half in (".lo", ".hi")
-            )
+            halves = (self._register(f"{name}{half}", TYPES["b64"], location) for half in (".lo", ".hi"))
             return Vector(tuple(halves), location, wide=True)
         if found.length > 1:
-            return Vector(
-                tuple(self._element(name, i, found.type, token) for i in range(found.length)), location
-            )
-        return Register(name, f"{name}@{self.number}", found.type, location)
+            names = (f"{name}.{component}" for component in _COMPONENTS[: found.length])
+            return Vector(tuple(self._register(item, found.type, location) for item in names), location)
+        return self._register(name, found.type, location)
 
-    def _element(self, name: str, index: int, type_: ScalarType, token: Token) -> Register:
-        component = f"{name}.{_COMPONENTS[index]}"
-        return Register(component, f"{component}@{self.number}", type_, token.location)
+    def _register(self, name: str, type_: ScalarType, location: Location) -> Register:
+        return Register(name, f"{name}@{self.number}", type_, location)
 
     def _part(self, token: Token, base: str, selector: str) -> Selected | None:
         """A part of a register, such as ``r.b0``."""
@@ -214,9 +206,8 @@ class OperandParser(DeclarationParser):
         key = self._scopes[-1].names.get(name, name)
         found = next((variables[key] for variables in self._variables if key in variables), None)
         if found is None or not found.is_array:
-            raise self.source.error(
-                array.location, f"{name} is not an array declared before, and has no elements"
-            )
+            message = f"{name} is not an array declared before, and has no elements"
+            raise self.source.error(array.location, message)
         self.expect("[")
         index = self._signed_integer("an index")
         self.expect("]")

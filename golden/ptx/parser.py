@@ -4,8 +4,7 @@ from typing import Final
 
 from golden.ptx.body import parse_body
 from golden.ptx.declarations import DeclarationParser
-from golden.ptx.lexer import Token
-from golden.ptx.source import Source
+from golden.ptx.source import Source, Token
 from golden.ptx.syntax import Function, Module, Variable
 
 _LINKAGES: Final = (".visible", ".extern", ".weak", ".common")

@@ -2,27 +2,26 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from golden.integers import checked_text, integer_of, shortened
-from golden.ptx.allocation import allocate
+from golden.ptx.allocation import RAW_REGISTERS, allocate, allocate_raw
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.body import parse_body
 from golden.ptx.contraction.passes import Contraction, contract_blocks
 from golden.ptx.declarations import place_parameters, place_shared
 from golden.ptx.decoding import Step
-from golden.ptx.evaluation import Evaluation, merged, run
+from golden.ptx.evaluation import Evaluation, Provenance, run
+from golden.ptx.fragments import WarpContext
 from golden.ptx.liveness import live_registers, needed
 from golden.ptx.matrix import MNEMONICS, decode_matrix_statement
 from golden.ptx.opcodes import decode_statement
-from golden.ptx.operands import WarpContext
 from golden.ptx.parser import parse_syntax
-from golden.ptx.provenance import Provenance
-from golden.ptx.raw import RAW_REGISTERS, allocate_raw, raw_registers
 from golden.ptx.source import Location, PtxError, Source, SourceLine
 from golden.ptx.special_registers import Geometry
-from golden.ptx.syntax import Body, Function, Module, Register, Variable, named
-from golden.tables.commands import Work
+from golden.ptx.syntax import Body, Function, Module, Register, Variable, elements, named
+from golden.tables.commands import Elementwise, Fill, Move, Uniform, Work
 
 STEP_LIMIT = 10_000_000
 """Statements that an entry may evaluate, unless its caller says otherwise."""
@@ -47,9 +46,8 @@ class Entry:
         self.variables = tuple(variable for variable in used if variable.space == "global")
         """Those in ``.global`` whose address it takes: arguments give their addresses too."""
         self._require_distinct_names()
-        self._shared, self.shared_bytes = place_shared(
-            variable for variable in used if variable.space == "shared"
-        )
+        shared = [variable for variable in used if variable.space == "shared"]
+        self._shared, self.shared_bytes = place_shared(shared)
         """The addresses of its variables in shared memory, and the bytes that they take."""
         self._placed = place_parameters(definition)
         context = WarpContext(
@@ -60,7 +58,6 @@ class Entry:
                 **{parameter.key: (parameter, offset) for parameter, offset in self._placed},
             },
             decode_statement,
-            geometry=Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes),
             raw=self._raw,
         )
         _find_fragments(context, body)
@@ -71,11 +68,10 @@ class Entry:
                 raise context.unsupported(end.instruction, "a program of one warp has no such statement")
         self.contractions = _contract(context, self._blocks) if contract and not self._raw else ()
         """The additions that are joined with multiplications."""
-        self._allocation = (
-            allocate_raw(module.source, context.matrix, context.fragments)
-            if self._raw
-            else allocate(self._blocks, context.slots, context.matrix, context.fragments)
-        )
+        if self._raw:
+            self._allocation = allocate_raw(module.source, context.matrix, context.fragments)
+        else:
+            self._allocation = allocate(self._blocks, context.slots, context.matrix, context.fragments)
         self.registers = self._allocation.registers
         """32-bit registers per lane that its fragments need."""
 
@@ -84,11 +80,8 @@ class Entry:
         self._pack(arguments)
         self._addresses(arguments)
         if self.registers > registers:
-            raise self._source.error(
-                self._definition.location,
-                f"the fragments of {self.name} need {self.registers} registers per lane; "
-                f"the machine has {registers}",
-            )
+            needs = f"the fragments of {self.name} need {self.registers} registers per lane"
+            raise self._error(f"{needs}; the machine has {registers}")
 
     def commands(
         self,
@@ -126,24 +119,25 @@ class Entry:
         """
         self.require(arguments, registers=registers)
         if self.shared_bytes > len(shared):
-            raise self._source.error(
-                self._definition.location,
-                f"the .shared variables of {self.name} need {self.shared_bytes} bytes; "
-                f"the machine has {len(shared)} bytes of shared memory",
-            )
+            needs = f"the .shared variables of {self.name} need {self.shared_bytes} bytes"
+            raise self._error(f"{needs}; the machine has {len(shared)} bytes of shared memory")
         addresses = {**self._shared, **self._addresses(arguments)}
         packed, provenance = self._pack(arguments), Provenance(self._source, checked=not self._raw)
-        evaluation = Evaluation(self._source, packed, self._allocation, addresses, shared.start, provenance)
-        return merged(run(evaluation, self._blocks, step_limit))
+        geometry = Geometry((1, 1, 1), (32, 1, 1), (0, 0, 0), 0, self.shared_bytes)
+        evaluation = Evaluation(
+            self._source, packed, self._allocation, addresses, shared.start, geometry, provenance
+        )
+        return _merged(run(evaluation, self._blocks, step_limit))
+
+    def _error(self, message: str) -> PtxError:
+        return self._source.error(self._definition.location, message)
 
     def _require_distinct_names(self) -> None:
         names = set()
         for variable in self.variables:
             if variable.name in names:
-                raise self._source.error(
-                    variable.location,
-                    f"{variable.name} is the name of another variable in .global; arguments go by name",
-                )
+                message = f"{variable.name} is the name of another variable in .global; arguments go by name"
+                raise self._source.error(variable.location, message)
             names.add(variable.name)
 
     def _pack(self, arguments: Mapping[str, int | float]) -> bytes:
@@ -152,10 +146,8 @@ class Entry:
         names += [variable.name for variable in self.variables]
         for name in arguments:
             if name not in names:
-                raise self._source.error(
-                    self._definition.location,
-                    f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}",
-                )
+                message = f"{self.name} has no parameter {name}; its parameters: {', '.join(names) or 'none'}"
+                raise self._error(message)
         data = bytearray()
         for parameter, offset in self._placed:
             pattern = self._pattern(parameter, arguments)
@@ -172,10 +164,8 @@ class Entry:
         address = arguments[variable.name]
         number = integer_of(address)
         if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
-            raise refuse(
-                f"the address {shortened(address)} of variable {variable.name} is no 64-bit multiple of "
-                f"{variable.alignment}, its alignment"
-            )
+            what = f"the address {shortened(address)} of variable {variable.name}"
+            raise refuse(f"{what} is no 64-bit multiple of {variable.alignment}, its alignment")
         return number
 
     def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:
@@ -228,6 +218,38 @@ class Program:
         return self.module.source.error(Location(1, 1), message)
 
 
+def _joined(first: Work, second: Work) -> Work | None:
+    """One command that does what two in a row do, if there is one."""
+    match first:
+        case Fill(register, count):
+            following: Fill | Move | Elementwise = replace(first, register=register + count)
+        case Move(destination, source, count):
+            following = replace(first, destination=destination + count, source=source + count)
+        case Elementwise(_, _, destination, sources, count):
+            moved = tuple(item if isinstance(item, Uniform) else item + count for item in sources)
+            following = replace(first, destination=destination + count, sources=moved)
+        case _:
+            return None
+    if not isinstance(second, type(first)) or replace(following, count=second.count) != second:
+        return None
+    return replace(first, count=count + second.count)
+
+
+def _merged(commands: Iterator[tuple[Work, SourceLine]]) -> Iterator[tuple[Work, SourceLine]]:
+    """The same commands, but the same fill, move or arithmetic of successive registers as one."""
+    waiting: tuple[Work, SourceLine] | None = None
+    for command, line in commands:
+        if waiting is not None:
+            joined = _joined(waiting[0], command)
+            if joined is not None:
+                waiting = (joined, waiting[1])
+                continue
+            yield waiting
+        waiting = (command, line)
+    if waiting is not None:
+        yield waiting
+
+
 def _find_fragments(context: WarpContext, body: Body) -> None:
     """Note the registers that are the machine's.
 
@@ -235,7 +257,8 @@ def _find_fragments(context: WarpContext, body: Body) -> None:
     is computed from one of them; of a raw entry all of 32 bits.
     """
     if context.raw:
-        context.fragments.update(raw_registers(body.instructions))
+        written = (item for item in elements(body.instructions) if isinstance(item, Register))
+        context.fragments.update({item.key: item for item in written if item.type.bits == 32})
         return
     for statement in body.instructions:
         if statement.opcode[0] in MNEMONICS:

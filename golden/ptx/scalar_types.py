@@ -2,8 +2,8 @@
 
 import math
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final, Literal
 
 from golden.arithmetic.round_pack import convert
@@ -22,11 +22,6 @@ class ScalarType:
 
     def __str__(self) -> str:
         return f".{self.name}"
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether arithmetic on it is integer arithmetic."""
-        return self.kind in ("unsigned", "signed")
 
     @property
     def size(self) -> int:
@@ -55,28 +50,25 @@ class ScalarType:
         """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
         if self.name != "bf16":
             return float_bits(value, self.bits)
-        return (
-            _BFLOAT16.canonical_nan if math.isnan(value) else convert(float_bits(value, 64), _F64, _BFLOAT16)
-        )
+        bits = float_bits(value, 64)
+        return _BFLOAT16.canonical_nan if math.isnan(value) else convert(bits, _F64, _BFLOAT16)
 
 
-TYPES: Final = MappingProxyType(
-    {
-        item.name: item
-        for item in (
-            ScalarType("pred", 1, "predicate"),
-            *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64, 128)),
-            *(ScalarType(f"u{bits}", bits, "unsigned") for bits in (8, 16, 32, 64)),
-            *(ScalarType(f"s{bits}", bits, "signed") for bits in (8, 16, 32, 64)),
-            ScalarType("f16", 16, "float"),
-            ScalarType("bf16", 16, "float"),
-            ScalarType("f16x2", 32, "bits"),
-            ScalarType("bf16x2", 32, "bits"),
-            ScalarType("f32", 32, "float"),
-            ScalarType("f64", 64, "float"),
-        )
-    }
-)
+TYPES: Final[Mapping[str, ScalarType]] = {
+    item.name: item
+    for item in (
+        ScalarType("pred", 1, "predicate"),
+        *(ScalarType(f"b{bits}", bits, "bits") for bits in (8, 16, 32, 64, 128)),
+        *(ScalarType(f"u{bits}", bits, "unsigned") for bits in (8, 16, 32, 64)),
+        *(ScalarType(f"s{bits}", bits, "signed") for bits in (8, 16, 32, 64)),
+        ScalarType("f16", 16, "float"),
+        ScalarType("bf16", 16, "float"),
+        ScalarType("f16x2", 32, "bits"),
+        ScalarType("bf16x2", 32, "bits"),
+        ScalarType("f32", 32, "float"),
+        ScalarType("f64", 64, "float"),
+    )
+}
 """Every type that a register may have, by its qualifier."""
 
 _F64: Final = float_format("f64")

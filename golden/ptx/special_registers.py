@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 from golden.tables.layouts import LANES
@@ -55,7 +54,7 @@ def _timed(bits: int, shift: int = 0) -> SpecialRegisterSpec:
 
 _FULL: Final = (1 << LANES) - 1
 
-_TABLE: dict[str, SpecialRegisterSpec] = {
+SPECIAL: Final[dict[str, SpecialRegisterSpec]] = {
     "%laneid": _of_lane(lambda lane: lane),
     "%warpid": SpecialRegisterSpec(32, lambda geometry, thread, clock: thread // LANES),
     "%nwarpid": _uniform(32, lambda geometry: 64),
@@ -80,15 +79,13 @@ _TABLE: dict[str, SpecialRegisterSpec] = {
     "%cluster_ctarank": _uniform(32, lambda geometry: 0),
     "%cluster_nctarank": _uniform(32, lambda geometry: 1),
 }
-for _axis, _letter in enumerate("xyz"):
-    _TABLE[f"%tid.{_letter}"] = _coordinate(_axis)
-    _TABLE[f"%ntid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.block[axis])  # type: ignore[misc]
-    _TABLE[f"%ctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.index[axis])  # type: ignore[misc]
-    _TABLE[f"%nctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.grid[axis])  # type: ignore[misc]
-    _TABLE[f"%clusterid.{_letter}"] = _TABLE[f"%ctaid.{_letter}"]
-    _TABLE[f"%nclusterid.{_letter}"] = _TABLE[f"%nctaid.{_letter}"]
-    _TABLE[f"%cluster_ctaid.{_letter}"] = _uniform(32, lambda geometry: 0)
-    _TABLE[f"%cluster_nctaid.{_letter}"] = _uniform(32, lambda geometry: 1)
-
-SPECIAL: Final = MappingProxyType(_TABLE)
 """By name; where a program declares the same name, its own declaration counts."""
+for _axis, _letter in enumerate("xyz"):
+    SPECIAL[f"%tid.{_letter}"] = _coordinate(_axis)
+    SPECIAL[f"%ntid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.block[axis])  # type: ignore[misc]
+    SPECIAL[f"%ctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.index[axis])  # type: ignore[misc]
+    SPECIAL[f"%nctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.grid[axis])  # type: ignore[misc]
+    SPECIAL[f"%clusterid.{_letter}"] = SPECIAL[f"%ctaid.{_letter}"]
+    SPECIAL[f"%nclusterid.{_letter}"] = SPECIAL[f"%nctaid.{_letter}"]
+    SPECIAL[f"%cluster_ctaid.{_letter}"] = _uniform(32, lambda geometry: 0)
+    SPECIAL[f"%cluster_nctaid.{_letter}"] = _uniform(32, lambda geometry: 1)

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
-from golden.ptx.lexer import Token
 from golden.ptx.scalar_types import ScalarType
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Location, Source, Token
 
 
 @dataclass(frozen=True)
@@ -226,7 +225,6 @@ class Variable:
     location: Location
     """Of its name."""
     external: bool = False
-    """Whether it is declared ``.extern``."""
     is_array: bool = False
     """Whether it is an array or a vector."""
     initialiser: tuple[Piece, ...] | None = None

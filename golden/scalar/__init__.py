@@ -1,40 +1,23 @@
 """Scalar PTX instructions as functions on numpy arrays of raw bits, equal to an H200 in every bit.
 
-Each module describes one family: lines of syntax, and functions that evaluate them.
+Each module describes one family: lines of syntax, its `FORMS`, and functions that evaluate them.
 """
 
-from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 from typing import Final
 
-from golden.scalar import (
-    approximate,
-    bit_fields,
-    comparison,
-    conversion,
-    float_arithmetic,
-    integers,
-    logic,
-    video,
-)
+from golden.scalar import comparison, conversion, float_arithmetic, integers, logic, video
 from golden.scalar.form import Form, Operation, UnsupportedInstruction
 
 __all__ = ["Operation", "UnsupportedInstruction", "operation"]
 
-_FAMILIES = (integers, bit_fields, logic, comparison, float_arithmetic, conversion, video, approximate)
+_FAMILIES = (integers, logic, comparison, float_arithmetic, conversion, video)
 
-
-def _by_opcode() -> Mapping[str, tuple[Form, ...]]:
-    forms: dict[str, tuple[Form, ...]] = {}
-    for family in _FAMILIES:
-        for form in family.FORMS:
-            forms[form.opcode] = (*forms.get(form.opcode, ()), form)
-    return MappingProxyType(forms)
-
-
-SYNTAX: Final = _by_opcode()
+SYNTAX: Final[dict[str, list[Form]]] = {}
 """The forms of each opcode."""
+for _family in _FAMILIES:
+    for _form in _family.FORMS:
+        SYNTAX.setdefault(_form.opcode, []).append(_form)
 
 
 @cache

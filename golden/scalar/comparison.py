@@ -1,12 +1,12 @@
 """Comparison and selection: setp, set, selp, slct, testp."""
 
+from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.floats import FLOATS, flushed, is_nan
+from golden.scalar.floats import FLOATS, flushed
 from golden.scalar.form import Array, Evaluate, Form, by_halves, dtype, elements, raw_dtype, typed, width
 from golden.scalar.logic import BOOLEAN
 
@@ -18,40 +18,30 @@ _BITS = ".b16|.b32|.b64"
 _SIGNED = ".s16|.s32|.s64"
 _UNSIGNED = ".u16|.u32|.u64"
 
-INTEGER_COMPARISONS: Final = MappingProxyType[str, Evaluate](
-    {
-        "eq": np.equal,
-        "ne": np.not_equal,
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-        "lo": np.less,
-        "ls": np.less_equal,
-        "hi": np.greater,
-        "hs": np.greater_equal,
-    }
-)
+_COMPARISONS: Final[Mapping[str, Evaluate]] = {
+    **{"eq": np.equal, "lt": np.less, "le": np.less_equal},
+    **{"gt": np.greater, "ge": np.greater_equal},
+}
+
+INTEGER_COMPARISONS: Final[Mapping[str, Evaluate]] = {
+    **_COMPARISONS,
+    "ne": np.not_equal,
+    **{"lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal},
+}
 """Comparisons of integers and bits."""
 
-_FLOAT_COMPARISONS: Final = MappingProxyType[str, Evaluate](
-    {
-        "eq": np.equal,
-        "ne": lambda x, y: (x < y) | (x > y),
-        "lt": np.less,
-        "le": np.less_equal,
-        "gt": np.greater,
-        "ge": np.greater_equal,
-        "equ": lambda x, y: ~((x < y) | (x > y)),
-        "neu": np.not_equal,
-        "ltu": lambda x, y: ~(x >= y),
-        "leu": lambda x, y: ~(x > y),
-        "gtu": lambda x, y: ~(x <= y),
-        "geu": lambda x, y: ~(x < y),
-        "num": lambda x, y: (x == x) & (y == y),  # noqa: PLR0124
-        "nan": lambda x, y: (x != x) | (y != y),  # noqa: PLR0124
-    }
-)
+_FLOAT_COMPARISONS: Final[Mapping[str, Evaluate]] = {
+    **_COMPARISONS,
+    "ne": lambda x, y: (x < y) | (x > y),
+    "equ": lambda x, y: ~((x < y) | (x > y)),
+    "neu": np.not_equal,
+    "ltu": lambda x, y: ~(x >= y),
+    "leu": lambda x, y: ~(x > y),
+    "gtu": lambda x, y: ~(x <= y),
+    "geu": lambda x, y: ~(x < y),
+    "num": lambda x, y: (x == x) & (y == y),  # noqa: PLR0124
+    "nan": lambda x, y: (x != x) | (y != y),  # noqa: PLR0124
+}
 """Comparisons of floats: false for a NaN without the suffix ``u``, true with it."""
 
 
@@ -75,29 +65,25 @@ def _operands(type_: str, combine: str) -> tuple[int, ...]:
 
 
 def _set_predicate(pair: bool, name: str, combine: str, *qualifiers: str) -> Any:
-    """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison."""
-    compare = _comparison(name, qualifiers[-1], "ftz" in qualifiers)
+    """``setp``: the predicate; with `pair` its counterpart ``q`` too, from the negated comparison.
 
-    def one(a: Array, b: Array, *p: Array) -> Any:
-        return BOOLEAN[combine](compare(a, b), *p)
+    Of packed halves, the predicates of the lower one and of the upper one.
+    """
+    type_ = qualifiers[-1]
+    compare = _comparison(name, type_.removesuffix("x2"), "ftz" in qualifiers)
 
-    def two(a: Array, b: Array, *p: Array) -> tuple[Array, Array]:
+    def evaluate(a: Array, b: Array, *p: Array) -> Any:
         holds = compare(a, b)
-        return BOOLEAN[combine](holds, *p), BOOLEAN[combine](~holds, *p)
+        first = BOOLEAN[combine](holds, *p)
+        return (first, BOOLEAN[combine](~holds, *p)) if pair else first
 
-    return (1, 1) if pair else (1,), _operands(qualifiers[-1], combine), two if pair else one
-
-
-def _set_packed_predicates(name: str, combine: str, *qualifiers: str) -> Any:
-    """``setp`` of packed halves: the predicates of the lower one and of the upper one."""
-    compare = _comparison(name, qualifiers[-1].removesuffix("x2"), "ftz" in qualifiers)
-
-    def evaluate(*operands: Array) -> tuple[Array, ...]:
+    def of_halves(*operands: Array) -> tuple[Array, ...]:
         a, b, *p = (elements(operand, 16) for operand in operands)
         both = BOOLEAN[combine](compare(a, b), *p)
         return both[..., 0], both[..., 1]
 
-    return (1, 1), _operands(qualifiers[-1], combine), evaluate
+    packs = type_.endswith("x2")
+    return (1, 1) if pair else (1,), _operands(type_, combine), of_halves if packs else evaluate
 
 
 def _set(name: str, combine: str, *qualifiers: str) -> Any:
@@ -128,20 +114,18 @@ def _select_by_sign(flush: str, _type: str, sign: str, a: Array, b: Array, c: Ar
 
 def _test(property_: str, type_: str, a: Array) -> Array:
     """``testp``: a zero counts as normal."""
-    element, raw = FLOATS[type_], a.dtype.type
-    magnitude = a & raw(element.sign - 1)
-    infinity, least_normal = raw(element.infinity), raw(element.least_normal)
-    if property_ == "finite":
-        return magnitude < infinity
-    if property_ == "infinite":
-        return magnitude == infinity
-    if property_ == "number":
-        return magnitude <= infinity
-    if property_ == "notanumber":
-        return is_nan(a, element)
-    if property_ == "normal":
-        return ((magnitude >= least_normal) & (magnitude < infinity)) | (magnitude == 0)
-    return (magnitude != 0) & (magnitude < least_normal)
+    element = FLOATS[type_]
+    magnitude, infinity = a & element.magnitude, element.infinity
+    subnormal = (magnitude != 0) & (magnitude < element.least_normal)
+    answers: dict[str, Evaluate] = {
+        "finite": lambda: magnitude < infinity,
+        "infinite": lambda: magnitude == infinity,
+        "number": lambda: magnitude <= infinity,
+        "notanumber": lambda: magnitude > infinity,
+        "normal": lambda: (magnitude < infinity) & ~subnormal,
+        "subnormal": lambda: subnormal,
+    }
+    return answers[property_]()
 
 
 _ANY = f"{_BITS}|{_UNSIGNED}|{_SIGNED}|.f32|.f64"
@@ -160,8 +144,8 @@ FORMS: Final = (
             f"{_FLOAT} {_COMBINE} .bf16|.f64",
         )
     ),
-    Form(f"setp {_FLOAT} {_COMBINE} .ftz? .f16x2", _set_packed_predicates, pair=True),
-    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", _set_packed_predicates, pair=True),
+    Form(f"setp {_FLOAT} {_COMBINE} .ftz? .f16x2", partial(_set_predicate, True), pair=True),
+    Form(f"setp {_FLOAT} {_COMBINE} .bf16x2", partial(_set_predicate, True), pair=True),
     Form(f"set {_EQUALITY} {_COMBINE} {_SETS}|.f16|.bf16 {_BITS}", _set),
     Form(f"set {_ORDER} {_COMBINE} {_SETS}|.f16|.bf16 {_SIGNED}", _set),
     Form(f"set {_ORDER}|.lo|.ls|.hi|.hs {_COMBINE} {_SETS}|.f16|.bf16 {_UNSIGNED}", _set),
@@ -175,8 +159,6 @@ FORMS: Final = (
     Form(f"slct {_ANY} .s32", typed("target", "target target 32", partial(_select_by_sign, ""))),
     Form(f"slct .ftz? {_ANY} .f32", typed("target", "target target 32", _select_by_sign)),
     Form(
-        "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64",
-        typed("1", "type", _test),
+        "testp .finite|.infinite|.number|.notanumber|.normal|.subnormal .f32|.f64", typed("1", "type", _test)
     ),
 )
-"""The forms of this family."""

@@ -7,8 +7,8 @@ import numpy as np
 from golden.arithmetic.arrays import convert, elementwise
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.whole import from_integer, to_integer, to_integral
-from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, quieted
-from golden.scalar.form import Array, Form, dtype, elements, raw_dtype, typed, width
+from golden.scalar.floats import FLOATS, MODES, Element, clamped, flushed, is_nan, result_nan
+from golden.scalar.form import Array, Form, clamped_integer, dtype, elements, raw_dtype, typed, width
 from golden.tables.formats import float_format
 
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
@@ -34,21 +34,13 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
     return (width(target),), (width(source),), evaluate, target[0] == "s"
 
 
-def _pack(packed: str, a: Array, b: Array) -> Array:
-    """``cvt.pack.sat``: two saturated integers, the second lowest."""
-    bits = int(packed[1:])
-    least = -(1 << (bits - 1)) if packed[0] == "s" else 0
+def _pack(packed: str, a: Array, b: Array, *c: Array) -> Array:
+    """``cvt.pack.sat``: two saturated integers, the second lowest; a third operand is above them."""
+    bits = width(packed)
     mask = np.uint32((1 << bits) - 1)
-    upper, lower = (
-        np.clip(value.view(np.int32), least, least + int(mask)).view(np.uint32) & mask for value in (a, b)
-    )
-    return (upper << np.uint32(bits)) | lower
-
-
-def _pack_below(_pack_: str, _saturate: str, packed: str, *types_and_operands: Any) -> Array:
-    """As `_pack`, above them the low bits of a third operand."""
-    *_, a, b, c = types_and_operands
-    return _pack(packed, a, b) | (c << np.uint32(2 * int(packed[1:])))
+    upper, lower = (clamped_integer(x.view(np.int32), packed).view(np.uint32) & mask for x in (a, b))
+    both = (upper << np.uint32(bits)) | lower
+    return both | c[0] << np.uint32(2 * bits) if c else both
 
 
 def _float_to_integer(rounding: str, flush: str, _saturate: str, target: str, source: str, a: Array) -> Array:
@@ -81,7 +73,7 @@ def _convert(rounding: str, *qualifiers: str) -> Any:
     def evaluate(a: Array) -> Array:
         if flush and source == "f32":
             # The canonical NaN in place of a NaN that f64 would keep.
-            a = np.where(is_nan(a, of), of.raw.type(of.nan), flushed(a, of))
+            a = np.where(is_nan(a, of), result_nan(a, of), flushed(a, of))
         return clamped(convert(a, of.format, to.format, rounding or "rn", flush_result), to, clamp)
 
     return *bits, evaluate
@@ -104,8 +96,7 @@ def _same(rounding: str, *qualifiers: str) -> Any:
             arguments = (ROUNDINGS.index(rounding[:2]),)
             a = elementwise(to_integral, (a,), (element.layout,), element.raw, arguments=arguments)
         else:
-            nan = quieted(a, element) if target == "f64" else element.raw.type(element.nan)
-            a = np.where(is_nan(a, element), nan, a)
+            a = np.where(is_nan(a, element), result_nan(a, element), a)
         return clamped(a, element, "sat" if saturate else "")
 
     return bits, bits, evaluate
@@ -160,7 +151,7 @@ def _to_tf32_away(_: str, satfinite: str, _target: str, _source: str, a: Array) 
 
     A NaN is cut off like a number. ``.satfinite`` gives the pattern before the infinity or NaN.
     """
-    unit, special = 1 << _TF32.ignored_bits, np.uint32(_F32.infinity)
+    unit, special = 1 << _TF32.ignored_bits, _F32.infinity
     kept, half = np.uint32(0x100000000 - unit), np.uint32(unit // 2)
     result = np.where(a & special == special, a, a + half) & kept
     return np.where(result & special == special, result - np.uint32(unit), result) if satfinite else result
@@ -172,7 +163,10 @@ FORMS: Final = (
         "cvt .pack .sat .u16|.s16 .s32",
         typed("32", "32 32", lambda _pack_, _sat, packed, _source, a, b: _pack(packed, a, b)),
     ),
-    Form("cvt .pack .sat .u8|.s8|.u4|.s4|.u2|.s2 .s32 .b32", typed("32", "32 32 32", _pack_below)),
+    Form(
+        "cvt .pack .sat .u8|.s8|.u4|.s4|.u2|.s2 .s32 .b32",
+        typed("32", "32 32 32", lambda _pack_, _sat, packed, _source, _below, *abc: _pack(packed, *abc)),
+    ),
     Form(f"cvt {_INTEGRAL} .ftz? .sat? {_INTEGERS} .f32", typed("target", "type", _float_to_integer)),
     Form(
         f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.bf16|.f64",
@@ -196,4 +190,3 @@ FORMS: Final = (
     Form("cvt .rn|.rz .relu? .tf32 .f32", typed("32", "32", _to_tf32)),
     Form("cvt .rna .satfinite? .tf32 .f32", typed("32", "32", _to_tf32_away)),
 )
-"""The forms of this family."""

@@ -1,6 +1,6 @@
 """The floating-point types of scalar instructions: bit fields, and the numbers that patterns stand for."""
 
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -28,14 +28,13 @@ class Element:
         self.native = np.dtype(native)
         self.spare_bits = 8 * self.native.itemsize - self.format.bits
         """How many bits `native` has more."""
-        self.sign = self.format.sign_mask
-        self.infinity = self.format.infinity
-        self.least_normal = 1 << self.format.fraction_bits
-        self.one = self.format.bias << self.format.fraction_bits
-        self.quiet = 1 << (self.format.fraction_bits - 1)
-        self.nan = self.format.canonical_nan
-        """Bit patterns: -0, infinity, the least normal number, 1, the bit that makes a NaN quiet, and the NaN
-        that an operation returns (f64 operations return an operand's where there is one)."""
+        raw, fraction_bits = self.raw.type, self.format.fraction_bits
+        self.sign = raw(self.format.sign_mask)
+        self.magnitude = ~self.sign
+        self.infinity = raw(self.format.infinity)
+        self.least_normal = raw(1 << fraction_bits)
+        self.one = raw(self.format.bias << fraction_bits)
+        """Bit patterns: -0, all but the sign, infinity, the least normal number, 1."""
 
     def comparable(self, a: Array) -> Array:
         """The numbers in `native`: without loss, infinities and NaN included."""
@@ -44,36 +43,33 @@ class Element:
         return a.view(self.native)
 
 
-FLOATS: Final = MappingProxyType(
-    {
-        name: Element(name, native)
-        for name, native in (("f16", "f2"), ("bf16", "f4"), ("f32", "f4"), ("f64", "f8"))
-    }
-)
+FLOATS: Final[Mapping[str, Element]] = {
+    name: Element(name, native)
+    for name, native in (("f16", "f2"), ("bf16", "f4"), ("f32", "f4"), ("f64", "f8"))
+}
 """The types by their qualifiers."""
 
 
 def is_nan(a: Array, element: Element) -> Array:
     """Where the patterns are NaN."""
-    raw = element.raw.type
-    return (a & raw(element.sign - 1)) > raw(element.infinity)
+    return (a & element.magnitude) > element.infinity
 
 
-def quieted(a: Array, element: Element) -> Array:
-    """The patterns with the quiet bit set, for NaN."""
-    return a | element.raw.type(element.quiet)
+def result_nan(a: Array, element: Element) -> Array:
+    """What operations make of a NaN operand: quiet in f64, the canonical NaN elsewhere."""
+    if element.format.bits == 64:
+        return a | (element.least_normal >> np.uint64(1))
+    return np.full_like(a, element.format.canonical_nan)
 
 
 def flushed(a: Array, element: Element) -> Array:
     """The patterns with zeros of their sign in place of subnormal numbers (``.ftz``)."""
-    raw = element.raw.type
-    return np.where(a & raw(element.infinity) == 0, a & raw(element.sign), a)
+    return np.where(a & element.infinity == 0, a & element.sign, a)
 
 
 def clamped(a: Array, element: Element, clamp: str) -> Array:
     """The numbers limited to 0 and 1, NaN as 0 (``sat``), or negative ones as 0 (``relu``)."""
-    raw = element.raw.type
-    zero, one = raw(0), raw(element.one)
+    zero, one = element.raw.type(0), element.one
     if clamp == "sat":
-        return np.where(a <= one, a, np.where(a <= raw(element.infinity), one, zero))
-    return np.where(a >= raw(element.sign), zero, a) if clamp == "relu" else a
+        return np.where(a <= one, a, np.where(a <= element.infinity, one, zero))
+    return np.where(a >= element.sign, zero, a) if clamp == "relu" else a

@@ -1,9 +1,8 @@
 """What an operation of scalar PTX is, and the tables that turn a mnemonic into one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -15,15 +14,13 @@ Array = NDArray[Any]
 Evaluate = Callable[..., Any]
 """From the raw bits of the sources to the bits of the result, or to a tuple of them."""
 
-_WIDTHS: Final = MappingProxyType(
-    {
-        "pred": 1,
-        **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
-        **{f"{kind}{bits}": bits for kind in "us" for bits in (2, 4)},
-        **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
-        **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
-    }
-)
+_WIDTHS: Final[Mapping[str, int]] = {
+    "pred": 1,
+    **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
+    **{f"{kind}{bits}": bits for kind in "us" for bits in (2, 4)},
+    **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
+    **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
+}
 """Bits of a value of each type, by the qualifier without its dot."""
 
 
@@ -119,14 +116,20 @@ def width(type_: str) -> int:
 @cache
 def raw_dtype(type_: str) -> np.dtype[Any]:
     """The dtype of the raw bits of a type."""
-    bits = width(type_)
-    return np.dtype(np.bool_ if bits == 1 else f"u{bits // 8}")
+    return np.dtype(f"u{width(type_) // 8}")
 
 
 @cache
 def dtype(type_: str) -> np.dtype[Any]:
     """The dtype of the numbers of an integer or bit type: signed for ``s32``, else unsigned."""
     return np.dtype(f"{'i' if type_[0] == 's' else 'u'}{width(type_) // 8}")
+
+
+def clamped_integer(value: Array, type_: str) -> Array:
+    """The nearest numbers of an integer type."""
+    bits = width(type_)
+    least = -(1 << (bits - 1)) if type_[0] == "s" else 0
+    return np.clip(value, least, least + (1 << bits) - 1)
 
 
 def typed(results: str, sources: str, function: Evaluate) -> Callable[..., Any]:

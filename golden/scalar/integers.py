@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.scalar.form import Array, Evaluate, Form, dtype, of_one_type, typed, width
+from golden.scalar.form import Array, Evaluate, Form, clamped_integer, dtype, of_one_type, typed, width
 
 _NARROW = ".u16|.s16|.u32|.s32"
 _ALL = f"{_NARROW}|.u64|.s64"
@@ -29,7 +29,7 @@ def _saturated(ufunc: Evaluate, _saturate: str, _type: str, a: Array, b: Array) 
 
 
 def _clamped(exact: Array) -> Array:
-    return np.clip(exact, -(1 << 31), (1 << 31) - 1).astype(np.int32).view(np.uint32)
+    return clamped_integer(exact, "s32").astype(np.int32).view(np.uint32)
 
 
 def _high_product64(x: Array, y: Array) -> Array:
@@ -190,4 +190,3 @@ FORMS: Final = (
     Form(f"mad .lo|.hi .cc {_CARRYING}", partial(_chained, _sum, False)),
     Form(f"madc .lo|.hi .cc? {_CARRYING}", partial(_chained, _sum, True)),
 )
-"""The forms of this family."""

@@ -8,49 +8,31 @@ is a signed word for the second operation; shifts saturate 34 bits to 32, whatev
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from golden.scalar.comparison import INTEGER_COMPARISONS
-from golden.scalar.form import Array, Evaluate, Form, dtype
+from golden.scalar.form import Array, Evaluate, Form, clamped_integer, dtype
 
-_ARITHMETIC: Final = MappingProxyType[str, Evaluate](
-    {
-        "vadd": np.add,
-        "vsub": np.subtract,
-        "vabsdiff": lambda a, b: np.abs(a - b),
-        "vmin": np.minimum,
-        "vmax": np.maximum,
-    }
-)
+_ARITHMETIC: Final[Mapping[str, Evaluate]] = {
+    "vadd": np.add,
+    "vsub": np.subtract,
+    "vabsdiff": lambda a, b: np.abs(a - b),
+    "vmin": np.minimum,
+    "vmax": np.maximum,
+}
 """The operations on signed 64-bit integers, which hold every intermediate result."""
 
-_SECOND: Final = MappingProxyType[str, Evaluate]({"add": np.add, "min": np.minimum, "max": np.maximum})
-_FIELDS: Final = MappingProxyType(
-    {
-        "": (32, 0),
-        **{f"b{index}": (8, 8 * index) for index in range(4)},
-        **{f"h{index}": (16, 16 * index) for index in range(2)},
-    }
-)
+_SECOND: Final[Mapping[str, Evaluate]] = {"add": np.add, "min": np.minimum, "max": np.maximum}
+_FIELDS: Final[Mapping[str, tuple[int, int]]] = {
+    "": (32, 0),
+    **{f"b{index}": (8, 8 * index) for index in range(4)},
+    **{f"h{index}": (16, 16 * index) for index in range(2)},
+}
 """Width and position of each part of an operand."""
-
-
-def _comparison(name: str) -> Evaluate:
-    """The function that gives 1 where a comparison holds, else 0."""
-    compare = INTEGER_COMPARISONS[name]
-    return lambda a, b: compare(a, b).astype(np.int64)
-
-
-def _clamped(value: Array, bits: int, type_: str) -> Array:
-    """Values brought into the range of `bits` bits of the signedness of a type."""
-    signed = type_[0] == "s"
-    least = -(1 << (bits - 1)) if signed else 0
-    return np.clip(value, least, least + (1 << bits) - 1)
 
 
 def _field(value: Array, part: str, type_: str) -> Array:
@@ -66,18 +48,14 @@ def _signed_word(value: Array) -> Array:
 
 
 def _operation(
-    function: Evaluate,
-    parts: tuple[str, ...],
-    target: str,
-    a_type: str,
-    b_type: str,
-    second: str,
-    saturate: Evaluate | None = None,
+    function: Evaluate, parts: tuple[str, ...], types: tuple[str, ...], second: str, saturate: Evaluate | None
 ) -> Any:
     """An operation on fields of two operands, then `second` with a third operand or a merge into it.
 
-    `saturate` brings a result into the range of the destination, given its bits and type.
+    The `types` are those of the destination and both operands. `saturate` brings a result into the range of
+    the destination, given its bits and type.
     """
+    target, a_type, b_type = types
     into, first_part, second_part = (*parts, "", "", "")[:3]
     if not {*parts} <= {*_FIELDS} or any(parts[3:]) or (into and second):
         return None
@@ -108,19 +86,19 @@ def _arithmetic(
     exact = _ARITHMETIC[name]
     wraps = name in ("vadd", "vsub") and "s32" in (target, a, b) and not saturate
 
-    def function(x: Array, y: Array) -> Array:
-        value = exact(x, y)
-        return _signed_word(value) if wraps else value
+    def wrapped(x: Array, y: Array) -> Array:
+        return _signed_word(exact(x, y))
 
     def clamped_field(value: Array, bits: int, type_: str) -> Array:
         """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
         if bits == 32:
             mixed = type_ == "u32" and a != b
-            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else _clamped(value, bits, type_)
+            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else clamped_integer(value, type_)
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 
-    return _operation(function, parts, target, a, b, second, clamped_field if saturate else None)
+    function = wrapped if wraps else exact
+    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
 
 
 def _shift(
@@ -134,13 +112,9 @@ def _shift(
 
     def to_word(value: Array, _bits: int, type_: str) -> Array:
         """Saturation of the low 34 bits."""
-        return _clamped(value << 30 >> 30, 32, type_)
+        return clamped_integer(value << 30 >> 30, type_)
 
-    return _operation(function, parts, target, a, b, second, to_word if saturate else None)
-
-
-def _compare(parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _operation(_comparison(name), parts, a, a, b, second)
+    return _operation(function, parts, (target, a, b), second, to_word if saturate else None)
 
 
 def _multiply_add(
@@ -166,7 +140,7 @@ def _multiply_add(
         )
         total = (-x if negative else x) * y + (-z if subtracts else z) + bool(plus_one)
         result = total >> shift if signed else (total.view(np.uint64) >> np.uint64(shift)).view(np.int64)
-        return (_clamped(result, 32, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
+        return (clamped_integer(result, "s32" if signed else "u32") if saturate else result).astype(np.uint32)
 
     return (32,), (32, 32, 32), evaluate
 
@@ -209,15 +183,23 @@ def _packed_operation(
         if second == "add":
             return (value[..., fields].sum(axis=-1) + c).astype(np.uint32)
         if second == "sat":
-            value = _clamped(value, bits, target)
+            value = clamped_integer(value, f"{target[0]}{bits}")
         result = np.ascontiguousarray(value.astype(f"u{bits // 8}")).view(np.uint32)[..., 0]
         return (result & mask) | (c & ~mask)
 
     return (32,), (32, 32, 32), evaluate
 
 
-def _packed_compare(lanes: int, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
-    return _packed_operation(_comparison(name), lanes, parts, "u32", a, b, second)
+def _compare(lanes: int, parts: tuple[str, ...], a: str, b: str, name: str, second: str) -> Any:
+    """``vset`` on one field, or on `lanes` halves or bytes."""
+    compare = INTEGER_COMPARISONS[name]
+
+    def function(x: Array, y: Array) -> Array:
+        return compare(x, y).astype(np.int64)
+
+    if lanes == 1:
+        return _operation(function, parts, (a, a, b), second, None)
+    return _packed_operation(function, lanes, parts, "u32", a, b, second)
 
 
 _COMPARISONS = ".eq|.ne|.lt|.le|.gt|.ge"
@@ -225,9 +207,7 @@ _TYPE = ".u32|.s32"
 _THEN = ".add|.min|.max?"
 
 
-def _form(syntax: str, build: Callable[..., Any]) -> Form:
-    return Form(syntax, build, selects=True)
-
+_form: Final = partial(Form, selects=True)
 
 FORMS: Final = (
     *(
@@ -239,7 +219,7 @@ FORMS: Final = (
         for name in ("vshl", "vshr")
     ),
     _form(f"vmad {_TYPE} {_TYPE} {_TYPE} .po? .sat? .shr7|.shr15?", _multiply_add),
-    _form(f"vset {_TYPE} {_TYPE} {_COMPARISONS} {_THEN}", _compare),
+    _form(f"vset {_TYPE} {_TYPE} {_COMPARISONS} {_THEN}", partial(_compare, 1)),
     *(
         _form(
             f"{name}{lanes} {_TYPE} {_TYPE} {_TYPE} .sat|.add?", partial(_packed_operation, function, lanes)
@@ -248,8 +228,7 @@ FORMS: Final = (
         for name, function in {**_ARITHMETIC, "vavrg": _average}.items()
     ),
     *(
-        _form(f"vset{lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_packed_compare, lanes))
+        _form(f"vset{lanes} {_TYPE} {_TYPE} {_COMPARISONS} .add?", partial(_compare, lanes))
         for lanes in (2, 4)
     ),
 )
-"""The forms of this family."""

@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
-from golden.ptx.memory_statements import (
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.statements import (
     ORDERS,
     SCOPES,
     VALUES,
@@ -17,7 +18,6 @@ from golden.ptx.memory_statements import (
     check_load,
     without_hint,
 )
-from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Sink
 from golden.scalar import operation
 from golden.simt.code import Writer, call_step

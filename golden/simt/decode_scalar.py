@@ -3,7 +3,7 @@
 from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
-from golden.ptx.scalar_statements import (
+from golden.ptx.statements import (
     check_address_conversion,
     check_computation,
     check_move,
@@ -32,21 +32,21 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
 
 
 def _move(context: Context, instruction: Instruction, index: int) -> Step:
-    move = check_move(context, instruction)
-    bits, (target, *others), (source, *parts) = move.bits, move.targets, move.sources
-    part = bits // max(len(move.targets), len(move.sources))
+    bits, targets, sources = check_move(context, instruction)
+    (target, *others), (source, *parts) = targets, sources
+    part = bits // max(len(targets), len(sources))
 
     def emit(writer: Writer) -> None:
         if others:
             value = writer.name()
             writer.line(f"{value} = {writer.array(source, bits)}")
-            for i, element in enumerate(move.targets):
+            for i, element in enumerate(targets):
                 if not isinstance(element, Sink):
                     shifted = f"({value} >> {writer.constant(i * part, bits)})" if i else value
                     writer.write(element, f"{shifted}.astype('u{part // 8}')", part)
         elif parts:
             texts = []
-            for i, element in enumerate(move.sources):
+            for i, element in enumerate(sources):
                 text = f"{writer.array(element, part)}.astype('u{bits // 8}')"
                 texts.append(f"({text} << {writer.constant(i * part, bits)})" if i else text)
             writer.write(target, " | ".join(texts), bits)
@@ -55,7 +55,7 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
         else:
             writer.write(target, writer.array(source, bits), bits)
 
-    return context.step(instruction, index, move.sources, move.targets, emit, pure=True)
+    return context.step(instruction, index, sources, targets, emit, pure=True)
 
 
 def _convert_address(context: Context, instruction: Instruction, index: int) -> Step:

@@ -9,8 +9,7 @@ from golden.simt.address_map import SHARED
 from golden.simt.code import Writer, call_step
 from golden.simt.warp_operations import REDUCTIONS
 from golden.tables.instruction_set import Use
-from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.matrix_moves import MoveInstruction
+from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 
 
 def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:

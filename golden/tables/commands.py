@@ -1,11 +1,16 @@
 """What a machine executes: an instruction with the values of its operands, and the warp that executes it."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, Literal
 
-from golden.tables.elements import ElementOperation, ElementType
 from golden.tables.instruction_set import Space
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import (
+    LoadInstruction,
+    MmaInstruction,
+    MoveInstruction,
+    StoreInstruction,
+)
 
 MATRIX_COUNTS: Final = (1, 2, 4)
 """Matrices that one `LoadMatrix` or `StoreMatrix` moves: ``.x1``, ``.x2``, ``.x4``."""
@@ -18,6 +23,19 @@ MATRIX_ROW_BYTES: Final = 16
 
 MATRIX_SPACES: Final[tuple[Space, ...]] = ("shared", "generic")
 """State spaces of its addresses."""
+
+ElementOperation = Literal["add", "sub", "mul", "fma", "min", "max"]
+ElementType = Literal["f16", "f32", "f64", "s32", "u32"]
+
+OPERAND_COUNTS: Final = MappingProxyType[ElementOperation, int](
+    {"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2}
+)
+"""Operands of each operation on elements; fma multiplies the first two and adds the third."""
+
+ELEMENT_BITS: Final = MappingProxyType[ElementType, int](
+    {"f16": 16, "f32": 32, "f64": 64, "s32": 32, "u32": 32}
+)
+"""Width of each type."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +117,16 @@ class _OfMatrices(_OfWarp):
         if self.space not in MATRIX_SPACES:
             raise ValueError(f"rows of matrices must be in shared or generic space, not {self.space}")
 
+    @property
+    def instruction(self) -> MoveInstruction:
+        """What it carries out."""
+        return MoveInstruction(
+            mnemonic="ldmatrix" if isinstance(self, LoadMatrix) else "stmatrix",
+            count=self.count,
+            transposed=self.transposed,
+            space=self.space,
+        )
+
 
 @dataclass(frozen=True)
 class LoadMatrix(_OfMatrices):
@@ -116,6 +144,11 @@ class MoveMatrix(_OfWarp):
 
     destination: int
     source: int
+
+    @property
+    def instruction(self) -> MoveInstruction:
+        """What it carries out."""
+        return MoveInstruction(mnemonic="movmatrix", transposed=True)
 
 
 Command = Load | Store | Mma | Fill | Move | LoadMatrix | StoreMatrix | MoveMatrix
@@ -154,11 +187,8 @@ class Elementwise(_OfWarp):
             f"{source.pattern:#x}" if isinstance(source, Uniform) else f"registers {source} on"
             for source in self.sources
         )
-        flushed = ", flushed" if self.flush else ""
-        return (
-            f"{self.operation} of {self.type}{flushed} on {sources} to {self.count} registers "
-            f"from {self.destination} on"
-        )
+        what = f"{self.operation} of {self.type}{', flushed' if self.flush else ''}"
+        return f"{what} on {sources} to {self.count} registers from {self.destination} on"
 
 
 @dataclass(frozen=True)

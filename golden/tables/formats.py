@@ -60,9 +60,7 @@ class IntegerFormat:
     """A two's-complement or unsigned integer; single bits are one-bit unsigned integers."""
 
     name: str
-    """The PTX type qualifier, without its dot."""
     bits: int
-    """Bits of one element in memory and in a register."""
     signed: bool
     """Whether the top bit has negative weight."""
 
@@ -85,12 +83,7 @@ FORMATS: dict[str, Format] = {
         FloatFormat(name="f16", bits=16, exponent_bits=5, fraction_bits=10, canonical_nan=0x7FFF),
         FloatFormat(name="bf16", bits=16, exponent_bits=8, fraction_bits=7, canonical_nan=0x7FFF),
         FloatFormat(
-            name="tf32",
-            bits=32,
-            exponent_bits=8,
-            fraction_bits=10,
-            ignored_bits=13,
-            canonical_nan=0x7FFFFFFF,
+            name="tf32", bits=32, exponent_bits=8, fraction_bits=10, ignored_bits=13, canonical_nan=0x7FFFFFFF
         ),
         FloatFormat(name="f32", bits=32, exponent_bits=8, fraction_bits=23, canonical_nan=0x7FFFFFFF),
         FloatFormat(

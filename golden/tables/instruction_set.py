@@ -5,7 +5,8 @@
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Literal, NamedTuple
 
 from golden.tables.formats import FORMATS
 
@@ -64,12 +65,8 @@ class Family:
     _: KW_ONLY
     mnemonic: Mnemonic = "wmma"
     """`wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only."""
-    mixed: bool = False
-    """Whether A and B may differ in type."""
     same_accumulators: bool = False
     """Whether D has the type of C."""
-    fixed_layout: bool = False
-    """Only A row, B col."""
     saturate: Literal["never", "integer", "float"] = "never"
     """Whether results may be clamped: `.satfinite` of integers, satf of the API."""
     roundings: tuple[str, ...] = ()
@@ -80,11 +77,20 @@ class Family:
     through two multiplies of f16 and one addition of C."""
 
     @property
+    def mixed(self) -> bool:
+        """Whether A and B may differ in type."""
+        return self.mnemonic != "wmma" and len(self.multiplicands) > 1
+
+    @property
+    def fixed_layout(self) -> bool:
+        """Whether A is in rows and B in columns only: in raw registers, and below a byte."""
+        return self.mnemonic != "wmma" or FORMATS[self.multiplicands[0]].bits < 8
+
+    @property
     def formats(self) -> frozenset[str]:
         """Multiplicand formats that a machine must have for it."""
-        return multiplicand_formats(
-            (*self.multiplicands, *([self.converted_to] if self.converted_to else []))
-        )
+        converted = () if self.converted_to is None else (self.converted_to,)
+        return multiplicand_formats((*self.multiplicands, *converted))
 
     def types(self, use: Use) -> tuple[str, ...]:
         """The types that a fragment in a role may have."""
@@ -108,21 +114,7 @@ def _m16n8(*depths: int) -> tuple[Shape, ...]:
     return tuple(Shape(16, 8, k) for k in depths)
 
 
-def _mma(
-    name: str,
-    shapes: tuple[Shape, ...],
-    multiplicands: tuple[str, ...],
-    accumulators: tuple[str, ...],
-    *,
-    mnemonic: Mnemonic = "mma",
-    **others: Any,
-) -> Family:
-    """A row of multiplies on raw registers: A in rows, B in columns, and types of A and B as they like."""
-    mixed = len(multiplicands) > 1
-    return Family(
-        name, shapes, multiplicands, accumulators, mnemonic=mnemonic, mixed=mixed, fixed_layout=True, **others
-    )
-
+_mma = partial(Family, mnemonic="mma")
 
 FAMILIES: tuple[Family, ...] = (
     Family("f16", WIDE_K16, ("f16",), ("f16", "f32"), saturate="float"),
@@ -130,10 +122,8 @@ FAMILIES: tuple[Family, ...] = (
     Family("tf32", (Shape(16, 16, 8),), ("tf32",), ("f32",), saturate="float"),
     Family("f64", (Shape(8, 8, 4),), ("f64",), ("f64",), roundings=ROUNDINGS),
     Family("integer", WIDE_K16, ("s8", "u8"), ("s32",), saturate="integer"),
-    Family("sub-byte", (Shape(8, 8, 32),), ("s4", "u4"), ("s32",), fixed_layout=True, saturate="integer"),
-    Family(
-        "single-bit", (Shape(8, 8, 128),), ("b1",), ("s32",), fixed_layout=True, operations=BIT_OPERATIONS
-    ),
+    Family("sub-byte", (Shape(8, 8, 32),), ("s4", "u4"), ("s32",), saturate="integer"),
+    Family("single-bit", (Shape(8, 8, 128),), ("b1",), ("s32",), operations=BIT_OPERATIONS),
     _mma("mma.m8n8k16", (Shape(8, 8, 16),), ("s8", "u8"), ("s32",), saturate="integer"),
     _mma("mma.f16", _m16n8(8, 16), ("f16",), ("f16", "f32"), same_accumulators=True),
     _mma("mma.bf16", _m16n8(8, 16), ("bf16",), ("f32",)),
@@ -155,13 +145,8 @@ FAMILIES: tuple[Family, ...] = (
 )
 """Every instruction of one warp."""
 
-WGMMA_TILE = _mma(
-    "wgmma.fp8.tile",
-    _m16n8(32),
-    ("e4m3", "e5m2"),
-    ("f16", "f32"),
-    mnemonic="wgmma",
-    same_accumulators=True,
+WGMMA_TILE = Family(
+    "wgmma.fp8.tile", _m16n8(32), ("e4m3", "e5m2"), ("f16", "f32"), mnemonic="wgmma", same_accumulators=True
 )
 """One warp's share of 8 columns of `wgmma.mma_async` of fp8: no instruction of PTX, but a core's command.
 
@@ -176,7 +161,7 @@ def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tupl
     """A row of `WGMMA_FAMILIES`: 64 rows, up to 256 columns in steps of 8; of integers, from 32 on, of 16."""
     is_integer = accumulators == ("s32",)
     columns = (8, 16, 24, *range(32, 264, 16)) if is_integer else range(8, 264, 8)
-    return _mma(
+    return Family(
         f"wgmma.{name}",
         tuple(Shape(64, n, k) for n in columns),
         multiplicands,

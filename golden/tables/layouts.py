@@ -29,10 +29,8 @@ class FragmentLayout:
 
     use: Use
     type: str
-    """Element type."""
     shape: Shape
     x_is_row: bool
-    """Whether x is the matrix row."""
     wide: bool
     """Multiplicands: whether the blocks are numbered as in the wide multiplicand."""
     x_blocks: int

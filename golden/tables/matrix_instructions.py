@@ -1,13 +1,13 @@
-"""`wmma.load`, `wmma.store` and the multiplies, as PTX writes them before their operands.
+"""Loads, stores, multiplies and moves of matrices, as PTX writes them before their operands.
 
-Their fields are checked against `golden.tables.instruction_set` when they are made: a combination that is in
-no table is an IllegalInstruction.
+The fields of all but moves are checked against `golden.tables.instruction_set` when they are made: a
+combination that is in no table is an IllegalInstruction.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Final
+from typing import Any, Final, Literal
 
 from golden.message_text import sentence
 from golden.tables.instruction_set import (
@@ -15,6 +15,7 @@ from golden.tables.instruction_set import (
     LAYOUTS,
     OPCODES,
     SPACES,
+    USES,
     WGMMA_FAMILIES,
     WGMMA_TILE,
     Family,
@@ -49,9 +50,8 @@ class IllegalInstruction(ValueError):
         self.allowed = tuple(allowed)
         self.context = context
         choices = ", ".join(f".{item}" for item in self.allowed) or "nothing"
-        super().__init__(
-            sentence(message or f"illegal qualifier .{qualifier} for {context}; allowed: {choices}")
-        )
+        message = message or f"illegal qualifier .{qualifier} for {context}; allowed: {choices}"
+        super().__init__(sentence(message))
 
 
 def _require(value: str, allowed: Iterable[str], context: str) -> None:
@@ -182,17 +182,14 @@ class MmaInstruction:
         rounding = f".{self.rounding}" if self.rounding else ""
         satfinite = ".satfinite" if self.saturate else ""
         layouts = f"{self.a_layout}.{self.b_layout}"
+        types = ".".join(self.types.values())
         if self.mnemonic == "wgmma":  # the tile of a warp too, which is in no PTX
-            types = ".".join((self.d_type, self.a_type, self.b_type))
+            types = types.rpartition(".")[0]
             return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{satfinite}"
         if self.mnemonic == "mma":
-            types = ".".join((self.d_type, self.a_type, self.b_type, self.c_type))
             return f"mma.sync.aligned.{self.shape}.{layouts}{satfinite}{rounding}.{types}{operation}"
-        types = ".".join(
-            (self.d_type, self.c_type)
-            if self.a_type == "f16"
-            else (self.d_type, self.a_type, self.b_type, self.c_type)
-        )
+        if self.a_type == "f16":
+            types = f"{self.d_type}.{self.c_type}"
         return f"wmma.mma{operation}.sync.aligned.{layouts}.{self.shape}{rounding}.{types}{satfinite}"
 
 
@@ -201,33 +198,47 @@ def multiplies_of(family: Family) -> Iterator[MmaInstruction]:
 
     A is in rows and B in columns, which every family has.
     """
-    for shape, a, b, c, d, rounding, operation, saturate in product(
-        family.shapes,
-        family.multiplicands,
-        family.multiplicands,
-        family.accumulators,
-        family.accumulators,
-        family.roundings or (None,),
-        family.operations or (None,),
-        (False,) if family.saturate == "never" else (False, True),
-    ):
-        if (a == b or family.mixed) and (c == d or not family.same_accumulators):
-            yield MmaInstruction(
-                mnemonic=family.mnemonic,
-                shape=shape,
-                a_layout="row",
-                b_layout="col",
-                a_type=a,
-                b_type=b,
-                c_type=c,
-                d_type=d,
-                saturate=saturate,
-                rounding=rounding,
-                operation=operation,
-            )
+    choices: dict[str, Iterable[Any]] = {
+        "shape": family.shapes,
+        **{f"{use}_type": family.types(use) for use in USES},
+        "rounding": family.roundings or (None,),
+        "operation": family.operations or (None,),
+        "saturate": (False,) if family.saturate == "never" else (False, True),
+    }
+    for chosen in product(*choices.values()):
+        fields = dict(zip(choices, chosen, strict=True))
+        same = fields["a_type"] == fields["b_type"], fields["c_type"] == fields["d_type"]
+        if (same[0] or family.mixed) and (same[1] or not family.same_accumulators):
+            yield MmaInstruction(mnemonic=family.mnemonic, a_layout="row", b_layout="col", **fields)
 
 
 Instruction = LoadInstruction | StoreInstruction | MmaInstruction
+
+MoveMnemonic = Literal["ldmatrix", "stmatrix", "movmatrix"]
+
+MOVES: Final[tuple[MoveMnemonic, ...]] = ("ldmatrix", "stmatrix", "movmatrix")
+"""The mnemonics of moves of 8 x 8 matrices."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveInstruction:
+    """A move of 8 x 8 matrices of 16-bit elements."""
+
+    mnemonic: MoveMnemonic
+    count: int = 1
+    """Matrices, of `golden.tables.commands.MATRIX_COUNTS`; a register each."""
+    transposed: bool = False
+    """``.trans``, without which there is no `movmatrix`."""
+    space: Space = "generic"
+    """Of the addresses of rows, which `movmatrix` has not."""
+
+    def __str__(self) -> str:
+        if self.mnemonic == "movmatrix":
+            return "movmatrix.sync.aligned.m8n8.trans.b16"
+        transposed = ".trans" if self.transposed else ""
+        space = "" if self.space == "generic" else f".{self.space}"
+        return f"{self.mnemonic}.sync.aligned.m8n8.x{self.count}{transposed}{space}.b16"
+
 
 TILE_COLUMNS: Final = 8
 """Columns of a tile of `wgmma.mma_async`, which has 16 rows: each of the four warps has as many of the 64."""
@@ -243,12 +254,8 @@ def warp_tile(instruction: MmaInstruction) -> MmaInstruction:
     """
     if instruction.mnemonic != "wgmma":
         return instruction
-    is_fp8 = instruction.a_type in WGMMA_TILE.multiplicands
-    return replace(
-        instruction,
-        mnemonic="wgmma" if is_fp8 else "mma",
-        shape=Shape(16, TILE_COLUMNS, instruction.shape.k),
-    )
+    mnemonic: Mnemonic = "wgmma" if instruction.a_type in WGMMA_TILE.multiplicands else "mma"
+    return replace(instruction, mnemonic=mnemonic, shape=Shape(16, TILE_COLUMNS, instruction.shape.k))
 
 
 def tile_places(instruction: MmaInstruction) -> Iterator[tuple[slice, slice]]:

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Final
 
 from golden.tables.formats import FloatFormat
-from golden.tables.instruction_set import Mnemonic
+from golden.tables.instruction_set import ROUNDINGS, Mnemonic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,14 +113,8 @@ The position is the code that a core shows to its host: append new profiles at t
 
 EXACT_PROFILES: Final = MappingProxyType(
     {
-        profile.name: profile
-        for profile in (
-            ExactProfile(name="exact", rounding=None),
-            ExactProfile(name="exact.rn", rounding="rn"),
-            ExactProfile(name="exact.rz", rounding="rz"),
-            ExactProfile(name="exact.rm", rounding="rm"),
-            ExactProfile(name="exact.rp", rounding="rp"),
-        )
+        "exact": ExactProfile(name="exact", rounding=None),
+        **{f"exact.{mode}": ExactProfile(name=f"exact.{mode}", rounding=mode) for mode in ROUNDINGS},
     }
 )
 """Exact sums by name: what a teacher compares the hardware's arithmetic with."""

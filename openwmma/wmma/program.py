@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.lines import matrix_to_lines
-from golden.ptx.raw import RAW_REGISTERS
+from golden.ptx.allocation import RAW_REGISTERS
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout

@@ -232,7 +232,7 @@ class warp:  # noqa: N801
         Its parameters are the addresses of the arrays of `arguments`. Elements that the host has computed,
         and arrays that it has changed between two calls, are loaded from parameters of their own. A program
         with `satf` of floating point, which PTX does not have, numbers the registers of the machine itself
-        (`golden.ptx.raw`).
+        (`golden.ptx.allocation`).
         """
         if self.is_open:
             self.flush()

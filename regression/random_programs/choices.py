@@ -23,7 +23,6 @@ from golden.tables.commands import (
 from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Shape, Space, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
-from golden.tables.matrix_moves import instruction_of
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 
@@ -135,7 +134,7 @@ def unit_of(command: Command) -> str:
         case Mma(instruction):
             return "f64" if instruction.a_type == "f64" else "tile"
         case LoadMatrix() | StoreMatrix() | MoveMatrix():
-            return instruction_of(command).mnemonic
+            return command.instruction.mnemonic
         case _:
             return type(command).__name__.lower()
 

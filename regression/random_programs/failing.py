@@ -11,11 +11,20 @@ from typing import Any, TypeVar, get_args
 
 import numpy as np
 
+from golden.ptx.allocation import RAW_REGISTERS
 from golden.ptx.mnemonic import parse_instruction
-from golden.ptx.raw import RAW_REGISTERS
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+)
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from golden.tables.matrix_moves import instruction_of
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 
@@ -183,11 +192,11 @@ def _statements(command: Command) -> Iterator[str]:
             ]
             yield f"{instruction} {', '.join(operands)}"
         case LoadMatrix(register, addresses, count):
-            yield f"{instruction_of(command)} {_registers(register, count)}, [%r{addresses}]"
+            yield f"{command.instruction} {_registers(register, count)}, [%r{addresses}]"
         case StoreMatrix(register, addresses, count):
-            yield f"{instruction_of(command)} [%r{addresses}], {_registers(register, count)}"
+            yield f"{command.instruction} [%r{addresses}], {_registers(register, count)}"
         case MoveMatrix(destination, source):
-            yield f"{instruction_of(command)} %r{destination}, %r{source}"
+            yield f"{command.instruction} %r{destination}, %r{source}"
         case Fill(register, count, value):
             for index in range(register, register + count):
                 yield f"mov.b32 %r{index}, {value:#010x}"

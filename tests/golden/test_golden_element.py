@@ -7,7 +7,7 @@ from hypothesis import given, strategies
 from rational_model import FINITE, LAYOUTS, put_together, take_apart
 
 from golden.arithmetic.element import compute
-from golden.tables.elements import OPERAND_COUNTS
+from golden.tables.commands import OPERAND_COUNTS
 
 with np.load(COMPACT / "elements" / "h200.npz") as _loaded:
     CAPTURES = {name: _loaded[name] for name in _loaded.files}

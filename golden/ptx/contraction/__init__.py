@@ -7,10 +7,9 @@ of PTX, before anything is executed. It needs no numpy.
 =================  ===========================================================
 `forms`            what a multiplication, an addition, a copy is
 `flow`             definitions, uses, dead code, straight blocks
-`simplification`   divisors that are constants, copies, saturation
-`division`         a division as steps that end in a multiplication
+`simplification`   divisors that are constants, copies, saturation, and divisions as steps
 `rule`             which product joins which sum
-`rewriting`        the instructions that take their place
+`passes`           both passes, and the instructions that take the place of sums
 =================  ===========================================================
 
 docs/explanation/contraction.md says what is joined, and what is known about it.

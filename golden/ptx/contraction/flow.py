@@ -102,14 +102,11 @@ class Flow:
         """Whether two operands, each of a statement, are one value."""
         (user, operand), (other, another) = self.source(*first), self.source(*second)
         if isinstance(operand, Register) and isinstance(another, Register):
-            values = (
-                self.values.get((user, self.slot(operand))),
-                self.values.get((other, self.slot(another))),
-            )
-            return operand.key == another.key and values[0] == values[1]
-        return isinstance(operand, Immediate) and isinstance(another, Immediate) and (
-            operand.value, operand.kind
-        ) == (another.value, another.kind)  # fmt: skip
+            slot, values = self.slot(operand), self.values
+            return operand.key == another.key and values.get((user, slot)) == values.get((other, slot))
+        if isinstance(operand, Immediate) and isinstance(another, Immediate):
+            return (operand.value, operand.kind) == (another.value, another.kind)
+        return False
 
     def is_kept(self, register: Register, first: int, last: int, *, behind: bool = False) -> bool:
         """Whether a register that `first` reads has the same value in `last`, a later statement.
@@ -163,21 +160,17 @@ class Flow:
         before, _ = fixed_point(preceding, reversed(self._inside), after)
         for block, places in self._inside.items():
             current: dict[int, Value] = {}
-
-            def value(
-                register: int, incoming: int = before[block], current: dict[int, Value] = current
-            ) -> Value:
-                if register not in current:
-                    found = members(incoming & of_register.get(register, 0))
-                    current[register] = tuple(order[number] for number in found)
-                return current[register]
-
             for place in places:
                 statement = self.statements[place]
+                kept = statement.writes if statement.guard is not None else ()
+                for register in (*statement.reads, *kept):
+                    if register not in current:
+                        found = members(before[block] & of_register.get(register, 0))
+                        current[register] = tuple(order[number] for number in found)
                 for register in statement.reads:
-                    self.values[place, register] = value(register)
+                    self.values[place, register] = current[register]
                 for register in statement.writes:
-                    current[register] = (place,) if statement.guard is None else (*value(register), place)
+                    current[register] = (place,) if statement.guard is None else (*current[register], place)
 
     def _mark(self) -> None:
         """Find what is not dead, from stores, branches and the like back to what they depend on."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from golden.ptx.scalar_types import float_bits, float_value
+from golden.ptx.scalar_types import TYPES, float_bits, float_value
 from golden.ptx.syntax import Immediate, Instruction, Operand, Register
 from golden.tables.formats import float_format
 
@@ -12,9 +12,6 @@ _ELEMENTS: Final = {
     **{f"{name}x2": (float_format(name), 0x10001) for name in ("f16", "bf16")},
 }
 """Of each type that has products the format of an element, and a register with a 1 in each element."""
-
-WIDTHS: Final = {name: element.bits * ones.bit_count() for name, (element, ones) in _ELEMENTS.items()}
-"""Bits of a register of each type that has products."""
 
 SIGNS: Final = {name: ones * element.sign_mask for name, (element, ones) in _ELEMENTS.items()}
 """The sign bits of each type."""
@@ -33,7 +30,7 @@ GUARDED_ENDS: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "bar"
 
 @dataclass(frozen=True)
 class Form:
-    """An operation on one of the types of `WIDTHS`."""
+    """An operation on one of the types that have products."""
 
     name: str
     """``mul``, ``add``, ``sub``, ``neg``, ``min``, ``max``, ``div`` or ``rcp``."""
@@ -50,7 +47,7 @@ class Form:
 def form(instruction: Instruction, *names: str) -> Form | None:
     """The form of an instruction with one of these names and no qualifier but ``.ftz`` and ``.sat``."""
     name, *words = instruction.opcode
-    if name not in names or not words or words[-1] not in WIDTHS:
+    if name not in names or not words or words[-1] not in _ELEMENTS:
         return None
     if not set(words[:-1]) <= {"ftz", "sat"}:
         return None
@@ -81,10 +78,9 @@ def literal(operand: Operand, type_: str) -> int | None:
     """The bits of a constant as an operand of a type; None for other operands."""
     if not isinstance(operand, Immediate):
         return None
-    bits = WIDTHS[type_]
     if operand.kind == "f64" and type_ == "f32":
         return float_bits(float_value(operand.value, 64), 32)
-    return operand.value & ((1 << bits) - 1)
+    return TYPES[type_].wrap(operand.value)
 
 
 def immediate(bits: int, type_: str, like: Operand) -> Immediate:
@@ -102,11 +98,10 @@ def straightens(bits: int | None, type_: str) -> int:
 
 def is_move(instruction: Instruction) -> bool:
     """Whether an instruction copies one register to another of its width."""
-    if instruction.opcode[0] != "mov" or len(instruction.operands) != 2:
-        return False
-    target, source = instruction.operands
-    both = isinstance(target, Register) and isinstance(source, Register)
-    return both and target.type.bits == source.type.bits  # type: ignore[union-attr]
+    match instruction.operands:
+        case (Register() as target, Register() as source) if instruction.opcode[0] == "mov":
+            return target.type.bits == source.type.bits
+    return False
 
 
 def is_expanded(instruction: Instruction) -> bool:

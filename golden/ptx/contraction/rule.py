@@ -3,14 +3,7 @@
 from dataclasses import dataclass, field
 
 from golden.ptx.contraction.flow import Flow
-from golden.ptx.contraction.forms import (
-    Form,
-    division,
-    form,
-    is_move,
-    scaled_mma,
-    straightens,
-)
+from golden.ptx.contraction.forms import Form, division, form, is_move, scaled_mma, straightens
 from golden.ptx.syntax import Instruction, Operand, Register, parts
 
 
@@ -40,14 +33,12 @@ class Join:
     operand: int
     """Which operand of the addition it is, 0 or 1."""
     negated: bool
-    """Whether the operand is the negated product."""
 
 
 def may_join(instructions: list[Instruction]) -> bool:
     """Whether there are products and sums at all, and rounding may be saved."""
-    return any(form(item, "mul") or division(item) for item in instructions) and any(
-        form(item, "add", "sub") or scaled_mma(item) for item in instructions
-    )
+    multiplies = any(form(item, "mul") or division(item) for item in instructions)
+    return multiplies and any(form(item, "add", "sub") or scaled_mma(item) for item in instructions)
 
 
 def join(flow: Flow) -> list[Join]:
@@ -68,11 +59,8 @@ def join(flow: Flow) -> list[Join]:
     for most in (1, None):
         for key in sorted(sums):
             candidates = [sums[key][i] for i in sorted(sums[key])]
-            able = [
-                item
-                for item in candidates
-                if item.product.joinable and (most is None or len(item.product.uses) == most)
-            ]
+            able = [item for item in candidates if item.product.joinable]
+            able = [item for item in able if most is None or len(item.product.uses) == most]
             if key in found or not able:
                 continue
             found[key] = min(able, key=lambda item: len(item.product.uses))
@@ -100,10 +88,11 @@ def _product(flow: Flow, place: int) -> Product | None:
     if divided is None or divided == ("rcp", True):
         return None
     kind, flush = divided
-    numerator = flow.constant(place, instruction.operands[1], "f32") if kind != "rcp" else None
-    if (kind, flush) == ("approx", True) and straightens(numerator, "f32"):
-        return None
-    fixed = (kind, flush) == ("approx", True) and flow.is_fixed(place, instruction.operands[1], "f32")
+    fixed, numerator = False, instruction.operands[1]
+    if (kind, flush) == ("approx", True):
+        if straightens(flow.constant(place, numerator, "f32"), "f32"):
+            return None
+        fixed = flow.is_fixed(place, numerator, "f32")
     return Product(place, Form("mul", "f32", flush, saturate=False), fixed)
 
 

@@ -1,20 +1,33 @@
-"""What an assembler makes of single instructions before it joins any, where results differ."""
+"""What an assembler makes of single instructions before it joins any, where results differ.
 
-from golden.ptx.contraction.division import constant_divisor, constant_reciprocal
+A division becomes several instructions; the last one is a multiplication. With constants ``k`` for the
+operands' range, ``div a, b`` is ``(a * k) * rcp(b * k)`` and ``rcp b`` is ``k * rcp(b * k)``:
+`golden.approximation.scaled` computes the same. The reciprocal of a constant divisor is rounded correctly;
+the unit's is not used.
+"""
+
+from typing import Final
+
 from golden.ptx.contraction.edits import Edits
 from golden.ptx.contraction.flow import Flow
-from golden.ptx.contraction.forms import WIDTHS, division, form, immediate, straightens
+from golden.ptx.contraction.forms import division, form, immediate, straightens
+from golden.ptx.scalar_types import TYPES, float_bits, float_value
 from golden.ptx.syntax import Instruction, Operand, Register
 
-_ONE, _ZERO, _MAGNITUDE = 0x3F800000, 0, 0x7FFFFFFF
+_LEAST_NORMAL: Final = 0x00800000
+_INFINITY: Final = 0x7F800000
+_SIGN: Final = 0x80000000
+_ONE: Final = 0x3F800000
+_SMALL: Final = ("lt", _LEAST_NORMAL, 0x4B800000)
+_GREAT: Final = ("gt", 0x7E800000, 0x3E800000)
+"""Comparison, bound and scale of the divisors that are scaled."""
 _COPIED = frozenset({"f32", "f64", "f16"})
 
 
 def may_simplify(instruction: Instruction) -> bool:
     """Whether an instruction is of a kind that is looked at."""
-    return instruction.opcode == ("cvt", "f32", "f32") or division(instruction) is not None or any(
-        form(instruction, name) for name in ("mul", "min", "max")
-    )  # fmt: skip
+    is_copy = instruction.opcode == ("cvt", "f32", "f32")
+    return is_copy or bool(division(instruction) or form(instruction, "mul", "min", "max"))
 
 
 def simplify(flow: Flow) -> None:
@@ -47,15 +60,14 @@ def _divide(flow: Flow, edits: Edits, place: int) -> bool:
         if divided == ("rcp", True):
             _undo_reciprocal(flow, edits, place)
         return True
+    if bits & ~_SIGN > _INFINITY:  # a NaN, which the unit makes one
+        return True
     if kind == "rcp":
-        result = constant_reciprocal(bits, flush=flush)
-        if result is not None:
-            edits.replace(place, "mov.f32", immediate(result, "f32", divisor))
+        result = _constant_reciprocal(bits, _ONE, flush=flush)
+        edits.replace(place, "mov.f32", immediate(result, "f32", divisor))
         return True
-    found = constant_divisor(bits, kind, flush=flush)
-    if found is None:
-        return True
-    scale, reciprocal = found
+    scale = _constant_scale(bits, kind, flush=flush)
+    reciprocal = _constant_reciprocal(bits, _ONE if scale is None else scale, flush=True)
     suffix = ".ftz.f32" if flush else ".f32"
     (value,) = numerator
     if scale is not None:
@@ -85,7 +97,7 @@ def _copy(flow: Flow, edits: Edits, place: int) -> None:
     if found is None or found.flush or found.saturate or found.type not in _COPIED:
         return
     first, second = instruction.operands[1:]
-    move = f"mov.b{WIDTHS[found.type]}"
+    move = f"mov.b{TYPES[found.type].bits}"
     if found.name != "mul":
         alike = isinstance(first, Register) and isinstance(second, Register) and first.key == second.key
         if found.type == "f32" and alike:
@@ -111,7 +123,7 @@ def _saturate(flow: Flow, edits: Edits, place: int) -> None:
             if inner_bound and isinstance(value, Register):
                 kept = edits.kept(inner, value, place)
                 suffix = ".ftz.f32" if outer.flush else ".f32"
-                raised = edits.before(place, f"max{suffix}", kept, immediate(_ZERO, "f32", value))
+                raised = edits.before(place, f"max{suffix}", kept, immediate(0, "f32", value))
                 edits.replace(place, f"min{suffix}", raised, immediate(_ONE, "f32", value))
                 return
 
@@ -119,8 +131,60 @@ def _saturate(flow: Flow, edits: Edits, place: int) -> None:
 def _bounds(flow: Flow, place: int, name: str) -> list[tuple[Operand, bool]]:
     """Each source of ``min`` or ``max``, and whether the other one is 1 or 0."""
     first, second = flow.statements[place].instruction.operands[1:]
-    found = []
-    for value, other in ((first, second), (second, first)):
-        bits = flow.constant(place, other, "f32")
-        found.append((value, bits == _ONE if name == "min" else bits in (_ZERO, _ZERO | 1 << 31)))
-    return found
+    bounds = (_ONE,) if name == "min" else (0, _SIGN)
+    pairs = ((first, second), (second, first))
+    return [(value, flow.constant(place, other, "f32") in bounds) for value, other in pairs]
+
+
+def factors(
+    edits: Edits, place: int, kind: str, operands: tuple[Operand, ...], *, flush: bool
+) -> tuple[Operand, Operand]:
+    """Compute the factors of the last multiplication of a division before it.
+
+    `place` and `operands` are its statement and its sources, `kind` is ``"approx"``, ``"full"`` or ``"rcp"``.
+    """
+    divisor = operands[-1]
+    scale: Operand | None = None
+    if not flush or kind == "full":
+        scale = immediate(_ONE, "f32", divisor)
+        size = edits.before(place, "abs.f32", divisor)
+        for test, bound, factor in _ranges(kind, flush=flush):
+            inside = edits.before(place, f"setp.{test}.f32", size, immediate(bound, "f32", divisor))
+            scale = edits.before(place, "selp.f32", immediate(factor, "f32", divisor), scale, inside)
+    multiply = f"mul.rn{'.ftz' if flush else ''}.f32"
+    if scale is not None:
+        divisor = edits.before(place, multiply, divisor, scale)
+    reciprocal = edits.before(place, "rcp.approx.ftz.f32", divisor)
+    if kind == "rcp":
+        assert scale is not None
+        return scale, reciprocal
+    numerator = operands[0]
+    if scale is not None:
+        numerator = edits.before(place, multiply, numerator, scale)
+    return numerator, reciprocal
+
+
+def _ranges(kind: str, *, flush: bool) -> tuple[tuple[str, int, int], ...]:
+    return (*(() if flush else (_SMALL,)), *(() if kind == "approx" else (_GREAT,)))
+
+
+def _constant_scale(divisor: int, kind: str, *, flush: bool) -> int | None:
+    """The scale of both operands of a division by a constant, if there is one; both f32 bits."""
+    size = divisor & ~_SIGN
+    for test, bound, factor in _ranges(kind, flush=flush):
+        if size < bound if test == "lt" else size > bound:
+            return factor
+    return None
+
+
+def _constant_reciprocal(bits: int, scale: int, *, flush: bool) -> int:
+    """The correctly rounded reciprocal of a scaled constant; all f32 bits.
+
+    With `flush`, subnormal operands and results count as zeros.
+    """
+    sign, size = bits & _SIGN, float_bits(float_value(bits & ~_SIGN, 32) * float_value(scale, 32), 32)
+    if size == 0 or (flush and size < _LEAST_NORMAL):
+        return sign | _INFINITY
+    # The quotient of two f32, rounded to f64 and then to f32, is rounded correctly.
+    result = float_bits(1 / float_value(size, 32), 32)
+    return sign | (0 if flush and result < _LEAST_NORMAL else result)

@@ -9,7 +9,7 @@ from golden.ptx.mnemonic import MalformedInstruction, parse_move
 from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
 from golden.tables.commands import Fill, LoadMatrix, Move, MoveMatrix, SetLanes, StoreMatrix
-from golden.tables.matrix_moves import MoveInstruction
+from golden.tables.matrix_instructions import MoveInstruction
 from golden.warp import GoldenMachine
 
 LOAD = "ldmatrix.sync.aligned.m8n8.x4.shared.b16"

@@ -1,0 +1,245 @@
+"""Statements that both kinds of programs have, checked: arithmetic, moves, addresses, loads."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from golden.ptx.arithmetic import IntegerOperation
+from golden.ptx.decoding import Context, split_qualifiers
+from golden.ptx.scalar_types import TYPES, ScalarType
+from golden.ptx.source import Location
+from golden.ptx.syntax import (
+    Address,
+    Instruction,
+    Operand,
+    Pair,
+    Register,
+    Selected,
+    SpecialRegister,
+    Symbol,
+    Vector,
+)
+
+if TYPE_CHECKING:
+    from golden.scalar import Operation  # needs numpy
+
+
+CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
+"""The carry flag."""
+
+_SPACES: Final = {
+    "global": "global",
+    "const": "global",
+    "shared": "shared",
+    "shared::cta": "shared",
+    "local": "local",
+    "param": "param",
+    "param::entry": "param",
+    "param::func": "param",
+}
+VALUES: Final = tuple(name for name, type_ in TYPES.items() if type_.kind != "predicate")
+ORDERS: Final = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc")
+SCOPES: Final = ("cta", "cluster", "gpu", "sys", "gl")
+_CACHES: Final = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
+VECTORS: Final = {"v2": 2, "v4": 4, "v8": 8}
+_GROUPS: Final[Mapping[str, Iterable[str]]] = {
+    "mmio": ("mmio",),
+    "space": _SPACES,
+    "vector": VECTORS,
+    "order": ORDERS,
+    "scope": SCOPES,
+    "type": VALUES,
+}
+
+
+def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
+    """The operation of `golden.scalar` for an instruction, which loads numpy; PtxError if there is none."""
+    from golden.scalar import UnsupportedInstruction, operation  # noqa: PLC0415  needs numpy
+
+    parts = tuple(
+        f"{'-' if operand.negative else ''}{operand.selector}" if isinstance(operand, Selected) else ""
+        for operand in instruction.operands
+    )
+    paired = any(isinstance(operand, Pair) for operand in instruction.operands[:1])
+    try:
+        return operation(instruction.name, pair=paired and instruction.opcode[0] == "setp", parts=parts)
+    except UnsupportedInstruction as error:
+        raise context.unsupported(instruction, str(error).partition(": ")[2] if any(parts) else "") from error
+
+
+def check_computation(
+    context: Context, instruction: Instruction, found: "IntegerOperation | Operation"
+) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+    """The destinations and sources of an operation, with `CARRY` where it reads or writes the flag.
+
+    PtxError for operands whose number or width does not fit.
+    """
+    if not instruction.operands:
+        raise context.error(instruction, f"{instruction.name} takes operands")
+    first, *sources = (
+        operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
+    )
+    targets = (first.first, first.second) if isinstance(first, Pair) else (first,)
+    carries_out = len(found.results) > 1 and ".cc" in instruction.name
+    explicit = len(found.results) - carries_out
+    if len(targets) != explicit:
+        message = f"results of {instruction.name} must be {explicit}, not {len(targets)}"
+        raise context.error(instruction, message)
+    carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
+    expected = len(found.operands) - carries_in
+    if len(sources) != expected:
+        raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(sources)}")
+    wider = instruction.opcode[0] == "cvt"
+    for operand, bits in zip(sources, found.operands, strict=False):
+        context.require_source(operand, bits, wider=wider)
+    for operand, bits in zip(targets, found.results, strict=False):
+        context.require_destination(operand, bits, wider=wider)
+    return (*targets, *(CARRY,) * carries_out), (*sources, *(CARRY,) * carries_in)
+
+
+def check_move(
+    context: Context, instruction: Instruction
+) -> tuple[int, tuple[Operand, ...], tuple[Operand, ...]]:
+    """Check a ``mov``; PtxError for one that is not legal.
+
+    It moves one operand to one, one to the elements of a vector, or those to one: the width of the whole, the
+    destinations and the sources, the lowest part first.
+    """
+    target, source = context.operands(instruction, 2)
+    found = split_qualifiers(context, instruction, {"type": tuple(TYPES)})
+    if "type" not in found:
+        raise context.unsupported(instruction, "it has no type")
+    type_ = TYPES[found["type"]]
+    if isinstance(target, Vector) and isinstance(source, Vector):
+        raise context.error(instruction, "mov packs or unpacks one vector, not two")
+    if isinstance(target, Pair):
+        raise context.error(target, "mov has one destination")
+    targets, sources = (
+        operand.elements if isinstance(operand, Vector) else (operand,) for operand in (target, source)
+    )
+    for vector in (target, source):
+        if isinstance(vector, Vector) and type_.bits / len(vector.elements) not in (8, 16, 32):
+            raise context.error(vector, f"{type_} does not split into {len(vector.elements)} registers")
+    for item in targets:
+        context.require_destination(item, type_.bits // len(targets))
+    if isinstance(source, Symbol):
+        space = context.symbol(source)[0].space
+        widths = "32 or 64" if space in ("shared", "local", "param") else "64"
+        if type_.kind == "float" or str(type_.bits) not in widths:
+            message = f"the address of {source.name} has {widths} bits, the instruction needs {type_}"
+            raise context.error(source, message)
+    else:
+        for item in sources:
+            wider = isinstance(item, SpecialRegister)
+            context.require_source(item, type_.bits // len(sources), wider=wider)
+    return type_.bits, targets, sources
+
+
+def check_address_conversion(
+    context: Context, instruction: Instruction
+) -> tuple[str, int, int, Operand, Operand]:
+    """Check a ``cvta``; PtxError for one that is not legal.
+
+    The state space without its block or function, 1 where the result is a generic address or -1 where the
+    source is one, the width, the destination and the source.
+    """
+    target, source = context.operands(instruction, 2)
+    groups = {
+        "to": ("to",),
+        "space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry"),
+        "type": ("u32", "u64"),
+    }
+    found = split_qualifiers(context, instruction, groups)
+    if "space" not in found or "type" not in found:
+        raise context.unsupported(instruction)
+    bits, space = TYPES[found["type"]].bits, found["space"].partition("::")[0]
+    context.require_destination(target, bits)
+    if not isinstance(source, Symbol):
+        context.require_source(source, bits)
+    else:
+        declared = context.symbol(source)[0].space
+        declared = "param" if declared == "entry" else declared
+        if "to" in found or declared != space:
+            message = f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
+            raise context.error(source, message)
+    return space, -1 if "to" in found else 1, bits, target, source
+
+
+def without_hint(
+    context: Context, instruction: Instruction, least: int, most: int | None = None
+) -> tuple[Operand, ...]:
+    """The operands, their number checked, without the policy of a ``.L2::cache_hint``."""
+    hinted = any(part.startswith("L2::cache_hint") for part in instruction.opcode)
+    operands = instruction.operands[:-1] if hinted else instruction.operands
+    return context.operands(instruction, least, most, operands)
+
+
+def access_qualifiers(context: Context, instruction: Instruction) -> dict[str, str]:
+    """The qualifiers of a load or store; ``.mmio`` is checked against the others."""
+    found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
+    if "mmio" in found:
+        fits = (found.get("order"), found.get("scope"), found.get("space", "global"), found.get("vector"))
+        if fits != ("relaxed", "sys", "global", None):
+            message = ".mmio takes .relaxed.sys and one value in .global, and nothing else"
+            raise context.unsupported(instruction, message)
+    return found
+
+
+def accessed_values(
+    context: Context, instruction: Instruction, operand: Operand, found: dict[str, str]
+) -> tuple[ScalarType, tuple[Operand, ...]]:
+    """The type of an access, and the registers of its vector."""
+    if "type" not in found:
+        raise context.unsupported(instruction, "it has no type")
+    type_ = TYPES[found["type"]]
+    count = VECTORS[found["vector"]] if "vector" in found else 1
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    if len(elements) != count:
+        raise context.error(instruction, f"{instruction.name} moves {count} values, not {len(elements)}")
+    return type_, elements
+
+
+def check_load(
+    context: Context, instruction: Instruction
+) -> tuple[ScalarType, tuple[Operand, ...], Address, str, int | None, bool]:
+    """Check an ``ld``; PtxError for one that is not legal.
+
+    The type, the destination of each element, the address, the state space or ``"generic"``; of a load from a
+    parameter of the entry by its name, where it is among all parameters; whether it must be executed.
+    """
+    found = access_qualifiers(context, instruction)
+    operands = without_hint(context, instruction, 2)
+    type_, targets = accessed_values(context, instruction, operands[0], found)
+    for target in targets:
+        context.require_destination(target, type_.bits, wider=True)
+    address = context.require_address(operands[1])
+    space = accessed_space(context, instruction, found, address)
+    offset = None
+    if context.space_of(address) == "entry":
+        offset = _parameter_offset(context, address, type_.size * len(targets))
+    return type_, targets, address, space, offset, found.get("order", "weak") != "weak"
+
+
+def _parameter_offset(context: Context, address: Address, width: int) -> int:
+    """Where an access of parameters begins; one beyond the parameter that it names is refused."""
+    assert isinstance(address.base, Symbol)
+    variable, start = context.symbol(address.base)
+    offset = address.offset + address.base.offset
+    if offset < 0 or offset + width > (variable.size or 0) or offset % width:
+        message = f"{width} bytes at offset {offset} of {variable.name}, which has {variable.size}"
+        raise context.error(address, message)
+    return start + offset
+
+
+def accessed_space(
+    context: Context, instruction: Instruction, found: dict[str, str], address: Address
+) -> str:
+    """The state space of an access, or of the variable it names, if it names one and no space."""
+    if not isinstance(address.base, Symbol):
+        return _SPACES[found["space"]] if "space" in found else "generic"
+    named = context.symbol(address.base)[0].space
+    if named == "function":
+        raise context.error(address, f"{address.base.name} is a function, not a variable")
+    have = {"entry": "param", "const": "global"}.get(named, named)
+    if "space" in found and _SPACES[found["space"]] != have:
+        raise context.error(address, f"{address.base.name} is in .{have}, not in .{found['space']}")
+    return have
