@@ -110,7 +110,7 @@ async def results(dut: Any) -> None:
                 # Half a unit of an f16, subnormal or not, and none or any one bit below.
                 lost, below = next(places)
                 exponent, half = 113 - lost, 1 << 20 + lost
-                value = rng.getrandbits(32) & -2 * half | half | 1 << below >> 1
+                value = rng.getrandbits(32) & rng.choice((-2, -4)) * half | half | 1 << below >> 1
             if rng.random() < 0.1:  # the largest f16, which rounding may make an infinity
                 exponent, value = 142, 0xFFE00000 | rng.getrandbits(21)
             if exponent:
