@@ -277,7 +277,7 @@ class Kernel:
             recorder = SavedLaunch(
                 folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
                 self._module.variables, self._module.files, contract=contract,
-            )  # fmt: skip
+            ).record  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
         with open_stage(target, compiled) as stage:
             require_shared(compiled, shared, stage)

@@ -1,9 +1,10 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,16 +33,6 @@ LIMIT: Final = WARP_INSTRUCTIONS
 
 Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
-
-
-class Recorder(Protocol):
-    """What sees a launch from its beginning to its end."""
-
-    def begin(self, bound: BoundArguments) -> None:
-        """Called before the first block, when all arguments are in device memory."""
-
-    def end(self) -> None:
-        """Called after the last block, before the arguments leave device memory."""
 
 
 class Module:
@@ -244,7 +235,7 @@ class Kernel:
         on_block: Callable[[int, int], None] | None = None,
         on_matrix: Callable[[SourceLine], None] | None = None,
         contract: bool = True,
-        recorder: Recorder | None = None,
+        recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
     ) -> LaunchResult:
         """Run the kernel on a grid.
@@ -273,8 +264,8 @@ class Kernel:
             Called before each matrix instruction that the engine executes, with its `SourceLine`.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
-        recorder : Recorder or None
-            Sees the arguments before the launch and after it.
+        recorder : callable or None
+            Makes a context around the launch, which the arguments are in device memory for.
         runner : callable
             What runs the blocks, given kernel and launch.
 
@@ -312,13 +303,10 @@ class Kernel:
                 jobs=min(jobs, MOST_JOBS),
                 on_block=on_block,
             )
-            if recorder is not None:
-                recorder.begin(bound)
-            result = runner(compiled, state)
-            engine.finish()
-            bound.collect()
-            if recorder is not None:
-                recorder.end()
+            with nullcontext() if recorder is None else recorder(bound):
+                result = runner(compiled, state)
+                engine.finish()
+                bound.collect()
         finally:
             bound.release()
         return result
