@@ -17,6 +17,7 @@ from golden.integers import (
     integer_of,
     shortened,
 )
+from golden.limits import WARP_INSTRUCTIONS
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
@@ -177,7 +178,7 @@ class Kernel:
         jobs: int = 1,
         check: bool = False,
         races: bool = False,
-        limit: int = simt.LIMIT,
+        limit: int = WARP_INSTRUCTIONS,
         contract: bool = True,
         save: str | Path | None = None,
         on_block: Callable[[int, int], None] | None = None,

@@ -250,10 +250,6 @@ def parse_instruction(
         Whether ``wgmma`` is the command of the core that computes one tile of a warp, with the shape of
         `WGMMA_TILE`, instead of the instruction of PTX.
 
-    Returns
-    -------
-    LoadInstruction, StoreInstruction or MmaInstruction
-
     Raises
     ------
     IllegalInstruction

@@ -96,7 +96,9 @@ class Entry:
         shared: range = range(0),
         step_limit: int = STEP_LIMIT,
     ) -> Iterator[tuple[Work, SourceLine]]:
-        """Evaluate the kernel, and yield its commands while it runs.
+        """Evaluate the kernel, and yield its commands while it runs, each with the line it comes from.
+
+        What a fragment's registers must have in common with an instruction is checked as they are yielded.
 
         Parameters
         ----------
@@ -109,12 +111,6 @@ class Entry:
             Generic addresses of the machine's shared memory; empty where it has none.
         step_limit : int
             PTX instructions after which the kernel is stopped, so that an endless loop ends.
-
-        Returns
-        -------
-        iterator of (Command or HostWork, SourceLine)
-            Each command, for the core or the host, with the line it comes from. What a fragment's
-            registers must have in common with an instruction is checked as they are yielded.
 
         Raises
         ------

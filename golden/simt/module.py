@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,6 @@ from golden.simt.inlining import flatten
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-LIMIT: Final = WARP_INSTRUCTIONS
-"""Most warp instructions of a launch, where it names no other limit."""
-
 Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
 
@@ -38,17 +35,8 @@ Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 class Module:
     """A loaded PTX file: its variables live in device memory, from launch to launch.
 
-    Parameters
-    ----------
-    text : str
-    name : str
-        File name, for messages.
-    memory : DeviceMemory
-
-    Raises
-    ------
-    PtxError
-        For text that is not PTX. What is not supported in an entry is reported when that entry is selected.
+    The `name` of the file is for messages. PtxError for text that is not PTX; what is not supported in an
+    entry is reported when that entry is selected.
     """
 
     def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
@@ -93,19 +81,10 @@ class Module:
         }
 
     def kernel(self, name: str | None = None) -> "Kernel":
-        """A kernel by name.
+        """A kernel by name: mangled, as C++ writes it, or without its parameters.
 
-        Parameters
-        ----------
-        name : str or None
-            Mangled, as C++ writes it, or without its parameters; None where the module has one kernel.
-
-        Raises
-        ------
-        LaunchError
-            For a name that no kernel has, or several.
-        PtxError
-            For a kernel that is malformed or not supported.
+        The name may be left out where the module has one kernel. LaunchError for a name that no kernel has,
+        or several; PtxError for a kernel that is malformed or not supported.
         """
         name = None if name is None else checked_text("the kernel", name, refuse=LaunchError.refused)
         found = [entry for entry in self.entries if name is None or entry == name]
@@ -230,7 +209,7 @@ class Kernel:
         engine: GoldenEngine | None = None,
         check: bool = False,
         races: bool = False,
-        limit: int = LIMIT,
+        limit: int = WARP_INSTRUCTIONS,
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
         on_matrix: Callable[[SourceLine], None] | None = None,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from short_kernels import kernel, run
 
+from golden.limits import WARP_INSTRUCTIONS as LIMIT
 from golden.simt import Deadlock, StepLimit
-from golden.simt.module import LIMIT
 
 STEP = """
 .func step(.param .b64 pointer)
