@@ -174,8 +174,14 @@ def allocate_raw(
     source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
     """Give each of the `fragments` the place that its name says."""
-    position = {key: _number(source, register) for key, register in fragments.items()}
+    position = {}
     window = {}
+    for key, register in fragments.items():
+        digits = register.name[len(register.name.rstrip("0123456789")) :]
+        if not digits:
+            rule = f"in an entry with {RAW_REGISTERS} it says which register it is"
+            raise source.error(register.location, f"{register.name} has no number; {rule}")
+        position[key] = int(digits)
     for index, item in matrix.items():
         for use, registers in item.fragments.items():
             numbers = [position[register.key] for register in registers]
@@ -186,13 +192,3 @@ def allocate_raw(
                     raise source.error(register.location, message)
             window[index, use] = numbers[0]
     return Allocation(position, window, registers=1 + max(position.values(), default=-1))
-
-
-def _number(source: Source, register: Register) -> int:
-    digits = register.name[len(register.name.rstrip("0123456789")) :]
-    if not digits:
-        raise source.error(
-            register.location,
-            f"{register.name} has no number; in an entry with {RAW_REGISTERS} it says which register it is",
-        )
-    return int(digits)

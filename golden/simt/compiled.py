@@ -30,6 +30,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
 }
+"""By first word of the opcode."""
 
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:

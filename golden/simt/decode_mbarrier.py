@@ -119,4 +119,3 @@ _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {
 }
 
 DECODERS: Final = {"mbarrier": _mbarrier}
-"""By first word of the opcode."""

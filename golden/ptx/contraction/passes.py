@@ -112,6 +112,4 @@ class _Fusion(Edits):
 
 
 def _fma(found: Form) -> str:
-    flush = ".ftz" if found.flush else ""
-    saturate = ".sat" if found.saturate else ""
-    return f"fma.rn{flush}{saturate}.{found.type}"
+    return f"fma.rn{'.ftz' if found.flush else ''}{'.sat' if found.saturate else ''}.{found.type}"
