@@ -244,7 +244,7 @@ class Kernel:
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
         recorder : callable or None
-            Makes a context around the launch, which the arguments are in device memory for.
+            From the arguments to a context for the time of the launch, when they are in device memory.
         runner : callable
             What runs the blocks, given kernel and launch.
 
