@@ -53,7 +53,6 @@ _IMPLICIT_MULTIPLICAND: Final = "f16"
 _LAST_FLOAT_SATFINITE: Final = (6, 4)
 """The last PTX ISA version with ``.satfinite`` on floating point."""
 
-
 _ONCE: Final = frozenset(
     {
         *("sync", "aligned", "popc", "satfinite", "a", "b", "c", "d"),

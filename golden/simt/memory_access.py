@@ -254,9 +254,8 @@ class MemoryAccess:
                 message = f"no memory for {width} bytes at {address:#x}: {where}"
                 self.refuse(access, int(left[0]), message)
             some = addresses[left]
-            inside = (some >= np.uint64(found.address)) & (
-                some <= np.uint64(max(found.end - width, found.address))
-            )
+            last = np.uint64(max(found.end - width, found.address))
+            inside = (some >= np.uint64(found.address)) & (some <= last)
             yield found, left[inside], (some[inside] - np.uint64(found.address)).view(np.int64)
             left = left[~inside]
 

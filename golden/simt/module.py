@@ -186,7 +186,6 @@ class Kernel:
         self._compile = compile_
         self._memory = memory
         self.compiled: CompiledKernel = compile_(contract=True)
-        """The decoded kernel."""
         self.name = self.compiled.name
         """The name as mangled."""
         self.signature = self.compiled.signature
