@@ -3,7 +3,8 @@
 import io
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def saved_files(path: Path) -> tuple[Path, Path, Path]:
 class SavedLaunch:
     """A launch that is being written to ``PATH.json``, ``PATH.npz`` and ``PATH.ptx``.
 
-    `begin` writes the inputs, so that a launch that fails is written too; `end` adds the results.
+    `record` writes the inputs first, so that a launch that fails is written too.
 
     Parameters
     ----------
@@ -101,8 +102,9 @@ class SavedLaunch:
         self._arrays: LaunchArrays
         self._before: dict[str, Pointers]
 
-    def begin(self, bound: BoundArguments) -> None:
-        """Write what the launch starts from.
+    @contextmanager
+    def record(self, bound: BoundArguments) -> Iterator[None]:
+        """Write what the launch starts from, and in the end add what it has left.
 
         Raises
         ------
@@ -124,9 +126,7 @@ class SavedLaunch:
             )
         self._before = {array.key: arrays.pointers(array) for array in arrays.found}
         self._write({})
-
-    def end(self) -> None:
-        """Add what the launch has left."""
+        yield
         for array in self._arrays.found:  # grows by variables whose addresses the kernel has written
             if array.is_changed:
                 self._arrays.pointers(array, only_variables=True)

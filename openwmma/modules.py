@@ -17,6 +17,7 @@ from golden.integers import (
     integer_of,
     shortened,
 )
+from golden.limits import WARP_INSTRUCTIONS
 from golden.ptx.contraction.passes import Contraction
 from golden.ptx.source import source_text
 from golden.simt.buffers import DeviceBuffer
@@ -177,7 +178,7 @@ class Kernel:
         jobs: int = 1,
         check: bool = False,
         races: bool = False,
-        limit: int = simt.LIMIT,
+        limit: int = WARP_INSTRUCTIONS,
         contract: bool = True,
         save: str | Path | None = None,
         on_block: Callable[[int, int], None] | None = None,
@@ -277,7 +278,7 @@ class Kernel:
             recorder = SavedLaunch(
                 folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
                 self._module.variables, self._module.files, contract=contract,
-            )  # fmt: skip
+            ).record  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
         with open_stage(target, compiled) as stage:
             require_shared(compiled, shared, stage)

@@ -1,7 +1,6 @@
 """Where the arrays of a program lie in global memory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,27 +17,21 @@ ALIGNMENT = 256
 _PAGE = 4096
 
 
-@dataclass(frozen=True)
 class Buffers:
-    """Arrays in memory, one after the other."""
+    """Arrays in memory, one after the other.
 
-    sizes: Mapping[str, int]
-    """Bytes of each array, by name, in the order in which they are placed."""
+    `sizes` are the bytes of each array, by name, in the order in which they are placed.
+    """
 
-    @property
-    def addresses(self) -> dict[str, int]:
-        """The address of each array."""
-        addresses = {}
-        address = BASE
-        for name, size in self.sizes.items():
-            addresses[name] = address
-            address += _rounded(max(size, 1), ALIGNMENT)
-        return addresses
-
-    @property
-    def memory_size(self) -> int:
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self._sizes = sizes
+        self.addresses: dict[str, int] = {}
+        end = BASE
+        for name, size in sizes.items():
+            self.addresses[name] = end
+            end += -(-max(size, 1) // ALIGNMENT) * ALIGNMENT
+        self.memory_size = max(1, -(-(end - BASE) // _PAGE)) * _PAGE
         """Bytes of a memory that begins at `BASE` and holds them all."""
-        return _rounded(sum(_rounded(max(size, 1), ALIGNMENT) for size in self.sizes.values()) or 1, _PAGE)
 
     def write(self, memory: Storage, name: str, data: NDArray[Any]) -> None:
         """Put the bytes of `data` at the beginning of an array."""
@@ -46,8 +39,4 @@ class Buffers:
 
     def read(self, memory: Storage, name: str) -> NDArray[np.uint8]:
         """The bytes of an array."""
-        return memory.read(self.addresses[name], self.sizes[name])
-
-
-def _rounded(size: int, multiple: int) -> int:
-    return -(-size // multiple) * multiple
+        return memory.read(self.addresses[name], self._sizes[name])

@@ -252,23 +252,12 @@ def multiply_matrices(
 ) -> MatrixRun:
     """Run a matrix multiply on a machine.
 
-    Parameters
-    ----------
-    gemm : Gemm
-    a, b : array_like, shapes (m, k) and (k, n)
-        As for `golden.mma`: raw bit patterns of floating point, values of integers.
-    open_machine : callable
-        Makes the machine, given the bytes of memory it needs; it is closed in the end.
-    c : array_like or None, shape (m, n)
-        None makes it D = A B.
+    `a`, `b` and `c` have shapes (m, k), (k, n) and (m, n), and are as for `golden.mma`: raw bit patterns of
+    floating point, values of integers. Without `c`, it is D = A B. `open_machine` makes the machine, given
+    the bytes of memory it needs; it is closed in the end.
 
-    Raises
-    ------
-    golden.InvalidArgument
-        For an array of the wrong shape or dtype.
-    golden.programs.execution.ProgramFault
-    golden.machine.Difference
-        From a machine that checks itself.
+    InvalidArgument for an array of the wrong shape or dtype, `golden.programs.execution.ProgramFault` for a
+    command that fails, `golden.machine.Difference` from a machine that checks itself.
     """
     gemm = replace(gemm, with_c=c is not None)
     instruction = gemm.instruction

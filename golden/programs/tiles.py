@@ -15,7 +15,7 @@ from golden.fragments import collect, distribute
 from golden.integers import checked_integer, checked_objects
 from golden.invalid_argument import InvalidArgument
 from golden.lines import pack, unpack
-from golden.machine import Machine, Storage
+from golden.machine import Machine
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, MatrixRun, execute
 from golden.resolve import resolve_instruction
@@ -110,13 +110,21 @@ class _Tiles:
 
     def in_memory(self, machine: Machine, chunk: int, registers: int) -> Iterator[_Program]:
         """Programs of `chunk` tiles each; the results are read when the next one is asked for."""
-        buffers = self.buffers(chunk)
+        buffers, types, warps = self.buffers(chunk), self.instruction.types, machine.warp_count
+        lines, length = self.lines("d")
         for first in range(0, len(self.d), chunk):
-            part = slice(first, first + chunk)
-            count = len(self.d[part])
-            self.write(buffers, machine.memory, part)
-            yield self.commands(buffers, first, count, registers, machine.warp_count)
-            self.d[part] = self.read(buffers, machine.memory, count)
+            part = range(first, min(first + chunk, len(self.d)))
+            for use, matrix in zip(USES, (self.a, self.b, self.c), strict=False):
+                tiles = matrix[part.start : part.stop]
+                if self.instruction.layout(use) == "col":
+                    tiles = tiles.swapaxes(-1, -2)
+                padding = self.stride(use) - tiles.shape[-1]
+                padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
+                buffers.write(machine.memory, use, pack(padded, types[use]))
+            programs = (self._steps(buffers, part, registers, warp, warps) for warp in range(warps))
+            yield chain.from_iterable(chain.from_iterable(zip_longest(*programs, fillvalue=())))
+            results = unpack(buffers.read(machine.memory, "d"), types["d"])
+            self.d[part.start : part.stop] = results.reshape(chunk, lines, -1)[: len(part), :, :length]
 
     def in_registers(self, machine: Machine) -> Iterator[_Program]:
         """Programs of one multiply each, whose fragments are put into the registers from outside."""
@@ -150,43 +158,18 @@ class _Tiles:
         """Where the matrices of `count` tiles lie."""
         return Buffers({use: count * self.tile_bytes(use) for use in USES})
 
-    def write(self, buffers: Buffers, memory: Storage, part: slice) -> None:
-        """Put some tiles into memory."""
-        for use, matrix in zip(USES, (self.a, self.b, self.c), strict=False):
-            tiles = matrix[part]
-            if self.instruction.layout(use) == "col":
-                tiles = tiles.swapaxes(-1, -2)
-            padding = self.stride(use) - tiles.shape[-1]
-            padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
-            buffers.write(memory, use, pack(padded, self.instruction.types[use]))
-
-    def read(self, buffers: Buffers, memory: Storage, count: int) -> NDArray[Any]:
-        """The results of `count` tiles."""
-        data = buffers.read(memory, "d")[: count * self.tile_bytes("d")]
-        lines, length = self.lines("d")
-        return unpack(data, self.instruction.types["d"]).reshape(count, lines, self.stride("d"))[..., :length]
-
-    def commands(
-        self, buffers: Buffers, first: int, count: int, registers: int, warps: int
-    ) -> Iterator[tuple[Command, str]]:
-        """Load, multiply and store each of `count` tiles; `first` is the first one's number, for messages."""
-        programs = (self._steps(buffers, range(warp, count, warps), registers, warp) for warp in range(warps))
-        for step in zip_longest(*programs, fillvalue=()):
-            for tile, command in chain.from_iterable(step):
-                yield command, f"tile {first + tile}"
-
     def _steps(
-        self, buffers: Buffers, tiles: range, registers: int, warp: int
-    ) -> Iterator[list[tuple[int, Command]]]:
-        """What a warp does with its tiles, step by step: commands, each with the number of its tile."""
-        instruction = self.instruction
+        self, buffers: Buffers, part: range, registers: int, warp: int, warps: int
+    ) -> Iterator[list[tuple[Command, str]]]:
+        """What a warp does with its share of the tiles, step by step: commands, each with its tile."""
+        instruction, tiles = self.instruction, part[warp::warps]
         place, used = _places(instruction)
         sets = max(1, registers // used)
         loads, storing = [instruction.load(use) for use in USES[:3]], instruction.store()
         addresses = buffers.addresses
 
         def access(use: Use, index: int) -> tuple[int, int, int]:
-            address = addresses[use] + tiles[index] * self.tile_bytes(use)
+            address = addresses[use] + (tiles[index] - part.start) * self.tile_bytes(use)
             return index % sets * used + place[use], address, self.stride(use)
 
         def load(index: int) -> list[Command]:
@@ -204,7 +187,7 @@ class _Tiles:
         lags = {load: 0, multiply: 1, store: 2} if sets > 1 else dict.fromkeys((load, multiply, store), 0)
         for index in range(len(tiles) + lags[store]):
             yield [
-                (tiles[index - lag], command)
+                (command, f"tile {tiles[index - lag]}")
                 for phase, lag in lags.items()
                 if 0 <= index - lag < len(tiles)
                 for command in phase(index - lag)

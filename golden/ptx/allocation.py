@@ -29,11 +29,6 @@ RAW_REGISTERS: Final = "openwmma.raw_registers"
 """The string of the ``.pragma`` directive, between the parameters and the body of an entry."""
 
 
-def words(register: Register) -> int:
-    """How many 32-bit registers of the machine a PTX register takes."""
-    return register.type.bits // 32
-
-
 @dataclass(frozen=True)
 class Allocation:
     """Places in the machine's register file."""
@@ -65,7 +60,7 @@ def _tie(by_key: dict[str, _Group], vector: Sequence[Register]) -> bool:
 
     `by_key` are the groups made so far, by the keys of their registers.
     """
-    sizes = {register.key: words(register) for register in vector}
+    sizes = {register.key: register.type.bits // 32 for register in vector}
     if len(sizes) < len(vector):
         return False
     offsets = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
@@ -155,8 +150,10 @@ def allocate(
     for key, group in by_key.items():
         group.live |= kept.get(slots[key], 0)
     windows = {
-        place: _Group(live=1 << places[place[0]], size=sum(words(register) for register in vectors[place]))
-        for place in sorted(copied)
+        (index, use): _Group(
+            live=1 << places[index], size=sum(item.type.bits // 32 for item in vectors[index, use])
+        )
+        for index, use in sorted(copied)
     }
     distinct = list({id(group): group for group in (*by_key.values(), *windows.values())}.values())
     in_order = _place(sorted(distinct, key=lambda group: group.live & -group.live))
@@ -177,8 +174,14 @@ def allocate_raw(
     source: Source, matrix: Mapping[int, WarpStatement], fragments: Mapping[str, Register]
 ) -> Allocation:
     """Give each of the `fragments` the place that its name says."""
-    position = {key: _number(source, register) for key, register in fragments.items()}
+    position = {}
     window = {}
+    for key, register in fragments.items():
+        digits = register.name[len(register.name.rstrip("0123456789")) :]
+        if not digits:
+            rule = f"in an entry with {RAW_REGISTERS} it says which register it is"
+            raise source.error(register.location, f"{register.name} has no number; {rule}")
+        position[key] = int(digits)
     for index, item in matrix.items():
         for use, registers in item.fragments.items():
             numbers = [position[register.key] for register in registers]
@@ -189,13 +192,3 @@ def allocate_raw(
                     raise source.error(register.location, message)
             window[index, use] = numbers[0]
     return Allocation(position, window, registers=1 + max(position.values(), default=-1))
-
-
-def _number(source: Source, register: Register) -> int:
-    digits = register.name[len(register.name.rstrip("0123456789")) :]
-    if not digits:
-        raise source.error(
-            register.location,
-            f"{register.name} has no number; in an entry with {RAW_REGISTERS} it says which register it is",
-        )
-    return int(digits)

@@ -69,12 +69,12 @@ class _Builder:
         instructions = self._body.instructions
         for index, instruction in enumerate(instructions):
             if index in leaders and (self._blocks[-1].size or self._blocks[-1].mask is not None):
-                self._open(index)
+                self._blocks.append(Block(index))
             self._starts.setdefault(index, len(self._blocks) - 1)
             self._add(index, instruction)
         end = len(instructions)
         if self._blocks[-1].size:
-            self._open(end)
+            self._blocks.append(Block(end))
         self._starts.setdefault(end, len(self._blocks) - 1)
         location = instructions[-1].location if instructions else Location(1, 1)
         last = partial(Terminator, instruction=Instruction.of("exit", location), index=max(0, end - 1))
@@ -91,9 +91,6 @@ class _Builder:
             return self._starts[self._body.labels[target.key]]
         return int(target)
 
-    def _open(self, index: int) -> None:
-        self._blocks.append(Block(index))
-
     def _add(self, index: int, instruction: Instruction) -> None:
         terminator = self._terminator(index, instruction)
         if terminator is not None:
@@ -107,11 +104,11 @@ class _Builder:
             mask = self._blocks[-1].mask
             if mask is None or not self._same_mask(mask, step.mask):
                 if self._blocks[-1].size:
-                    self._open(index)
+                    self._blocks.append(Block(index))
                 self._blocks[-1].mask = step.mask
             self._blocks[-1].steps.append(step)
             if instruction.guard is not None:
-                self._open(index + 1)
+                self._blocks.append(Block(index + 1))
 
     @contextmanager
     def _around(self, index: int, instruction: Instruction) -> Iterator[None]:
@@ -121,7 +118,7 @@ class _Builder:
             yield
             return
         slot = self._context.slot(guard.register)
-        self._open(index)
+        self._blocks.append(Block(index))
         yield
         block.terminator = Terminator(
             kind="branch",
@@ -147,7 +144,7 @@ class _Builder:
             instruction = replace(instruction, guard=None)
         with self._around(index, instruction):
             self._blocks[-1].terminator = terminator
-            self._open(index + 1)
+            self._blocks.append(Block(index + 1))
 
     def _terminator(self, index: int, instruction: Instruction) -> Terminator | None:
         context = self._context

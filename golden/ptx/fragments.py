@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, TypeGuard
 
-from golden.ptx.allocation import words
 from golden.ptx.decoding import Context, Step
 from golden.ptx.evaluation import Evaluation, LaneValue, by_lane
 from golden.ptx.matrix import MatrixStatement, WarpStatement, decode_matrix_statement
@@ -228,7 +227,7 @@ def _copies(evaluation: Evaluation, index: int, matrix: WarpStatement) -> tuple[
         if place == allocation.position[registers[0].key]:
             continue
         for register in registers:
-            home, count = allocation.position[register.key], words(register)
+            home, count = allocation.position[register.key], register.type.bits // 32
             if use == matrix.destination:
                 out.append(Move(destination=home, source=place, count=count))
             else:

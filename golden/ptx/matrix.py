@@ -72,7 +72,15 @@ def decode_matrix_statement(
     context: Context, statement: Instruction, *, raw: bool = False
 ) -> MatrixStatement:
     """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a `raw` entry."""
-    instruction = _parsed(context, statement, raw=raw)
+    instruction: _Parsed
+    try:
+        if statement.opcode[0] in MOVES:
+            instruction = parse_move(statement.opcode)
+        else:
+            version = None if raw else context.version
+            instruction = parse_instruction(statement.name, ptx_version=version, warp_tile=raw)
+    except IllegalInstruction as error:
+        raise context.error(statement, str(error)) from error
     made = partial(MatrixStatement, statement=statement)
     taken = partial(_fragment, context, raw=raw)
     if isinstance(instruction, MmaInstruction):
@@ -114,16 +122,6 @@ def decode_matrix_statement(
         address=address,
         stride=stride,
     )
-
-
-def _parsed(context: Context, statement: Instruction, *, raw: bool) -> _Parsed:
-    try:
-        if statement.opcode[0] in MOVES:
-            return parse_move(statement.opcode)
-        version = None if raw else context.version
-        return parse_instruction(statement.name, ptx_version=version, warp_tile=raw)
-    except IllegalInstruction as error:
-        raise context.error(statement, str(error)) from error
 
 
 def _accessed(context: Context, address: Address, space: Space) -> Space:

@@ -53,7 +53,6 @@ _IMPLICIT_MULTIPLICAND: Final = "f16"
 _LAST_FLOAT_SATFINITE: Final = (6, 4)
 """The last PTX ISA version with ``.satfinite`` on floating point."""
 
-
 _ONCE: Final = frozenset(
     {
         *("sync", "aligned", "popc", "satfinite", "a", "b", "c", "d"),
@@ -249,10 +248,6 @@ def parse_instruction(
     warp_tile : bool
         Whether ``wgmma`` is the command of the core that computes one tile of a warp, with the shape of
         `WGMMA_TILE`, instead of the instruction of PTX.
-
-    Returns
-    -------
-    LoadInstruction, StoreInstruction or MmaInstruction
 
     Raises
     ------

@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from golden.ptx.allocation import words
 from golden.ptx.arithmetic import integer_operation
 from golden.ptx.contraction.forms import ONES, SIGNS
 from golden.ptx.decoding import Context, Step
@@ -106,7 +105,7 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
             else Uniform(evaluation.uniform(operand, bits, what))
             for operand in operands
         )
-        to, count = position[destination.key], words(destination)
+        to, count = position[destination.key], destination.type.bits // 32
         evaluation.commands.append(Elementwise(operation, element, to, (*places, *constants), count, flush))
 
     return action

@@ -45,7 +45,12 @@ class Entry:
         used = [variable for key, variable in variables.items() if key in names]
         self.variables = tuple(variable for variable in used if variable.space == "global")
         """Those in ``.global`` whose address it takes: arguments give their addresses too."""
-        self._require_distinct_names()
+        taken = set()
+        for variable in self.variables:
+            if variable.name in taken:
+                message = f"{variable.name} is the name of another variable in .global; arguments go by name"
+                raise self._source.error(variable.location, message)
+            taken.add(variable.name)
         shared = [variable for variable in used if variable.space == "shared"]
         self._shared, self.shared_bytes = place_shared(shared)
         """The addresses of its variables in shared memory, and the bytes that they take."""
@@ -91,7 +96,9 @@ class Entry:
         shared: range = range(0),
         step_limit: int = STEP_LIMIT,
     ) -> Iterator[tuple[Work, SourceLine]]:
-        """Evaluate the kernel, and yield its commands while it runs.
+        """Evaluate the kernel, and yield its commands while it runs, each with the line it comes from.
+
+        What a fragment's registers must have in common with an instruction is checked as they are yielded.
 
         Parameters
         ----------
@@ -104,12 +111,6 @@ class Entry:
             Generic addresses of the machine's shared memory; empty where it has none.
         step_limit : int
             PTX instructions after which the kernel is stopped, so that an endless loop ends.
-
-        Returns
-        -------
-        iterator of (Command or HostWork, SourceLine)
-            Each command, for the core or the host, with the line it comes from. What a fragment's
-            registers must have in common with an instruction is checked as they are yielded.
 
         Raises
         ------
@@ -132,14 +133,6 @@ class Entry:
     def _error(self, message: str) -> PtxError:
         return self._source.error(self._definition.location, message)
 
-    def _require_distinct_names(self) -> None:
-        names = set()
-        for variable in self.variables:
-            if variable.name in names:
-                message = f"{variable.name} is the name of another variable in .global; arguments go by name"
-                raise self._source.error(variable.location, message)
-            names.add(variable.name)
-
     def _pack(self, arguments: Mapping[str, int | float]) -> bytes:
         """The bytes of the parameters."""
         names = [parameter.name for parameter in self.parameters]
@@ -155,18 +148,18 @@ class Entry:
         return bytes(data)
 
     def _addresses(self, arguments: Mapping[str, int | float]) -> dict[str, int]:
-        return {variable.key: self._address(variable, arguments) for variable in self.variables}
-
-    def _address(self, variable: Variable, arguments: Mapping[str, int | float]) -> int:
-        refuse = partial(self._source.error, variable.location)
-        if variable.name not in arguments:
-            raise refuse(f"variable {variable.name} in .global has no argument: its address")
-        address = arguments[variable.name]
-        number = integer_of(address)
-        if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
-            what = f"the address {shortened(address)} of variable {variable.name}"
-            raise refuse(f"{what} is no 64-bit multiple of {variable.alignment}, its alignment")
-        return number
+        addresses = {}
+        for variable in self.variables:
+            refuse = partial(self._source.error, variable.location)
+            if variable.name not in arguments:
+                raise refuse(f"variable {variable.name} in .global has no argument: its address")
+            address = arguments[variable.name]
+            number = integer_of(address)
+            if number is None or not 0 <= number < 1 << 64 or number % variable.alignment:
+                what = f"the address {shortened(address)} of variable {variable.name}"
+                raise refuse(f"{what} is no 64-bit multiple of {variable.alignment}, its alignment")
+            addresses[variable.key] = number
+        return addresses
 
     def _pattern(self, parameter: Variable, arguments: Mapping[str, int | float]) -> int:
         name, type_ = parameter.name, parameter.type
@@ -197,7 +190,15 @@ class Program:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self._bodies = _bodies(module)
+        self._bodies: dict[str, Body] = {}
+        for function in module.functions.values():
+            refuse = partial(module.source.error, function.location)
+            if function.kind == "entry":
+                if not function.tokens:
+                    raise refuse(f"entry {function.name} is declared, but has no body")
+                self._bodies[function.name] = parse_body(module, function)
+            elif function.tokens:
+                raise refuse("functions are not supported; only .entry")
         self.entries = tuple(self._bodies)
         """Names of the kernels, in the order written."""
 
@@ -285,20 +286,6 @@ def _contract(context: WarpContext, blocks: list[Block]) -> tuple[Contraction, .
 def _needed(blocks: list[Block]) -> list[Step]:
     _, behind = live_registers(blocks)
     return [step for block, live in zip(blocks, behind, strict=True) for step in needed(block, live)]
-
-
-def _bodies(module: Module) -> dict[str, Body]:
-    """The bodies of all entries by name; functions are refused, but for declarations."""
-    bodies = {}
-    for function in module.functions.values():
-        if function.kind == "entry":
-            if not function.tokens:
-                message = f"entry {function.name} is declared, but has no body"
-                raise module.source.error(function.location, message)
-            bodies[function.name] = parse_body(module, function)
-        elif function.tokens:
-            raise module.source.error(function.location, "functions are not supported; only .entry")
-    return bodies
 
 
 def parse_module(text: str, filename: str = "<ptx>") -> Program:

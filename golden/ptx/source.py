@@ -32,14 +32,7 @@ _TOKEN: Final = re.compile(
 class PtxError(Exception):
     """A PTX module that cannot be parsed, is illegal, or asks for what is not supported.
 
-    Parameters
-    ----------
-    file : str
-        Name of the file, for messages.
-    line, column : int
-        Where, both from 1.
-    message : str
-        What is wrong, and what is allowed.
+    `line` and `column` count from 1; `message` says what is wrong, and what is allowed.
     """
 
     def __init__(self, file: str, line: int, column: int, message: str) -> None:

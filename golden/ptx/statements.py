@@ -22,7 +22,6 @@ from golden.ptx.syntax import (
 if TYPE_CHECKING:
     from golden.scalar import Operation  # needs numpy
 
-
 CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
 """The carry flag."""
 

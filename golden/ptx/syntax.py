@@ -13,11 +13,9 @@ class Register:
     """A declared register."""
 
     name: str
-    """As written."""
     key: str
     """The same for all uses of one register, different for registers of the same name in different blocks."""
     type: ScalarType
-    """As declared."""
     location: Location
 
 
@@ -45,7 +43,6 @@ class Symbol:
     """The name of a label, a function, a parameter or a variable."""
 
     name: str
-    """As written."""
     key: str
     """The key of what it names, in the body, the parameters or the module."""
     location: Location
@@ -164,7 +161,6 @@ class Instruction:
     opcode: tuple[str, ...]
     """Mnemonic and qualifiers without their dots."""
     operands: tuple[Operand, ...]
-    """In the order written."""
     guard: Guard | None
     location: Location
     """Of the opcode."""
@@ -213,7 +209,6 @@ class Variable:
     key: str
     """Its name; of one declared in a body, unique among all of that name."""
     name: str
-    """As written."""
     space: str
     """State space without its dot; ``"reg"`` for a parameter of a function in a register."""
     type: ScalarType

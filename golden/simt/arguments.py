@@ -66,24 +66,14 @@ class BoundArguments:
 def bind(
     kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, Any], memory: DeviceMemory
 ) -> BoundArguments:
-    """Convert the arguments of a launch.
+    """Convert the arguments of a launch, by position or by the names of the parameters.
 
-    Parameters
-    ----------
-    kernel : CompiledKernel
-    arguments : sequence, or mapping of str to value
-        By position, or by the names of the parameters. A pointer takes an array (copied in and out), a
-        `DeviceBuffer` or an integer; a scalar a number, or an array without axes, which a 64-bit integer
-        takes as a pointer; a structure `bytes`, a numpy scalar or array, or a ctypes structure, of its size.
-        Floating point is rounded to nearest, ties to even; a finite number beyond the type is refused,
-        infinities and NaN are passed on.
-    memory : DeviceMemory
-        Where arrays are placed.
+    A pointer takes an array (copied in and out), a `DeviceBuffer` or an integer; a scalar a number, or an
+    array without axes, which a 64-bit integer takes as a pointer; a structure `bytes`, a numpy scalar or
+    array, or a ctypes structure, of its size. Floating point is rounded to nearest, ties to even; a finite
+    number beyond the type is refused, infinities and NaN are passed on.
 
-    Raises
-    ------
-    LaunchError
-        For a wrong number or type of arguments, with the signature of the kernel.
+    LaunchError for a wrong number or type of arguments, with the signature of the kernel.
     """
     values = _in_order(kernel, arguments)
     bound = BoundArguments(memory, kernel.parameter_bytes)

@@ -223,12 +223,11 @@ class BlockRun(MbarrierAccess, MatrixOperations):
     def whereabouts(self) -> str:
         """Where the threads are that have not ended, warp by warp."""
         places: dict[int, list[int]] = {}
-        sources = [*self._groups.items(), *self._incomplete.items(), *self.spins.parked.items()]
-        for number, threads in sources:
-            line = self.kernel.line_of(self.kernel.blocks[number].first)
+        groups = [*self._groups.items(), *self._incomplete.items(), *self.spins.parked.items()]
+        at = [(self.kernel.blocks[number].first, threads) for number, threads in groups]
+        for index, threads in at + self.barriers.places():
+            line = self.kernel.source_line(index).line
             places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())
-        for index, threads in self.barriers.places():
-            places.setdefault(self.kernel.line_of(index), []).extend(np.unique(threads >> 5).tolist())
         written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]
         return ", ".join(written) + self.describe_awaited() or "their end"
 

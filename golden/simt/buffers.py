@@ -99,23 +99,11 @@ class DeviceBuffer:
 def device(
     array: ArrayLike, *, name: str = "", memory: DeviceMemory = DEVICE, address: int | None = None
 ) -> DeviceBuffer:
-    """Copy an array into device memory.
+    """Copy an array into device memory; at `address`, if there is room.
 
-    Parameters
-    ----------
-    array : array_like
-        Anything numpy makes an array of, or an object with ``__dlpack__``; in little-endian byte order on
-        the device.
-    name : str
-        For messages.
-    memory : DeviceMemory
-    address : int or None
-        Where the buffer is to lie, if there is room.
-
-    Raises
-    ------
-    LaunchError
-        For an array of Python objects, for what is no array, and for more bytes than are left.
+    The array is anything numpy makes an array of, or an object with ``__dlpack__``; on the device it is in
+    little-endian byte order. `name` is for messages. LaunchError for an array of Python objects, for what is
+    no array, and for more bytes than are left.
     """
     try:
         data = host_array(array)
@@ -137,18 +125,8 @@ def empty(
 ) -> DeviceBuffer:
     """Make a buffer whose bytes have never been written; they read as zeros.
 
-    Parameters
-    ----------
-    shape : int or sequence of int
-    dtype : dtype_like
-    name : str
-        For messages.
-    memory : DeviceMemory
-
-    Raises
-    ------
-    LaunchError
-        For a shape that is no such one, a dtype without bytes, and more bytes than are left.
+    `name` is for messages. LaunchError for a shape that is no such one, a dtype without bytes, and more bytes
+    than are left.
     """
     values = listed(shape)
     if values is None:

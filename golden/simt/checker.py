@@ -142,7 +142,8 @@ class CheckedBlock(BlockRun):
             found = self._races.access(threads, places, index, writes=writes, atomic=reads and writes)
             if found is not None:
                 position, other, other_index = found
-                with_whom = f"thread {self.coordinates(other)} at line {self.kernel.line_of(other_index)}"
+                line = self.kernel.source_line(other_index).line
+                with_whom = f"thread {self.coordinates(other)} at line {line}"
                 self._report("race", index, f"data race with {with_whom}", piece, position)
 
     def _require_written(self, piece: Piece, places: NDArray[np.int64]) -> None:

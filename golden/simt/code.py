@@ -189,14 +189,6 @@ class Writer:
         for (operand, bits), name in zip(targets, names, strict=True):
             self.write(operand, name, bits, signed=signed)
 
-    def call(self, call: str, sources: Widths, targets: Widths, **more: str) -> None:
-        """As `results`, of a call in which ``{}`` stand for sources, each of some bits.
-
-        ``{threads}`` stands for the threads, and other words for texts in `more`.
-        """
-        values = [self.array(operand, bits) for operand, bits in sources]
-        self.results(call.format(*values, threads=self.threads, **more), targets)
-
     def assign(self, slot: int, value: str) -> None:
         """Assign a value of its width to a register, by its number."""
         if self._select:
@@ -244,10 +236,10 @@ def call_step(
     places: Mapping[str, Address] | None = None,
     **kind: Any,
 ) -> Step:
-    """A step that is one call, as for `Writer.call`; PtxError for an operand that has another width.
+    """A step that is one call, as for `Writer.results`; PtxError for an operand that has another width.
 
-    `mask` are the lanes that must execute it together. The accesses of `places` stand for their names in the
-    call. `kind` is as for `Context.step`.
+    In the call ``{}`` stand for sources, each of some bits, ``{threads}`` for the threads, and the names of
+    `places` for accesses. `mask` are the lanes that must execute it together; `kind` as for `Context.step`.
     """
     places = places or {}
     for operand, bits in targets:
@@ -265,7 +257,8 @@ def call_step(
 
     def emit(writer: Writer) -> None:
         accesses = {name: writer.access(context, address) for name, address in places.items()}
-        writer.call(call, sources, targets, **accesses)
+        values = [writer.array(operand, bits) for operand, bits in sources]
+        writer.results(call.format(*values, threads=writer.threads, **accesses), targets)
 
     writes = [target for target, _ in targets]
     return context.step(instruction, index, reads, writes, emit, mask=mask, select=False, **kind)

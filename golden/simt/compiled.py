@@ -30,6 +30,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
 }
+"""By first word of the opcode."""
 
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:
@@ -61,7 +62,7 @@ class CompiledKernel:
         """For messages."""
         self.directives = entry.directives
         self._source = source
-        self._locations = [instruction.location for instruction in flat.instructions]
+        self._locations = [instruction.location for instruction in flat.instructions] or [entry.location]
         self.parameters = place_parameters(entry)
         """With their offsets."""
         self.parameter_bytes = max(
@@ -154,10 +155,6 @@ class CompiledKernel:
                 f"{self.readable} needs {shortened(base + shared)} bytes of shared memory "
                 f"({base} static, {shortened(shared)} dynamic), but a block has at most {SHARED_BYTES}"
             )
-
-    def line_of(self, index: int) -> int:
-        """The line of an instruction, by its number."""
-        return self._locations[min(index, len(self._locations) - 1)].line if self._locations else 0
 
     def shared_variable(self, offset: int) -> str:
         """The variable at a byte of shared memory, or the last one before it, for a message."""

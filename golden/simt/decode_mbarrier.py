@@ -86,7 +86,7 @@ def _step(
     call: str,
     targets: Widths = (),
 ) -> Step:
-    """A call as for `Writer.call`, of a method of `golden.simt.mbarrier_access.MbarrierAccess`.
+    """A call as for `call_step`, of a method of `golden.simt.mbarrier_access.MbarrierAccess`.
 
     ``{access}`` stands for the access.
     """
@@ -119,4 +119,3 @@ _OPERATIONS: Final[dict[str, Callable[[Context, Instruction, int], Step]]] = {
 }
 
 DECODERS: Final = {"mbarrier": _mbarrier}
-"""By first word of the opcode."""

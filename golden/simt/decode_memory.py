@@ -199,4 +199,3 @@ DECODERS: Final = {
     **dict.fromkeys(("fence", "membar", "prefetchu", "applypriority", "discard"), _nothing),
     **dict.fromkeys(("nanosleep", "pmevent", "setmaxnreg", "griddepcontrol"), _nothing),
 }
-"""By first word of the opcode."""

@@ -134,4 +134,3 @@ DECODERS: Final = {
     "elect": _elect,
     **dict.fromkeys(MNEMONICS, _matrix),
 }
-"""By first word of the opcode."""

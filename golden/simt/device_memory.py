@@ -28,9 +28,6 @@ _REMEMBERED: Final = 4096
 
 _ADDRESS: Final = attrgetter("address")
 
-TYPES: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-"""The dtype of raw bits, by bytes."""
-
 
 class Allocation:
     """The bytes of one buffer, or of a memory that a block has for itself; `name` is for messages."""
@@ -42,7 +39,7 @@ class Allocation:
         self.name = name
         self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // _PADDING) * _PADDING + _PADDING, dtype=np.uint8)
         """The bytes, padded at the end."""
-        self.views: dict[int, NDArray[Any]] = {size: self.data.view(dtype) for size, dtype in TYPES.items()}
+        self.views: dict[int, NDArray[Any]] = {size: self.data.view(f"u{size}") for size in (1, 2, 4, 8)}
         """The same memory as elements of 1, 2, 4 and 8 bytes."""
         self.written: NDArray[np.bool_] | None = None
         """Which bytes have ever been written; None where all of them count as written."""

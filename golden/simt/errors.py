@@ -22,20 +22,9 @@ class LaunchError(SimtError, ValueError):
 class KernelFault(SimtError):
     """A kernel that did what is not allowed.
 
-    Parameters
-    ----------
-    message : str
-        What it did, with the value and the rule.
-    kernel : str
-        Name of the kernel, readable.
-    place : str
-        File and line of the instruction, and its text.
-    block : (int, int, int) or None
-        Index of the block.
-    thread : (int, int, int) or None
-        Index of the first thread at fault.
-    address : int or None
-        The generic address, where there is one.
+    The message says what it did, with the value and the rule. `kernel` is its readable name, `place` file,
+    line and text of the instruction, `block` and `thread` are the indices of the block and of the first
+    thread at fault, `address` is the generic address, where there is one.
     """
 
     def __init__(

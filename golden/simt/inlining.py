@@ -40,7 +40,14 @@ def flatten(
 
     Calls are of functions of the module, by name. More copies than `golden.limits` allows are a PtxError.
     """
-    return _Inliner(source, functions, body_of).run(entry)
+    parameters = {parameter.key: parameter for parameter in entry.parameters}
+    inliner = _Inliner(source, functions, body_of, parameters)
+    size = inliner.measure(entry, ())
+    if size > KERNEL_INSTRUCTIONS:
+        told = f"{readable(entry.name)} has {size} instructions with all its calls"
+        raise source.error(entry.location, f"{told}, more than {KERNEL_INSTRUCTIONS}")
+    inliner.insert(entry, "", {}, None)
+    return inliner.flat
 
 
 @dataclass
@@ -48,22 +55,13 @@ class _Inliner:
     _source: Source
     _functions: Mapping[str, Function]
     _body_of: Callable[[Function], Body]
-    _flat: Body = field(default_factory=Body)
+    _entry_parameters: Mapping[str, Variable]
+    flat: Body = field(default_factory=Body)
     _copies: int = 0
     _sizes: dict[str, int] = field(default_factory=dict)
     _exposed: dict[str, frozenset[str]] = field(default_factory=dict)
-    _entry_parameters: dict[str, Variable] = field(default_factory=dict)
 
-    def run(self, entry: Function) -> Body:
-        self._entry_parameters = {parameter.key: parameter for parameter in entry.parameters}
-        size = self._measure(entry, ())
-        if size > KERNEL_INSTRUCTIONS:
-            told = f"{readable(entry.name)} has {size} instructions with all its calls"
-            raise self._source.error(entry.location, f"{told}, more than {KERNEL_INSTRUCTIONS}")
-        self._insert(entry, "", {}, None)
-        return self._flat
-
-    def _measure(self, function: Function, callers: tuple[str, ...]) -> int:
+    def measure(self, function: Function, callers: tuple[str, ...]) -> int:
         """The instructions of a function with the copies of all that it calls."""
         if function.name not in self._sizes:
             callers = (*callers, function.name)
@@ -78,13 +76,13 @@ class _Inliner:
                     raise refuse(f"{readable(callee.name)} calls itself, which is not supported")
                 if len(callers) > CALL_DEPTH:
                     raise refuse(f"calls are nested more than {CALL_DEPTH} deep")
-                total += self._measure(callee, callers)
+                total += self.measure(callee, callers)
             self._sizes[function.name] = total
         return self._sizes[function.name]
 
-    def _insert(self, function: Function, prefix: str, symbols: dict[str, str], end: str | None) -> None:
+    def insert(self, function: Function, prefix: str, symbols: dict[str, str], end: str | None) -> None:
         body = self._body_of(function)
-        flat = self._flat
+        flat = self.flat
         for key, variable in body.variables.items():
             flat.variables[prefix + key] = replace(variable, key=prefix + key)
             symbols[key] = prefix + key
@@ -121,19 +119,19 @@ class _Inliner:
         self._copies += 1
         prefix = f"{self._copies}:"
         after = f"{prefix}return"
-        self._flat.calls.append(len(self._flat.instructions))
+        self.flat.calls.append(len(self.flat.instructions))
         if call.guard is not None:
             guard = Guard(call.guard.register, not call.guard.negated)
             target = Symbol(after, after, call.location)
-            self._flat.instructions.append(Instruction.of("bra", call.location, target, guard=guard))
+            self.flat.instructions.append(Instruction.of("bra", call.location, target, guard=guard))
         if named.key in _TRAPS:
-            self._flat.instructions.append(Instruction.of("trap", call.location))
+            self.flat.instructions.append(Instruction.of("trap", call.location))
         elif named.key in _IGNORED_FUNCTIONS:
-            self._flat.instructions += _zeros(results, call.location)
+            self.flat.instructions += _zeros(results, call.location)
         else:
             self._copy(call.location, named.key, prefix, results, arguments)
-        self._flat.labels[after] = len(self._flat.instructions)
-        self._flat.calls.append(len(self._flat.instructions))
+        self.flat.labels[after] = len(self.flat.instructions)
+        self.flat.calls.append(len(self.flat.instructions))
 
     def _copy(
         self, call: Location, name: str, prefix: str, results: Sequence[Any], arguments: Sequence[Any]
@@ -165,11 +163,11 @@ class _Inliner:
                 symbols[formal.name] = self._own_copy(formal, actual, prefix, incoming)
             else:
                 symbols[formal.name] = actual.key
-        self._flat.instructions.extend(incoming)
+        self.flat.instructions.extend(incoming)
         inside = f"{prefix}end"
-        self._insert(function, prefix, symbols, inside)
-        self._flat.labels[inside] = len(self._flat.instructions)
-        self._flat.instructions.extend(outgoing)
+        self.insert(function, prefix, symbols, inside)
+        self.flat.labels[inside] = len(self.flat.instructions)
+        self.flat.instructions.extend(outgoing)
 
     def _pass(
         self,
@@ -195,7 +193,7 @@ class _Inliner:
             return
         key = f"{prefix}{formal.name}"
         symbols[formal.name] = key
-        self._flat.variables[key] = replace(formal, key=key, space="param")
+        self.flat.variables[key] = replace(formal, key=key, space="param")
         place = Address(Symbol(formal.name, key, location), 0, location)
         if inward:
             moves.append(Instruction.of(f"st.param.{type_.name}", location, place, actual))
@@ -221,7 +219,7 @@ class _Inliner:
             return
         refuse = partial(self._source.error, location)
         if isinstance(actual, Symbol):
-            variable = self._flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
+            variable = self.flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
             if variable is None or variable.space != "param":
                 raise self._source.error(actual.location, f"{actual.name} is not a variable in .param")
             told, size = actual.name, variable.size
@@ -237,7 +235,7 @@ class _Inliner:
     def _own_copy(self, formal: Variable, actual: Symbol, prefix: str, moves: list[Instruction]) -> str:
         """Copy a parameter from the variable of the caller; the key of the copy."""
         key = f"{prefix}{formal.name}"
-        self._flat.variables[key] = replace(formal, key=key)
+        self.flat.variables[key] = replace(formal, key=key)
         offset = 0
         while offset < (formal.size or 0):
             left = (formal.size or 0) - offset

@@ -148,19 +148,13 @@ def _of_elements(access: Access, places: Addresses) -> Access:
 def _packed(registers: Values) -> Words:
     """Registers as they are in a block to shape (warps, 32-bit registers, 32)."""
     stacked = np.stack(registers)
-    warps = stacked.shape[1] // LANES
-    lanes = stacked.reshape(len(registers), warps, LANES).transpose(1, 0, 2)
-    if stacked.dtype.itemsize == 8:
-        halves = np.ascontiguousarray(lanes).view(np.uint32).reshape(warps, len(registers), LANES, 2)
-        return np.ascontiguousarray(halves.transpose(0, 1, 3, 2)).reshape(warps, -1, LANES)
-    return np.ascontiguousarray(lanes)
+    words = stacked.view(np.uint32).reshape(len(registers), -1, LANES, stacked.itemsize // 4)
+    lanes = words.transpose(1, 0, 3, 2)
+    return np.ascontiguousarray(lanes).reshape(len(lanes), -1, LANES)
 
 
 def _unpacked(words: NDArray[np.uint32], bits: int) -> list[NDArray[Any]]:
     """The inverse of `_packed`."""
-    warps = len(words)
-    if bits == 64:
-        pairs = words.reshape(warps, -1, 2, LANES).transpose(1, 0, 3, 2)
-        wide = np.ascontiguousarray(pairs).view(np.uint64).reshape(-1, warps * LANES)
-        return list(wide)
-    return list(np.ascontiguousarray(words.transpose(1, 0, 2)).reshape(-1, warps * LANES))
+    size = max(1, bits // 32)
+    lanes = words.reshape(len(words), -1, size, LANES).transpose(1, 0, 3, 2)
+    return list(np.ascontiguousarray(lanes).view(f"u{4 * size}").reshape(-1, len(words) * LANES))

@@ -69,7 +69,8 @@ class MbarrierAccess(MemoryAccess):
     def init_mbarrier(self, access: Access, counts: NDArray[np.uint32]) -> None:
         """``mbarrier.init``."""
         self._require_counts(access, counts)
-        for offset, count in zip(self._barrier_offsets(access), counts.tolist(), strict=True):
+        offsets = self._offsets("shared", access, _BYTES)
+        for offset, count in zip(offsets.tolist(), counts.tolist(), strict=True):
             self._put(offset, _State(count, count))
 
     def invalidate_mbarrier(self, access: Access) -> None:
@@ -154,7 +155,7 @@ class MbarrierAccess(MemoryAccess):
 
     def _states(self, access: Access) -> Iterator[tuple[int, int, _State]]:
         """Position, offset and state of the barrier of each thread, when it is asked for."""
-        for position, offset in enumerate(self._barrier_offsets(access)):
+        for position, offset in enumerate(self._offsets("shared", access, _BYTES).tolist()):
             if offset not in self.mbarriers:
                 self._refuse(offset, access, position, "no mbarrier.init before this operation")
             yield position, offset, self.mbarriers[offset]
@@ -178,8 +179,3 @@ class MbarrierAccess(MemoryAccess):
             place = f"an mbarrier at {access.addresses[position]:#x}"
             self.refuse(access, position, f"{place}, which is not in shared memory")
         return access._replace(addresses=access.addresses - np.uint64(SHARED))
-
-    def _barrier_offsets(self, access: Access) -> list[int]:
-        """Where in shared memory the barriers lie."""
-        offsets: list[int] = self._offsets("shared", access, _BYTES).tolist()
-        return offsets

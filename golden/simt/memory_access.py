@@ -14,7 +14,7 @@ from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.address_map import GLOBAL, LOCAL_PARAMETERS, SHARED, WINDOW_BYTES, WINDOWS
 from golden.simt.arrays import Access, Addresses, Threads, Values
-from golden.simt.device_memory import TYPES, Allocation, DeviceMemory
+from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 
 
@@ -55,7 +55,6 @@ class MemoryAccess:
         self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.bytes[:] = np.frombuffer(launch.parameters, dtype=np.uint8)
         self._own = {"shared": self.shared, "local": self.local, "param": self.parameters}
-        self._recent: Allocation | None = None
 
     def load(self, space: str, access: Access, size: int, count: int) -> Any:
         """Load `count` elements of `size` bytes for each thread; an array, or a list of `count` arrays.
@@ -64,7 +63,7 @@ class MemoryAccess:
         global memory. Parameters of the entry have a memory of their own, parameters of calls are in local
         memory.
         """
-        results = [np.zeros(access.threads.size, dtype=TYPES[size]) for _ in range(count)]
+        results = [np.zeros(access.threads.size, dtype=f"u{size}") for _ in range(count)]
         for piece in self._pieces(space, access, size * count):
             view, places = piece.elements(size)
             values = [view[places + i] if i else view[places] for i in range(count)]
@@ -78,7 +77,7 @@ class MemoryAccess:
 
     def parameter(self, offset: int, size: int, count: int) -> NDArray[Any]:
         """A parameter of the entry, the same in all threads."""
-        return np.full(count, self.parameters.data[offset : offset + size].view(TYPES[size])[0])
+        return np.full(count, self.parameters.data[offset : offset + size].view(f"u{size}")[0])
 
     def store(self, space: str, access: Access, values: Values, size: int) -> None:
         """Store elements of `size` bytes; where threads store to one place, the last thread's value stays."""
@@ -104,7 +103,7 @@ class MemoryAccess:
             for name, where in self._by_space(access):
                 if name not in ("global", "shared"):
                     self.refuse(access.some(where), 0, f"an atomic on .{name} memory")
-        result = np.zeros(access.threads.size, dtype=TYPES[size])
+        result = np.zeros(access.threads.size, dtype=f"u{size}")
         for piece in self._pieces(space, access, size, writes=True):
             positions = slice(None) if piece.where is None else piece.where
             some = [source[positions] for source in sources]
@@ -207,17 +206,6 @@ class MemoryAccess:
         base = WINDOWS[space]
         return (addresses >= np.uint64(base)) & (addresses < np.uint64(base + WINDOW_BYTES))
 
-    def _buffer(self, addresses: Addresses, width: int) -> Allocation | None:
-        """The buffer that holds all these accesses; None if there is not one such."""
-        least, last = int(np.minimum.reduce(addresses)), int(np.maximum.reduce(addresses)) + width
-        recent = self._recent
-        if recent is None or not (recent.address <= least and last <= recent.end):
-            found = self.device.find(least)
-            if found is None or last > found.end:
-                return None
-            self._recent = found
-        return self._recent
-
     def _pieces(self, space: str, access: Access, width: int, *, writes: bool = False) -> Iterator[Piece]:
         """The parts of an access by the memories that they lie in.
 
@@ -253,8 +241,8 @@ class MemoryAccess:
         Where one holds them all, the positions are None.
         """
         addresses = access.addresses
-        found = self._buffer(addresses, width)
-        if found is not None:
+        found = self.device.find(int(np.minimum.reduce(addresses)))
+        if found is not None and int(np.maximum.reduce(addresses)) + width <= found.end:
             yield found, None, (addresses - np.uint64(found.address)).view(np.int64)
             return
         left = np.arange(addresses.size)
@@ -266,9 +254,8 @@ class MemoryAccess:
                 message = f"no memory for {width} bytes at {address:#x}: {where}"
                 self.refuse(access, int(left[0]), message)
             some = addresses[left]
-            inside = (some >= np.uint64(found.address)) & (
-                some <= np.uint64(max(found.end - width, found.address))
-            )
+            last = np.uint64(max(found.end - width, found.address))
+            inside = (some >= np.uint64(found.address)) & (some <= last)
             yield found, left[inside], (some[inside] - np.uint64(found.address)).view(np.int64)
             left = left[~inside]
 

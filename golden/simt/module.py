@@ -1,9 +1,10 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -27,37 +28,15 @@ from golden.simt.inlining import flatten
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
 
-LIMIT: Final = WARP_INSTRUCTIONS
-"""Most warp instructions of a launch, where it names no other limit."""
-
 Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
-
-
-class Recorder(Protocol):
-    """What sees a launch from its beginning to its end."""
-
-    def begin(self, bound: BoundArguments) -> None:
-        """Called before the first block, when all arguments are in device memory."""
-
-    def end(self) -> None:
-        """Called after the last block, before the arguments leave device memory."""
 
 
 class Module:
     """A loaded PTX file: its variables live in device memory, from launch to launch.
 
-    Parameters
-    ----------
-    text : str
-    name : str
-        File name, for messages.
-    memory : DeviceMemory
-
-    Raises
-    ------
-    PtxError
-        For text that is not PTX. What is not supported in an entry is reported when that entry is selected.
+    The `name` of the file is for messages. PtxError for text that is not PTX; what is not supported in an
+    entry is reported when that entry is selected.
     """
 
     def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
@@ -102,19 +81,10 @@ class Module:
         }
 
     def kernel(self, name: str | None = None) -> "Kernel":
-        """A kernel by name.
+        """A kernel by name: mangled, as C++ writes it, or without its parameters.
 
-        Parameters
-        ----------
-        name : str or None
-            Mangled, as C++ writes it, or without its parameters; None where the module has one kernel.
-
-        Raises
-        ------
-        LaunchError
-            For a name that no kernel has, or several.
-        PtxError
-            For a kernel that is malformed or not supported.
+        The name may be left out where the module has one kernel. LaunchError for a name that no kernel has,
+        or several; PtxError for a kernel that is malformed or not supported.
         """
         name = None if name is None else checked_text("the kernel", name, refuse=LaunchError.refused)
         found = [entry for entry in self.entries if name is None or entry == name]
@@ -216,7 +186,6 @@ class Kernel:
         self._compile = compile_
         self._memory = memory
         self.compiled: CompiledKernel = compile_(contract=True)
-        """The decoded kernel."""
         self.name = self.compiled.name
         """The name as mangled."""
         self.signature = self.compiled.signature
@@ -239,12 +208,12 @@ class Kernel:
         engine: GoldenEngine | None = None,
         check: bool = False,
         races: bool = False,
-        limit: int = LIMIT,
+        limit: int = WARP_INSTRUCTIONS,
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
         on_matrix: Callable[[SourceLine], None] | None = None,
         contract: bool = True,
-        recorder: Recorder | None = None,
+        recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
     ) -> LaunchResult:
         """Run the kernel on a grid.
@@ -273,8 +242,8 @@ class Kernel:
             Called before each matrix instruction that the engine executes, with its `SourceLine`.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
-        recorder : Recorder or None
-            Sees the arguments before the launch and after it.
+        recorder : callable or None
+            From the arguments to a context for the time of the launch, when they are in device memory.
         runner : callable
             What runs the blocks, given kernel and launch.
 
@@ -312,13 +281,10 @@ class Kernel:
                 jobs=min(jobs, MOST_JOBS),
                 on_block=on_block,
             )
-            if recorder is not None:
-                recorder.begin(bound)
-            result = runner(compiled, state)
-            engine.finish()
-            bound.collect()
-            if recorder is not None:
-                recorder.end()
+            with nullcontext() if recorder is None else recorder(bound):
+                result = runner(compiled, state)
+                engine.finish()
+                bound.collect()
         finally:
             bound.release()
         return result

@@ -177,7 +177,6 @@ class SpinDetector:
             rounds, before = 0, []
         rounds += 1
         now: list[NDArray[Any]] = []
-        # After 16 rounds, 32, 64, ...; at once where threads have spun before.
         if before or target in self._known or (rounds >= _FIRST_LOOK and rounds & (rounds - 1) == 0):
             registers = self._block.registers
             live = self._block.kernel.blocks[target].live_in

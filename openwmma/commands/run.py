@@ -11,10 +11,10 @@ from typing import Annotated, Any
 
 import typer
 
+from golden.limits import WARP_INSTRUCTIONS
 from golden.programs.kernel_run import Output, run_program
 from golden.ptx.program import parse_module
 from golden.ptx.source import source_text
-from golden.simt.module import LIMIT
 from openwmma.arguments import input_files, parse_argument, parse_output
 from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
 from openwmma.core_settings import parse_settings
@@ -85,7 +85,9 @@ def run(
             help="Report reads of bytes never written; with races, data races on shared memory too.",
         ),
     ] = None,
-    limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = LIMIT,
+    limit: Annotated[
+        int, typer.Option("--limit", help="Most warp instructions of a launch.")
+    ] = WARP_INSTRUCTIONS,
     contract: Annotated[
         bool | None,
         typer.Option(

@@ -4,13 +4,5 @@ PTX lets the assembler join a multiplication and an addition without a rounding 
 operation. This package repeats the choice of NVIDIA's assembler, on instructions: it replaces some by others
 of PTX, before anything is executed. It needs no numpy.
 
-=================  ===========================================================
-`forms`            what a multiplication, an addition, a copy is
-`flow`             definitions, uses, dead code, straight blocks
-`simplification`   divisors that are constants, copies, saturation, and divisions as steps
-`rule`             which product joins which sum
-`passes`           both passes, and the instructions that take the place of sums
-=================  ===========================================================
-
 docs/explanation/contraction.md says what is joined, and what is known about it.
 """

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from golden.ptx.blocks import Block
-from golden.ptx.contraction.edits import Edits
-from golden.ptx.contraction.flow import Flow
+from golden.ptx.contraction.flow import Edits, Flow
 from golden.ptx.contraction.forms import SIGNS, Form, division, form, immediate, literal, scaled_mma
 from golden.ptx.contraction.rule import Join, Product, join, may_join
 from golden.ptx.contraction.simplification import factors, may_simplify, simplify
@@ -113,6 +112,4 @@ class _Fusion(Edits):
 
 
 def _fma(found: Form) -> str:
-    flush = ".ftz" if found.flush else ""
-    saturate = ".sat" if found.saturate else ""
-    return f"fma.rn{flush}{saturate}.{found.type}"
+    return f"fma.rn{'.ftz' if found.flush else ''}{'.sat' if found.saturate else ''}.{found.type}"

@@ -8,8 +8,7 @@ the unit's is not used.
 
 from typing import Final
 
-from golden.ptx.contraction.edits import Edits
-from golden.ptx.contraction.flow import Flow
+from golden.ptx.contraction.flow import Edits, Flow
 from golden.ptx.contraction.forms import division, form, immediate, straightens
 from golden.ptx.scalar_types import TYPES, float_bits, float_value
 from golden.ptx.syntax import Instruction, Operand, Register

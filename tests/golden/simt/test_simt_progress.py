@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from short_kernels import kernel, run
 
-from golden.simt import Deadlock, StepLimit
-from golden.simt.module import LIMIT
+from golden.limits import WARP_INSTRUCTIONS as LIMIT
+from golden.simt import Deadlock, Module, StepLimit
 
 STEP = """
 .func step(.param .b64 pointer)
@@ -115,3 +115,9 @@ def test_an_endless_launch_tells_where_it_was_and_how_to_go_on(monkeypatch):
         run(body, 32)
     with pytest.raises(StepLimit, match=f"more than 1000 basic blocks, which go with {2 * LIMIT} warp"):
         run(body, 32, limit=2 * LIMIT)
+
+
+def test_a_kernel_without_instructions_tells_its_line_at_the_limit():
+    module = Module(".version 8.0\n.target sm_90\n.address_size 64\n.entry empty()\n{ }", "empty.ptx")
+    with pytest.raises(StepLimit, match=r"the warps are at their end .*at empty\.ptx:4: \.entry empty"):
+        module.kernel().launch(1, 64, limit=1)
