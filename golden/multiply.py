@@ -9,15 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import are_values, as_values, checked_operands, dtype_of
 from golden.arithmetic.integer_tiles import integer_tiles
-from golden.arithmetic.tiles import (
-    exact_tiles,
-    float_tiles,
-    fp8_tiles,
-    in_chunks,
-    multiply_add_tiles,
-)
+from golden.arithmetic.tiles import exact_tiles, float_tiles, fp8_tiles, in_chunks, multiply_add_tiles
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
@@ -83,18 +78,12 @@ def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) ->
     a_format = FORMATS[instruction.a_type]
     if not isinstance(a_format, FloatFormat):
         return partial(integer_tiles, operation=instruction.operation, satfinite=instruction.saturate)
-    rounding = instruction.rounding or "rn"
-    formats: dict[str, Any] = {"a_format": a_format, "b_format": float_format(instruction.b_type)}
-    c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
-    if isinstance(profile, Profile) and instruction.family.converted_to is not None:
-        return partial(fp8_tiles, **formats, d_format=d_format, profile=profile)
-    formats |= {"c_format": c_format, "d_format": d_format}
+    rounding, satf = instruction.rounding or "rn", instruction.saturate
+    formats = tuple(float_format(instruction.types[use]) for use in USES)
     if isinstance(profile, ExactProfile):
-        return partial(
-            exact_tiles, **formats, rounding=profile.rounding or rounding, satf=instruction.saturate
-        )
+        return partial(exact_tiles, formats=formats, rounding=profile.rounding or rounding, satf=satf)
     if a_format.bits == 64:
         return partial(multiply_add_tiles, rounding=rounding)
-    return partial(
-        float_tiles, **formats, profile=profile, mnemonic=instruction.mnemonic, satf=instruction.saturate
-    )
+    if instruction.family.converted_to is not None:
+        return partial(fp8_tiles, formats=formats, profile=profile)
+    return partial(float_tiles, formats=formats, profile=profile, mnemonic=instruction.mnemonic, satf=satf)

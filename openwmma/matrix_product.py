@@ -343,10 +343,7 @@ def _chain(types: tuple[str, str, str], profile: Profile) -> _Chain:
             tiles = _as_tf32(a)[None], _as_tf32(b)[None], c[None]
         result: NDArray[Any] = float_tiles(
             *tiles,
-            a_format=a_format,
-            b_format=b_format,
-            c_format=_F32,
-            d_format=_F32,
+            formats=(a_format, b_format, _F32, _F32),
             profile=profile,
             mnemonic="wgmma" if profile.fp8_block is not None else "mma",
         )[0]

@@ -2,16 +2,14 @@
 
 ===============  ===========================================================================================
 `decode`         a bit pattern into sign, significand, exponent and kind
-`align`          a term in whole units
 `fdpa`           the fused dot-product-add, and its chain
 `round_pack`     the only rounding; conversions and satf
 `fma`            sum, product and fused multiply-add of IEEE 754
 `division`       quotient and square root of IEEE 754
 `whole`          floating-point numbers to integers and back
 `integer`        integers and single bits
-`fp8`            what `mma.sync` makes of fp8
 `exact`          sums without any of the hardware's limits
-`rules`          the constants of an instruction under a profile
+`rules`          the constants of an instruction under a profile; what `mma.sync` makes of fp8
 `compiled`       the mark of the functions that are compiled
 `engine`         numba, the cache and the threads
 `arrays`         the scalar functions on arrays

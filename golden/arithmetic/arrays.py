@@ -11,7 +11,7 @@ from golden.arithmetic import decode as scalar
 from golden.arithmetic import fma
 from golden.arithmetic import round_pack as rounding_rules
 from golden.arithmetic.compiled import bit_length, one_by_one
-from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, ZERO_EXPONENT, layout
+from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, layout
 from golden.arithmetic.engine import kernel, run_chunks
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.tables.formats import FloatFormat, float_format
@@ -60,13 +60,12 @@ def elementwise(
     threads: int | None = None,
     arguments: tuple[Any, ...] = (),
 ) -> NDArray[Any]:
-    """A marked function of each element.
+    """A function of each element, marked with `golden.arithmetic.compiled.compiled`.
+
+    It takes one to three integers, then the constants and the arguments.
 
     Parameters
     ----------
-    function : callable
-        Marked with `golden.arithmetic.compiled.compiled`, on one to three integers, then the constants and
-        the arguments.
     operands : tuple of array_like of integers
         They broadcast.
     constants : tuple
@@ -181,18 +180,6 @@ class Decoded(NamedTuple):
         special: NDArray[np.bool_] = self.kind > FINITE
         return special
 
-    @property
-    def nan(self) -> NDArray[np.bool_]:
-        """Whether it is a NaN."""
-        nan: NDArray[np.bool_] = self.kind == NAN
-        return nan
-
-    @property
-    def infinite(self) -> NDArray[np.bool_]:
-        """Whether it is an infinity."""
-        infinite: NDArray[np.bool_] = self.kind == INFINITE
-        return infinite
-
     def alignment_exponent(self) -> NDArray[np.int64]:
         """The exponent, with `ZERO_EXPONENT` where the number is a zero."""
         return np.where(self.kind == ZERO, ZERO_EXPONENT, self.exponent)
@@ -200,7 +187,7 @@ class Decoded(NamedTuple):
     def float64(self) -> NDArray[np.float64]:
         """The numbers, of formats of at most 32 bits: exact, infinities and NaN included."""
         value = np.ldexp(self.significand.astype(np.float64), self.exponent - self.format.fraction_bits)
-        value = np.where(self.infinite, np.inf, np.where(self.nan, np.nan, value))
+        value = np.where(self.special, np.where(self.kind == NAN, np.nan, np.inf), value)
         return np.where(self.negative, -value, value)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
-from golden.arithmetic.decode import Layout, layout
+from golden.arithmetic.decode import NAN, Layout, layout
 from golden.arithmetic.engine import kernel
 from golden.arithmetic.fdpa import (
     GROUP,
@@ -29,24 +29,13 @@ _FACTORS = 1 << 15
 """Factors that are decoded at once: so many that they stay in the second-level cache."""
 
 _LANES = 16
+"""Columns of a tile that are lanes."""
+
 _FEW_LANES = 8
-"""For tiles of so few columns."""
+"""Likewise of a tile of so few columns."""
 
 
-def filled(out: Patterns | None, d: Patterns) -> Patterns:
-    """The results, in `out` where it is given."""
-    if out is None:
-        return d
-    out[...] = d
-    return out
-
-
-def lane_count(columns: int) -> int:
-    """How many columns of a tile are lanes."""
-    return _FEW_LANES if columns <= _FEW_LANES else _LANES
-
-
-def side_by_side(b: Patterns, lanes: int) -> Patterns:
+def _side_by_side(b: Patterns, lanes: int) -> Patterns:
     """Columns in sets of `lanes`, the last one filled up with zeros: axes (tile, set, k, lane)."""
     tiles, depth, n = b.shape
     if n % lanes:
@@ -62,19 +51,14 @@ def chained(
     rules: Rules,
     block: int,
     parts: Sequence[int] | None = None,
-    out: Patterns | None = None,
 ) -> Patterns:
     """The chain of FDPAs over all k, or over consecutive parts of k of these lengths."""
-    d = np.empty(c.shape, c.dtype) if out is None else out
-    if not c.size or not a.shape[2]:
-        return filled(d, c)
-    _by_lanes(a, b, c, d, formats, rules, _blocks(parts or [a.shape[2]], block))
+    blocks = [min(block, part - start) for part in parts or [a.shape[2]] for start in range(0, part, block)]
+    if not c.size or not blocks:
+        return c.copy()
+    d = np.empty(c.shape, c.dtype)
+    _by_lanes(a, b, c, d, formats, rules, blocks)
     return d
-
-
-def _blocks(parts: Sequence[int], block: int) -> list[int]:
-    """The lengths of the blocks of k."""
-    return [min(block, part - start) for part in parts for start in range(0, part, block)]
 
 
 def _by_lanes(
@@ -88,10 +72,10 @@ def _by_lanes(
 ) -> tuple[NDArray[np.int32], ...]:
     """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
     tiles, m, n = c.shape
-    lanes = lane_count(n)
+    lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
     length = rules.groups * GROUP
     a = _whole_blocks(a, 2, blocks, length)
-    b = side_by_side(_whole_blocks(b, 1, blocks, length), lanes)
+    b = _side_by_side(_whole_blocks(b, 1, blocks, length), lanes)
     sets, groups = b.shape[1], len(blocks) * rules.groups
     whole = sets * lanes
     if whole > n:
@@ -133,21 +117,9 @@ def block_sums(
 ) -> tuple[NDArray[np.float64], NDArray[np.int32], Patterns]:
     """One FDPA for each result of a tile, with what lies before its rounding.
 
-    Parameters
-    ----------
-    a, b, c : ndarray, shapes (m, k), (k, n), (m, n)
-        Bit patterns; k is at most a block.
-    a_format, b_format : FloatFormat
-    rules : Rules
-
-    Returns
-    -------
-    total : ndarray of float64
-        The sum of the aligned terms in units; infinite or NaN where the result is.
-    unit : ndarray of int32
-        Exponent of the unit.
-    d : ndarray
-        Bit patterns of the results.
+    The shapes are (m, k), (k, n) and (m, n), and k is at most a block. Returned are the sums of the aligned
+    terms in units, infinite or NaN where the result is; the exponents of the units; and the bit patterns of
+    the results.
     """
     fused = rules.format
     assert isinstance(fused, FloatFormat)
@@ -163,7 +135,7 @@ def block_sums(
     number, x, y = arrays.decode(d, fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
     special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | arrays.decode(c, fused).special
     special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
-    values = np.where(number.nan, np.nan, np.where(number.negative, -np.inf, np.inf))
+    values = np.where(number.kind == NAN, np.nan, np.where(number.negative, -np.inf, np.inf))
     return np.where(special, values, total), largest - rules.fraction_bits, d
 
 

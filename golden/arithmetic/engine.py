@@ -169,13 +169,8 @@ def _folder() -> str | None:
 def kernel(function: Callable[..., Any], *, apart: bool = False) -> Callable[..., Any]:
     """Compile a function on its first call for each kind of arguments; it may call every marked function.
 
-    Parameters
-    ----------
-    function : callable
-        On integers, layouts and arrays of int64. Other threads run while it does.
-    apart : bool
-        Whether no array that it writes shares memory with another one. Loops that read tables are then
-        computed in vectors.
+    It takes integers, layouts and arrays of integers. Other threads run while it does. `apart` says that no
+    array that it writes shares memory with another one: loops that read tables are then computed in vectors.
     """
     return _Kernel(function, apart)
 
@@ -247,10 +242,7 @@ def _say() -> None:
 def thread_count(threads: int | None = None) -> int:
     """The number of threads asked for: by the argument, by `THREADS_VARIABLE`, or one for each core.
 
-    Raises
-    ------
-    InvalidArgument
-        For anything but an integer from 1 on.
+    InvalidArgument for anything but an integer from 1 on.
     """
     name, given = "threads", threads
     if threads is None:
@@ -262,15 +254,9 @@ def thread_count(threads: int | None = None) -> int:
 
 
 def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: int | None = None) -> None:
-    """Call `work` for each piece of ``range(count)``, in several threads at once.
+    """Call `work` for slices of ``range(count)`` of at most `step` items, in several threads at once.
 
-    Parameters
-    ----------
-    work : callable
-        Of a slice of at most `step` items; it releases the interpreter while it computes.
-    count, step : int
-    threads : int or None
-        See `thread_count`.
+    It releases the interpreter while it computes. For the number of threads see `thread_count`.
     """
     pieces = [slice(start, min(start + step, count)) for start in range(0, count, step)]
     threads = thread_count(threads) if threads is not None or len(pieces) > 1 else 1

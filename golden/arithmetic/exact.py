@@ -18,15 +18,7 @@ def zero_is_negative(signs: set[int], rounding: int) -> bool:
 
 
 def exact_dot_product(
-    a: Sequence[Number],
-    b: Sequence[Number],
-    c: int,
-    *,
-    a_format: FloatFormat,
-    b_format: FloatFormat,
-    c_format: FloatFormat,
-    d_format: FloatFormat,
-    rounding: int,
+    a: Sequence[Number], b: Sequence[Number], c: int, *, formats: tuple[FloatFormat, ...], rounding: int
 ) -> int:
     """The sum of all products and c without error, rounded once as IEEE 754 rounds; a bit pattern.
 
@@ -38,19 +30,16 @@ def exact_dot_product(
     a, b : sequence of tuple
         The factors, as `golden.arithmetic.decode.decode` takes them apart.
     c : int
-        Bit pattern of `c_format`.
-    a_format, b_format, c_format, d_format : FloatFormat
+        Bit pattern.
+    formats : tuple of FloatFormat
+        Of a, b, c and the result.
     rounding : int
         Place in `golden.arithmetic.round_pack.ROUNDINGS`.
     """
+    a_format, b_format, c_format, d_format = formats
     c_negative, c_significand, c_exponent, c_kind = decode(c, c_format)
-    least = min(
-        a_format.minimum_exponent
-        + b_format.minimum_exponent
-        - a_format.fraction_bits
-        - b_format.fraction_bits,
-        c_format.minimum_exponent - c_format.fraction_bits,
-    )
+    a_last, b_last, c_last = (item.minimum_exponent - item.fraction_bits for item in formats[:3])
+    least = min(a_last + b_last, c_last)
     scale = -a_format.fraction_bits - b_format.fraction_bits - least
     magnitude = c_significand << (c_exponent - c_format.fraction_bits - least)
     total = -magnitude if c_negative else magnitude

@@ -9,7 +9,6 @@ Sources: ``docs/explanation/numerics.md``.
 
 from typing import Any, Final, NamedTuple
 
-from golden.arithmetic.align import align
 from golden.arithmetic.compiled import compiled, shift, unsigned_word, word
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
 from golden.arithmetic.round_pack import pack, round_significand
@@ -20,6 +19,9 @@ GROUP: Final = 4
 INFINITE_EXPONENT: Final = 1 << 13
 NAN_EXPONENT: Final = 1 << 14
 """Stand where factors are not finite."""
+
+_FAR: Final = 31
+"""Nothing is left of a term that is shifted so far."""
 
 Table = Any
 """Several axes: lists of lists, or a compiled array."""
@@ -72,6 +74,16 @@ def signed_term(bits: int, format: Format) -> tuple[int, int]:
 
 
 @compiled
+def align(term: int, distance: int) -> int:
+    """The term, below ``2**31`` in magnitude, in units of ``2**distance``, truncated towards zero.
+
+    The distance is not negative.
+    """
+    magnitude = word(word(abs(word(term))) >> min(unsigned_word(distance), _FAR))
+    return word(-magnitude if term < 0 else magnitude)
+
+
+@compiled
 def largest_of_group(largest: int, a_exponents: Any, b_exponents: Any, lanes: int, lane: int) -> int:
     """The largest exponent so far; a product's is the sum of its factors' exponents."""
     for k in range(GROUP):
@@ -90,17 +102,10 @@ def add_group(
     lanes: int,
     lane: int,
 ) -> int:
-    """Add a group's products, each truncated to whole units; nothing is rounded in between.
+    """Add a group's products to the total, each truncated to whole units; nothing is rounded in between.
 
-    Parameters
-    ----------
-    total : int
-        Units.
-    reach : int
-        Exponent from which on a product is whole units: a lesser one is shifted by the difference.
-    a_terms, a_exponents, b_terms, b_exponents
-        The group's.
-    lanes, lane : int
+    From the exponent `reach` on a product is whole units: one of a lesser exponent is shifted by the
+    difference.
     """
     for k in range(GROUP):
         place = k * lanes + lane
@@ -147,14 +152,8 @@ def round_sum(negative: int, magnitude: int, exponent: int, rules: Rules) -> int
 def special_sum(nan: int, plus: int, minus: int, addend: int, exponent: int, format: Format) -> int:
     """The result where a term is not finite; 0 where all are.
 
-    Parameters
-    ----------
-    nan, plus, minus : int
-        Not zero where a product is NaN (infinity times zero included), +infinity, -infinity.
-    addend, exponent : int
-        The addend as a `signed_term`.
-    format : FloatFormat or Layout
-        Of the result.
+    `nan`, `plus` and `minus` are not zero where a product is NaN (infinity times zero included), +infinity,
+    -infinity; `addend` and `exponent` are the addend as a `signed_term`.
     """
     infinite = exponent == INFINITE_EXPONENT
     positive = (plus != 0) | (infinite & (addend > 0))
@@ -168,18 +167,7 @@ def special_sum(nan: int, plus: int, minus: int, addend: int, exponent: int, for
 
 @compiled
 def decode_factors(bits: Any, format: Format, factor: int, terms: Any, exponents: Any) -> None:
-    """Decode any number of factors.
-
-    Parameters
-    ----------
-    bits : sequence of int
-        Bit patterns.
-    format : FloatFormat or Layout
-    factor : int
-        The terms are multiplied by it.
-    terms, exponents : sequence of int
-        The results.
-    """
+    """Decode any number of bit patterns into exponents and terms, which are multiplied by `factor`."""
     for i in range(len(bits)):
         term, exponents[i] = signed_term(bits[i], format)
         terms[i] = word(word(term) * word(factor))
@@ -235,17 +223,9 @@ def dot_products(
 ) -> None:
     """The chain of FDPAs over ascending k, for each lane.
 
-    Parameters
-    ----------
-    a, b : Operand
-    row, columns : int
-    c : sequence of int
-        Bit patterns, one for each lane; the results take their place.
-    lanes : int
-    room : tuple of four sequences of int
-        They take, of each lane's last sum, the largest exponent, the exponent of the addend, and in units
-        ``2**(largest - fraction_bits)`` the addend and the sum of the products.
-    rules : Rules
+    `c` has a bit pattern for each lane; the results take their place. The four sequences of `room` take, of
+    each lane's last sum, the largest exponent, the exponent of the addend, and in units
+    ``2**(largest - fraction_bits)`` the addend and the sum of the products.
     """
     largest, powers, addends, products = room
     format = rules.format

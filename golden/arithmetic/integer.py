@@ -28,15 +28,7 @@ def combine(a: int, b: int, operation: int) -> int:
 
 @compiled
 def sum_of_products(a: Any, b: Any, column: int) -> int:
-    """Exact: `PRODUCTS` products of a row and a column of 8-bit integers.
-
-    Parameters
-    ----------
-    a : sequence of int
-    b : sequence of sequence of int
-        Rows.
-    column : int
-    """
+    """Exact: `PRODUCTS` products of the row `a` and a column of the rows `b`, of 8-bit integers."""
     total = 0
     for k in range(PRODUCTS):
         total = word(total + word(combine(word(a[k]), word(b[k][column]), _MULTIPLY)))

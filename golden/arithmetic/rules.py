@@ -17,24 +17,25 @@ def fused_format(c_format: FloatFormat, d_format: FloatFormat) -> FloatFormat:
     return d_format if c_format == d_format else _F32
 
 
+def fp8_halves(depth: int) -> tuple[list[int], list[int]]:
+    """Which of `depth` products the first sum of fp8 takes, and which the second.
+
+    An H200 executes `mma.sync` on fp8 by two multiplies of f16 and one addition. The multiplicands become
+    f16, which holds all their values. One chain of FDPAs takes the k with ``k % 4 < 2`` and C = +0, a second
+    one the other k and the result of the first. C is added in the end, by one IEEE 754 addition to nearest
+    even in the type of D.
+    """
+    first = [k for k in range(depth) if k % 4 < 2]
+    return first, [k for k in range(depth) if k % 4 >= 2]
+
+
 def fused_rules(
     a_format: FloatFormat, b_format: FloatFormat, fused: FloatFormat, profile: Profile, mnemonic: Mnemonic
 ) -> tuple[Rules, int]:
     """The rules of a chain of FDPAs, and the products in one of them.
 
-    Parameters
-    ----------
-    a_format, b_format : FloatFormat
-        Of the multiplicands.
-    fused : FloatFormat
-        See `fused_format`.
-    profile : Profile
-    mnemonic : {"wmma", "mma", "wgmma"}
-
-    Raises
-    ------
-    InvalidArgument
-        The profile keeps too many fraction bits for so many products, or does not multiply these formats.
+    InvalidArgument where the profile keeps too many fraction bits for so many products, or does not multiply
+    these formats.
     """
     block = profile.block(a_format, mnemonic)
     fp8 = a_format.bits == 8

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from golden.arithmetic.arrays import add, convert, saturate
-from golden.arithmetic.chains import Patterns, chained, filled
+from golden.arithmetic.chains import Patterns, chained
 from golden.arithmetic.decode import Layout, decode, layout
 from golden.arithmetic.engine import kernel, run_chunks
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fma import fused_multiply_add
-from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.round_pack import ROUNDINGS
-from golden.arithmetic.rules import fused_format, fused_rules
+from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
@@ -24,31 +23,22 @@ _CHUNK_ELEMENTS = 1 << 18
 
 _F16, _F64 = float_format("f16"), float_format("f64")
 
+Formats = tuple[FloatFormat, ...]
+"""Of A, B, C and D."""
+
 
 def in_chunks(
-    work: Callable[..., object],
-    a: Patterns,
-    b: Patterns,
-    c: Patterns,
-    d: Patterns,
-    threads: int | None,
+    work: Callable[..., Patterns], a: Patterns, b: Patterns, c: Patterns, d: Patterns, threads: int | None
 ) -> None:
-    """D = A B + C by `work`, some tiles at once, whose results go to `d`.
+    """D = A B + C by `work` on tiles of shape (tiles, m, k), (tiles, k, n), (tiles, m, n), some at once.
 
-    Memory beyond arguments and result does not grow with the batch.
-
-    Parameters
-    ----------
-    work : callable
-        Of tiles of shape (tiles, m, k), (tiles, k, n), (tiles, m, n), and ``out=`` for the results.
-    a, b, c, d : ndarray
-    threads : int or None
-        As for `golden.arithmetic.engine.thread_count`.
+    Memory beyond arguments and result does not grow with the batch. The number of threads is as for
+    `golden.arithmetic.engine.thread_count`.
     """
     step = max(1, _CHUNK_ELEMENTS // max(1, d.shape[1] * d.shape[2]))
 
     def piece(here: slice) -> None:
-        work(a[here], b[here], c[here], out=d[here])
+        d[here] = work(a[here], b[here], c[here])
 
     run_chunks(piece, len(d), step, threads)
 
@@ -58,14 +48,10 @@ def float_tiles(
     b: Patterns,
     c: Patterns,
     *,
-    a_format: FloatFormat,
-    b_format: FloatFormat,
-    c_format: FloatFormat,
-    d_format: FloatFormat,
+    formats: Formats,
     profile: Profile,
     mnemonic: Mnemonic,
     satf: bool = False,
-    out: Patterns | None = None,
 ) -> Patterns:
     """D = A B + C by chained FDPAs.
 
@@ -73,61 +59,47 @@ def float_tiles(
     ----------
     a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
         Bit patterns.
-    a_format, b_format, c_format, d_format : FloatFormat
+    formats : tuple of FloatFormat
     profile : Profile
     mnemonic : {"wmma", "mma", "wgmma"}
         Decides how many products of tf32 an FDPA takes.
     satf : bool
         Infinities become the largest finite number, NaN +0.
-    out : ndarray or None
-        Takes the results; None for a new array.
 
     Returns
     -------
     ndarray, shape (tiles, m, n)
-        Bit patterns of `d_format`.
+        Bit patterns.
     """
+    a_format, b_format, c_format, d_format = formats
     fused = fused_format(c_format, d_format)
     rules, block = fused_rules(a_format, b_format, fused, profile, mnemonic)
     if c_format != fused:
         c = convert(c, c_format, fused)
-    if d_format == fused and not satf:
-        return chained(a, b, c, (a_format, b_format), rules, block, out=out)
     d = chained(a, b, c, (a_format, b_format), rules, block)
     if d_format != fused:
         d = convert(d, fused, d_format)
-    return filled(out, saturate(d, d_format) if satf else d)
+    return saturate(d, d_format) if satf else d
 
 
-def fp8_tiles(
-    a: Patterns,
-    b: Patterns,
-    c: Patterns,
-    *,
-    a_format: FloatFormat,
-    b_format: FloatFormat,
-    d_format: FloatFormat,
-    profile: Profile,
-    out: Patterns | None = None,
-) -> Patterns:
-    """D = A B + C as `golden.arithmetic.fp8` says; arguments as in `float_tiles`."""
+def fp8_tiles(a: Patterns, b: Patterns, c: Patterns, *, formats: Formats, profile: Profile) -> Patterns:
+    """D = A B + C as `golden.arithmetic.rules.fp8_halves` says; arguments as in `float_tiles`."""
+    a_format, b_format, _, d_format = formats
     rules, block = fused_rules(_F16, _F16, d_format, profile, "mma")
     halves = fp8_halves(a.shape[2])
     order = np.concatenate(halves)
     rows, columns = convert(a[:, :, order], a_format, _F16), convert(b[:, order], b_format, _F16)
     parts = [len(half) for half in halves]
     total = chained(rows, columns, np.zeros_like(c), (_F16, _F16), rules, block, parts)
-    return filled(out, add(c, total, d_format))
+    return add(c, total, d_format)
 
 
-def multiply_add_tiles(
-    a: Patterns, b: Patterns, c: Patterns, *, rounding: str, out: Patterns | None = None
-) -> Patterns:
+def multiply_add_tiles(a: Patterns, b: Patterns, c: Patterns, *, rounding: str) -> Patterns:
     """D = A B + C of f64: for each element the products in ascending k, each added with one rounding."""
     d = c.astype(np.int64)
     operands = (np.ascontiguousarray(x).view(np.int64) for x in (a, b))
     _multiply_add(*operands, d, layout(_F64), ROUNDINGS.index(rounding))
-    return filled(out, d.view(np.uint64))
+    return d.view(np.uint64)
 
 
 @kernel
@@ -147,24 +119,14 @@ def exact_tiles(
     b: Patterns,
     c: Patterns,
     *,
-    a_format: FloatFormat,
-    b_format: FloatFormat,
-    c_format: FloatFormat,
-    d_format: FloatFormat,
+    formats: Formats,
     rounding: str,
     satf: bool = False,
-    out: Patterns | None = None,
 ) -> Patterns:
     """D = A B + C by `golden.arithmetic.exact`; arguments as in `float_tiles`, in Python integers."""
+    a_format, b_format, _, d_format = formats
     d = np.empty(c.shape, np.dtype(f"u{d_format.bits // 8}"))
-    element = partial(
-        exact_dot_product,
-        a_format=a_format,
-        b_format=b_format,
-        c_format=c_format,
-        d_format=d_format,
-        rounding=ROUNDINGS.index(rounding),
-    )
+    element = partial(exact_dot_product, formats=formats, rounding=ROUNDINGS.index(rounding))
     for tile in range(len(d)):
         rows = [[decode(x, a_format) for x in row] for row in a[tile].tolist()]
         columns = [[decode(x, b_format) for x in column] for column in b[tile].T.tolist()]
@@ -172,4 +134,4 @@ def exact_tiles(
             [element(row, column, addend) for column, addend in zip(columns, line, strict=True)]
             for row, line in zip(rows, c[tile].tolist(), strict=True)
         ]
-    return filled(out, saturate(d, d_format) if satf else d)
+    return saturate(d, d_format) if satf else d

@@ -1,4 +1,7 @@
-"""Floating-point numbers to integers and back; each rounds once."""
+"""Floating-point numbers to integers and back; each rounds once.
+
+A `rounding` is a place in `golden.arithmetic.round_pack.ROUNDINGS`.
+"""
 
 from typing import Final
 
@@ -15,15 +18,7 @@ _WIDEST: Final = 64
 
 @compiled
 def to_integral(bits: int, format: Format, rounding: int) -> int:
-    """The number rounded to an integer, in its format; zeros keep the number's sign.
-
-    Parameters
-    ----------
-    bits : int
-    format : FloatFormat or Layout
-    rounding : int
-        Place in `golden.arithmetic.round_pack.ROUNDINGS`.
-    """
+    """The number rounded to an integer, in its format; zeros keep the number's sign."""
     negative, significand, exponent, kind = decode(bits, format)
     if kind == NAN:
         return quiet_nan(bits, format)
@@ -35,24 +30,10 @@ def to_integral(bits: int, format: Format, rounding: int) -> int:
 
 @compiled
 def to_integer(bits: int, format: Format, rounding: int, width: int, signed: int) -> int:
-    """The number as an integer; one out of range becomes the nearest integer that there is.
+    """The number as an integer of at most 64 bits, in compiled code modulo ``2**64``; `signed` is 1 or 0.
 
-    A NaN becomes 0 on the way to 32 bits and less from formats other than f64, elsewhere the pattern whose
-    only set bit is the highest.
-
-    Parameters
-    ----------
-    bits, format, rounding
-        As for `to_integral`.
-    width : int
-        Bits of the integer, at most 64.
-    signed : int
-        1 or 0.
-
-    Returns
-    -------
-    int
-        Modulo ``2**64`` in compiled code.
+    A number out of range becomes the nearest integer that there is, a NaN 0 on the way to 32 bits and less
+    from formats other than f64, elsewhere the pattern whose only set bit is the highest.
     """
     negative, significand, exponent, kind = decode(bits, format)
     if kind == NAN:
@@ -72,16 +53,9 @@ def to_integer(bits: int, format: Format, rounding: int, width: int, signed: int
 
 @compiled
 def from_integer(value: int, format: Format, rounding: int, signed: int) -> int:
-    """The integer as a floating-point number.
+    """The integer of up to 64 bits as a floating-point number.
 
-    Parameters
-    ----------
-    value : int
-        Of up to 64 bits.
-    format, rounding
-        As for `to_integral`.
-    signed : int
-        1 or 0: in compiled code, an integer without sign of 64 bits may look negative.
+    `signed` is 1 or 0: in compiled code, an integer without sign of 64 bits may look negative.
     """
     negative = 1 if signed and value < 0 else 0
     magnitude = -value if negative else value

@@ -4,10 +4,9 @@ from typing import Any, overload
 
 from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
 from golden.approximation.steps import Approximation
-from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.integer import OPERATIONS, combine, finish_integer
 from golden.arithmetic.round_pack import ROUNDINGS, saturate_to_finite
-from golden.arithmetic.rules import fused_format, fused_rules
+from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.explanation.operands import Array, Elements, checked_elements
 from golden.explanation.record import BitStep, Explanation, IntegerSum, Saturation, Step
 from golden.explanation.steps import Rules, convert, decoded, fused_sum

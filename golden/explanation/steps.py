@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from golden.arithmetic import round_pack
-from golden.arithmetic.align import align
 from golden.arithmetic.decode import FINITE, decode
 from golden.arithmetic.exact import zero_is_negative
+from golden.arithmetic.fdpa import align
 from golden.arithmetic.fma import fused_multiply_add
 from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
 from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Term

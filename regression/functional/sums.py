@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from golden.arithmetic.arrays import Decoded, convert, decode
 from golden.arithmetic.chains import block_sums
 from golden.arithmetic.fdpa import Rules
-from golden.arithmetic.fp8 import fp8_halves
-from golden.arithmetic.rules import fused_format, fused_rules
+from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import decode
+from golden.arithmetic.decode import INFINITE, NAN
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import CORE_FAMILIES, Use
 from golden.tables.matrix_instructions import MmaInstruction
@@ -39,10 +40,10 @@ def _codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
     magnitude = magnitude >> bits.dtype.type(format.ignored_bits)
     ignored = bits & bits.dtype.type((1 << format.ignored_bits) - 1)
     conditions = {
-        "quiet NaN": number.nan & (significand >= hidden >> 1),
-        "signalling NaN": number.nan,
-        "infinity with ignored bits": number.infinite & (ignored != 0),
-        "infinity": number.infinite,
+        "quiet NaN": (number.kind == NAN) & (significand >= hidden >> 1),
+        "signalling NaN": number.kind == NAN,
+        "infinity with ignored bits": (number.kind == INFINITE) & (ignored != 0),
+        "infinity": number.kind == INFINITE,
         "largest": magnitude == format.largest_finite >> format.ignored_bits,
         "zero": significand == 0,
         "subnormal": significand < hidden,
@@ -179,9 +180,11 @@ def sample_specials(seen: Seen, instruction: MmaInstruction, matrices: Mapping[U
     a, b, c = (decode(matrices[use], float_format(instruction.types[use])) for use in ("a", "b", "c"))
     with np.errstate(invalid="ignore"):
         products = a.float64()[:, :, None] * b.float64()[None]
-    nan = np.any(a.nan, axis=1, keepdims=True) | np.any(b.nan, axis=0, keepdims=True)
+    a_nan, b_nan, c_nan = (number.kind == NAN for number in (a, b, c))
+    nan = np.any(a_nan, axis=1, keepdims=True) | np.any(b_nan, axis=0, keepdims=True)
     up, down = (products == np.inf).any(axis=1), (products == -np.inf).any(axis=1)
-    against = np.where(c.negative, up, down) & c.infinite
-    conditions = [nan, c.nan, np.isnan(products).any(axis=1), up & down, against, up | down, c.infinite]
+    infinite = c.kind == INFINITE
+    against = np.where(c.negative, up, down) & infinite
+    conditions = [nan, c_nan, np.isnan(products).any(axis=1), up & down, against, up | down, infinite]
     codes = np.select(conditions, list(range(len(_CAUSES))), len(_CAUSES))
     count_codes(seen, "special value", codes, _name(instruction), _CAUSES)

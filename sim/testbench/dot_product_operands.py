@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.tiles import float_tiles
-from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import multiplicand_formats
 from golden.tables.profiles import HOPPER, Profile
 from hdl.dot_product.operands import Multiplicand, Operation, Result
@@ -136,22 +136,16 @@ class Batch:
         """What golden says, shape (count,)."""
         mode = self.mode
         a, b, c = self.a[:, None, :], self.b[:, :, None], self.c[:, None, None]
-        a_format, b_format = FORMATS[mode.a_type], FORMATS[mode.b_type]
-        c_format, d_format = FORMATS[mode.c_type], FORMATS[mode.d_type]
-        if not isinstance(a_format, FloatFormat):
+        if not isinstance(FORMATS[mode.a_type], FloatFormat):
             sums = integer_tiles(a, b, c, operation=mode.operation, satfinite=mode.saturate)
             return sums[:, 0, 0].view(np.uint32)
-        assert isinstance(b_format, FloatFormat)
-        assert isinstance(c_format, FloatFormat)
-        assert isinstance(d_format, FloatFormat)
+        a_format, b_format = float_format(mode.a_type), float_format(mode.b_type)
+        formats = a_format, b_format, float_format(mode.c_type), float_format(mode.d_type)
         result = float_tiles(
             a,
             b,
             c,
-            a_format=a_format,
-            b_format=b_format,
-            c_format=c_format,
-            d_format=d_format,
+            formats=formats,
             profile=profile,
             mnemonic="wgmma" if mode.format == "fp8" else "mma",
             satf=mode.saturate,

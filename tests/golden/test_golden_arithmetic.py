@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import golden
-from golden.arithmetic.align import align
 from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, fma64
-from golden.arithmetic.decode import ZERO_EXPONENT, layout
+from golden.arithmetic.decode import INFINITE, NAN, ZERO_EXPONENT, layout
+from golden.arithmetic.fdpa import align
 from golden.arithmetic.fma import add
 from golden.arithmetic.round_pack import ROUNDINGS, round_pack
 from golden.random_operands import random_floats, random_operands
@@ -65,15 +65,15 @@ def test_decode_keeps_subnormals_and_specials_apart():
     assert number.significand.tolist() == [0, 0, 1, 0x3FF, 0x400, 0x7FF, 0, 0, 1]
     assert number.exponent.tolist() == [-14, -14, -14, -14, -14, 15, 16, 16, 16]
     assert number.negative.tolist() == [False, True, False, True, False, False, False, True, False]
-    assert number.infinite.tolist() == [False] * 6 + [True, True, False]
-    assert number.nan.tolist() == [False] * 8 + [True]
+    assert (number.kind == INFINITE).tolist() == [False] * 6 + [True, True, False]
+    assert (number.kind == NAN).tolist() == [False] * 8 + [True]
     assert number.alignment_exponent().tolist()[:3] == [ZERO_EXPONENT, ZERO_EXPONENT, -14]
 
 
 def test_payload_in_ignored_bits_is_an_infinity():
     number = decode(np.array([0x7F801FFF, 0x7F802000], np.uint32), TF32)
-    assert number.infinite.tolist() == [True, False]
-    assert number.nan.tolist() == [False, True]
+    assert (number.kind == INFINITE).tolist() == [True, False]
+    assert (number.kind == NAN).tolist() == [False, True]
 
 
 def test_align_truncates_towards_zero():

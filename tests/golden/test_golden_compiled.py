@@ -15,7 +15,6 @@ from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
 from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_columns, marks_of_row
 from golden.arithmetic.fma import add, fused_multiply_add, multiply
-from golden.arithmetic.fp8 import fp8_halves
 from golden.arithmetic.integer import (
     OPERATIONS,
     PRODUCTS,
@@ -27,7 +26,7 @@ from golden.arithmetic.integer import (
     sum_of_products,
 )
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS, convert
-from golden.arithmetic.rules import fused_format, fused_rules
+from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.invalid_argument import InvalidArgument
 from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
