@@ -104,7 +104,7 @@ class SavedLaunch:
 
     @contextmanager
     def record(self, bound: BoundArguments) -> Iterator[None]:
-        """Write what the launch starts from, and in the end add what it has left.
+        """Write what the launch starts from, and in the end add the memory after it.
 
         Raises
         ------

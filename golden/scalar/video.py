@@ -52,7 +52,7 @@ def _operation(
 ) -> Any:
     """An operation on fields of two operands, then `second` with a third operand or a merge into it.
 
-    The `types` are those of the destination and both operands. `saturate` brings a result into the range of
+    The `types` are of the destination and both operands. `saturate` brings a result into the range of
     the destination, given its bits and type.
     """
     target, a_type, b_type = types
