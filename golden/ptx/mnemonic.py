@@ -193,7 +193,7 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
 
 
 def _types(qualifiers: _Qualifiers, shape: Shape, families: Sequence[Family]) -> Sequence[str]:
-    """The types of D, A, B and C: `wgmma` does not name the type of C, nor `wmma` of f16 the types of A and B."""
+    """The types of D, A, B and C: `wgmma` does not name the type of C, `wmma` of f16 only D and C."""
     d_type = qualifiers.take(*FORMATS)
     if families[0].mnemonic != "wmma":
         others = [qualifiers.take(*FORMATS) for _ in range(2 if families[0].mnemonic == "wgmma" else 3)]
