@@ -110,7 +110,7 @@ class TileCollect(Component):
         tile = self.tile.payload
         ports = self.result
         step = Signal(steps.bits)
-        number = Signal(range(most_passes(self._config)))
+        number = Signal(range(max(2, most_passes(self._config))))
         arrived = Signal()
         is_final = Signal()
         is_last = Signal()
