@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from distributed import Client, Future, KilledWorker
+from distributed.comm import CommClosedError
 from distributed.scheduler import Scheduler
 
 from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers, work
@@ -112,9 +113,13 @@ class Campaign:
                     return
                 else:
                     time.sleep(_TICK_SECONDS)
+        except CommClosedError:
+            # The connection can break before the client has noticed that it is not running.
+            raise ClusterLost(f"the scheduler is gone; {self._kept()}") from None
         finally:
             if client.status == "running":
-                client.cancel(list(self._running), force=True)
+                with suppress(CommClosedError):
+                    client.cancel(list(self._running), force=True)
 
     def _next(self) -> Task | None:
         amount = self.amount
