@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Final
 
 from distributed import Client, Future, KilledWorker
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 from distributed.scheduler import Scheduler
 
 from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers, work
