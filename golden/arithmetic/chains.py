@@ -43,6 +43,14 @@ def _side_by_side(b: Patterns, lanes: int) -> Patterns:
     return np.ascontiguousarray(b.reshape(tiles, depth, -(-n // lanes), lanes).transpose(0, 2, 1, 3))
 
 
+def filled(out: Patterns | None, d: Patterns) -> Patterns:
+    """The results, in `out` where it is given."""
+    if out is None:
+        return d
+    out[...] = d
+    return out
+
+
 def chained(
     a: Patterns,
     b: Patterns,
@@ -51,12 +59,13 @@ def chained(
     rules: Rules,
     block: int,
     parts: Sequence[int] | None = None,
+    out: Patterns | None = None,
 ) -> Patterns:
     """The chain of FDPAs over all k, or over consecutive parts of k of these lengths."""
     blocks = [min(block, part - start) for part in parts or [a.shape[2]] for start in range(0, part, block)]
     if not c.size or not blocks:
-        return c.copy()
-    d = np.empty(c.shape, c.dtype)
+        return filled(out, c.copy())
+    d = np.empty(c.shape, c.dtype) if out is None else out
     _by_lanes(a, b, c, d, formats, rules, blocks)
     return d
 

@@ -23,7 +23,13 @@ from golden.arithmetic.integer import (
 
 
 def integer_tiles(
-    a: Patterns, b: Patterns, c: Patterns, *, operation: str | None = None, satfinite: bool = False
+    a: Patterns,
+    b: Patterns,
+    c: Patterns,
+    *,
+    operation: str | None = None,
+    satfinite: bool = False,
+    out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
     """``c + a b``, exact, then wrapped modulo ``2**32``, or clamped once at the end.
 
@@ -36,8 +42,10 @@ def integer_tiles(
         Of single bits: what is done instead of the product.
     satfinite : bool
         Clamp.
+    out : ndarray of int32 or None
+        Takes the results; None for a new array.
     """
-    d = np.empty(c.shape, np.int32)
+    d = np.empty(c.shape, np.int32) if out is None else out
     if not d.size:
         return d
     size = WORD if operation else PRODUCTS

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from golden.arithmetic.arrays import add, convert, saturate
-from golden.arithmetic.chains import Patterns, chained
+from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
 from golden.arithmetic.engine import kernel, run_chunks
 from golden.arithmetic.exact import exact_dot_product
@@ -32,13 +32,13 @@ def in_chunks(
 ) -> None:
     """D = A B + C by `work` on tiles of shape (tiles, m, k), (tiles, k, n), (tiles, m, n), some at once.
 
-    Memory beyond arguments and result does not grow with the batch. The number of threads is as for
-    `golden.arithmetic.engine.thread_count`.
+    `work` puts its results into ``out``. Memory beyond arguments and result does not grow with the batch. The
+    number of threads is as for `golden.arithmetic.engine.thread_count`.
     """
     step = max(1, _CHUNK_ELEMENTS // max(1, d.shape[1] * d.shape[2]))
 
     def piece(here: slice) -> None:
-        d[here] = work(a[here], b[here], c[here])
+        work(a[here], b[here], c[here], out=d[here])
 
     run_chunks(piece, len(d), step, threads)
 
@@ -52,6 +52,7 @@ def float_tiles(
     profile: Profile,
     mnemonic: Mnemonic,
     satf: bool = False,
+    out: Patterns | None = None,
 ) -> Patterns:
     """D = A B + C by chained FDPAs.
 
@@ -65,6 +66,8 @@ def float_tiles(
         Decides how many products of tf32 an FDPA takes.
     satf : bool
         Infinities become the largest finite number, NaN +0.
+    out : ndarray or None
+        Takes the results; None for a new array.
 
     Returns
     -------
@@ -76,13 +79,23 @@ def float_tiles(
     rules, block = fused_rules(a_format, b_format, fused, profile, mnemonic)
     if c_format != fused:
         c = convert(c, c_format, fused)
+    if d_format == fused and not satf:
+        return chained(a, b, c, (a_format, b_format), rules, block, out=out)
     d = chained(a, b, c, (a_format, b_format), rules, block)
     if d_format != fused:
         d = convert(d, fused, d_format)
-    return saturate(d, d_format) if satf else d
+    return filled(out, saturate(d, d_format) if satf else d)
 
 
-def fp8_tiles(a: Patterns, b: Patterns, c: Patterns, *, formats: Formats, profile: Profile) -> Patterns:
+def fp8_tiles(
+    a: Patterns,
+    b: Patterns,
+    c: Patterns,
+    *,
+    formats: Formats,
+    profile: Profile,
+    out: Patterns | None = None,
+) -> Patterns:
     """D = A B + C as `golden.arithmetic.rules.fp8_halves` says; arguments as in `float_tiles`."""
     a_format, b_format, _, d_format = formats
     rules, block = fused_rules(_F16, _F16, d_format, profile, "mma")
@@ -91,15 +104,17 @@ def fp8_tiles(a: Patterns, b: Patterns, c: Patterns, *, formats: Formats, profil
     rows, columns = convert(a[:, :, order], a_format, _F16), convert(b[:, order], b_format, _F16)
     parts = [len(half) for half in halves]
     total = chained(rows, columns, np.zeros_like(c), (_F16, _F16), rules, block, parts)
-    return add(c, total, d_format)
+    return filled(out, add(c, total, d_format))
 
 
-def multiply_add_tiles(a: Patterns, b: Patterns, c: Patterns, *, rounding: str) -> Patterns:
+def multiply_add_tiles(
+    a: Patterns, b: Patterns, c: Patterns, *, rounding: str, out: Patterns | None = None
+) -> Patterns:
     """D = A B + C of f64: for each element the products in ascending k, each added with one rounding."""
     d = c.astype(np.int64)
     operands = (np.ascontiguousarray(x).view(np.int64) for x in (a, b))
     _multiply_add(*operands, d, layout(_F64), ROUNDINGS.index(rounding))
-    return d.view(np.uint64)
+    return filled(out, d.view(np.uint64))
 
 
 @kernel
@@ -122,6 +137,7 @@ def exact_tiles(
     formats: Formats,
     rounding: str,
     satf: bool = False,
+    out: Patterns | None = None,
 ) -> Patterns:
     """D = A B + C by `golden.arithmetic.exact`; arguments as in `float_tiles`, in Python integers."""
     a_format, b_format, _, d_format = formats
@@ -134,4 +150,4 @@ def exact_tiles(
             [element(row, column, addend) for column, addend in zip(columns, line, strict=True)]
             for row, line in zip(rows, c[tile].tolist(), strict=True)
         ]
-    return saturate(d, d_format) if satf else d
+    return filled(out, saturate(d, d_format) if satf else d)

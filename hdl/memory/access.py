@@ -89,16 +89,14 @@ class AccessCheck(Component):
         size_mask = Signal(6)
         short = Signal()
         contiguous = Signal()
-        # Of 32 lines of elements of 32 bits, or of 8 lines of 64.
-        span_less_one = Signal(STRIDE_BITS + 4, reset_less=True)
+        span_less_one = Signal(STRIDE_BITS + 4, reset_less=True)  # 32 lines have at most 32 bits an element
         last = Signal(66, reset_less=True)
         line_less_one = Signal(7)
         checked = Signal(checked_layout(config), reset_less=True)
         m.d.comb += [
             default_stride.eq(1 << geometry.stride_log2),
             size_mask.eq((1 << geometry.size_log2) - 1),
-            # Lines have 8 bytes or more.
-            line_less_one.eq(((1 << geometry.line_log2) - 1) | 0b111),
+            line_less_one.eq(((1 << geometry.line_log2) - 1) | 0b111),  # 8 bytes or more
             stride_bytes.eq(stride_bits >> 3),
             self.checked.payload.eq(checked),
             checked.cause.eq(cause),
