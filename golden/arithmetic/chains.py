@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
 from golden.arithmetic.decode import NAN, Layout, layout
-from golden.arithmetic.engine import kernel
+from golden.arithmetic.engine import Kernel, kernel, scratch
 from golden.arithmetic.fdpa import (
     GROUP,
     Operand,
@@ -93,17 +93,12 @@ def _by_lanes(
     step = max(1, min(tiles, _FACTORS // ((m + whole) * groups * GROUP)))
     rows = _room(step * m, len(blocks), rules.groups, 1)
     columns = _room(step * sets, len(blocks), rules.groups, lanes)
-    room = tuple(np.empty(lanes, np.int32) for _ in range(4))
-    sums = np.empty(lanes, np.int32)
-    decode_a, decode_b = _decoder(layout(formats[0]), 1), _decoder(layout(formats[1]), lanes)
-    multiply = _multiplier(layout(rules.format), rules.rounding, lanes)
+    sums = scratch(lanes)
+    room = tuple(scratch(lanes) for _ in range(4))
+    multiply = _multiplier(*(layout(format) for format in (*formats, rules.format)), rules.rounding, lanes)
+    flat = np.ascontiguousarray(a).reshape(-1), b.reshape(-1)
     numbers = (*rules[:4], rules.discarded_bits)
-    scale = 1 << max(rules.fraction_bits - rules.product_bits, 0)
-    for start in range(0, tiles, step):
-        here = slice(start, start + step)
-        decode_a(np.ascontiguousarray(a[here]).reshape(-1), scale, rows, rules.groups)
-        decode_b(b[here].reshape(-1), 1, columns, rules.groups)
-        multiply(rows, columns, c[here], results[here], sums, room, numbers)
+    multiply(*flat, c, results, rows, columns, sums, room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room
@@ -155,7 +150,7 @@ def _room(lines: int, blocks: int, groups: int, lanes: int) -> Operand:
 
 
 @cache
-def _decoder(format: Layout, lanes: int) -> Callable[..., None]:
+def _decoder(format: Layout, lanes: int) -> Kernel:
     """Decodes rows, or columns side by side."""
 
     def decode(bits: Any, scale: int, operand: Operand, groups: int) -> None:
@@ -180,7 +175,39 @@ def _decoder(format: Layout, lanes: int) -> Callable[..., None]:
 
 
 @cache
-def _multiplier(format: Layout, rounding: int, lanes: int) -> Callable[..., None]:
+def _multiplier(
+    a_format: Layout, b_format: Layout, format: Layout, rounding: int, lanes: int
+) -> Callable[..., None]:
+    """Decodes and multiplies as many tiles at a time as there is room for decoded ones."""
+    decode_rows, decode_columns = _decoder(a_format, 1).dispatcher(), _decoder(b_format, lanes).dispatcher()
+    multiply_decoded = _chains(format, rounding, lanes).dispatcher()
+
+    def multiply(
+        a: Any,
+        b: Any,
+        c: Any,
+        d: Any,
+        rows: Operand,
+        columns: Operand,
+        sums: Any,
+        room: Any,
+        numbers: tuple[int, int, int, int, int],
+    ) -> None:
+        tiles, m, _ = c.shape
+        groups, fraction_bits, product_bits = numbers[:3]
+        scale = 1 << max(fraction_bits - product_bits, 0)
+        a_size, b_size, step = len(a) // tiles, len(b) // tiles, len(rows.nan) // m
+        for start in range(0, tiles, step):
+            end = min(start + step, tiles)
+            decode_rows(a[start * a_size : end * a_size], scale, rows, groups)
+            decode_columns(b[start * b_size : end * b_size], 1, columns, groups)
+            multiply_decoded(rows, columns, c[start:end], d[start:end], sums, room, numbers)
+
+    return kernel(multiply)
+
+
+@cache
+def _chains(format: Layout, rounding: int, lanes: int) -> Kernel:
     """Multiplies decoded tiles."""
 
     def multiply(

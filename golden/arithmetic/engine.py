@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numba
+import numpy as np
 import platformdirs
 from llvmlite import ir
 from numba.core import config as numba_config
@@ -22,6 +23,7 @@ from numba.core import event, types
 from numba.core.compiler import Compiler
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
+from numpy.typing import NDArray
 
 from golden.arithmetic.compiled import (
     MARKED,
@@ -40,6 +42,8 @@ THREADS_VARIABLE: Final = "OPENWMMA_THREADS"
 """Environment variable: threads of a computation that is not told how many; default, the cores it may use."""
 
 _PATIENCE_SECONDS: Final = 2.0
+_LINES: Final = 64
+"""Words of 32 bits in as many cache lines as a processor may fetch at once."""
 _PACKAGE: Final = Path(__file__).parents[1]
 _config: Final[Any] = numba_config
 _lock: Final = threading.RLock()
@@ -166,13 +170,13 @@ def _folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK) else None
 
 
-def kernel(function: Callable[..., Any], *, apart: bool = False) -> Callable[..., Any]:
+def kernel(function: Callable[..., Any], *, apart: bool = False) -> "Kernel":
     """Compile a function on its first call for each kind of arguments; it may call every marked function.
 
     It takes integers, layouts and arrays of integers. Other threads run while it does. `apart` says that no
     array that it writes shares memory with another one: loops that read tables are then computed in vectors.
     """
-    return _Kernel(function, apart)
+    return Kernel(function, apart)
 
 
 class _Apart(Compiler):
@@ -183,7 +187,7 @@ class _Apart(Compiler):
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
-class _Kernel:
+class Kernel:
     """A function that becomes numba's dispatcher when it is first called."""
 
     def __init__(self, function: Callable[..., Any], apart: bool) -> None:
@@ -192,10 +196,14 @@ class _Kernel:
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
+        return self.dispatcher()(*arguments)
+
+    def dispatcher(self) -> Any:
+        """What numba made of the function, which other kernels may call."""
         if self._dispatcher is None:
             with _lock:
                 self._dispatcher = self._dispatcher or _dispatcher(self.function, self._apart)
-        return self._dispatcher(*arguments)
+        return self._dispatcher
 
 
 def _dispatcher(function: Callable[..., Any], apart: bool) -> Any:
@@ -251,6 +259,11 @@ def thread_count(threads: int | None = None) -> int:
             return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         name, given = THREADS_VARIABLE, parsed_integer(text) or text  # type: ignore[assignment]
     return checked_integer(name, given, 1)
+
+
+def scratch(count: int) -> NDArray[np.int32]:
+    """Memory for `count` words that no other thread's words share a cache line with."""
+    return np.empty(_LINES + count + _LINES, np.int32)[_LINES : _LINES + count]
 
 
 def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: int | None = None) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
 from golden.arithmetic.compiled import word
-from golden.arithmetic.engine import kernel
+from golden.arithmetic.engine import kernel, scratch
 from golden.arithmetic.integer import (
     OPERATIONS,
     PRODUCTS,
@@ -57,11 +57,11 @@ def integer_tiles(
     rows = np.ascontiguousarray(a).reshape(tiles, m, groups, size)
     columns = np.ascontiguousarray(b).reshape(tiles, groups, size, n)
     if operation:
-        room = np.empty((m, groups), np.int32), np.empty((groups, n), np.int32), np.empty(n, np.int32)
+        room = scratch(m * groups).reshape(m, groups), scratch(groups * n).reshape(groups, n), scratch(n)
         _counts(n, OPERATIONS.index(operation))(rows, columns.reshape(tiles, groups, -1), c, d, room)
         return d
     addends = np.zeros(c.shape, np.int32) if satfinite else c
-    _wrapped_sums(rows, columns, addends, d, np.empty(size, np.int32))
+    _wrapped_sums(rows, columns, addends, d, scratch(size))
     if satfinite:
         _clamped(d, c)
     return d

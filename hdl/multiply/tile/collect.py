@@ -11,7 +11,7 @@ from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.addition import RoundedAddition
-from hdl.multiply.tile.chains import has_conversion, most_passes
+from hdl.multiply.tile.chains import has_chains, has_conversion, most_passes
 from hdl.multiply.tile.fetch import ADDED_PASSES, ResultTile
 from hdl.multiply.tile.request import last_block
 from hdl.multiply.tile.tile_steps import Steps, fields
@@ -122,7 +122,7 @@ class TileCollect(Component):
         waits = adding & is_final & ~adds
         m.d.comb += [
             arrived.eq(Cat(port.valid for port in ports).all() & self.tile.valid & ~full & ~waits),
-            is_final.eq(number == last_pass),
+            is_final.eq(number == last_pass if has_chains(self._config) else 1),
             is_last.eq(steps.is_last(step, last_block(tile.tile_shape))),
             complete.eq(arrived & is_final & steps.completes_words(step)),
             self.tile.ready.eq(arrived & is_last & is_final),
