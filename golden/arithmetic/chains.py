@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
 from golden.arithmetic.decode import NAN, Layout, layout
-from golden.arithmetic.engine import Kernel, kernel, scratch
+from golden.arithmetic.engine import Compiled, kernel, scratch
 from golden.arithmetic.fdpa import (
     GROUP,
     Operand,
@@ -150,7 +150,7 @@ def _room(lines: int, blocks: int, groups: int, lanes: int) -> Operand:
 
 
 @cache
-def _decoder(format: Layout, lanes: int) -> Kernel:
+def _decoder(format: Layout, lanes: int) -> Compiled:
     """Decodes rows, or columns side by side."""
 
     def decode(bits: Any, scale: int, operand: Operand, groups: int) -> None:
@@ -207,7 +207,7 @@ def _multiplier(
 
 
 @cache
-def _chains(format: Layout, rounding: int, lanes: int) -> Kernel:
+def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
     """Multiplies decoded tiles."""
 
     def multiply(

@@ -170,13 +170,13 @@ def _folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK) else None
 
 
-def kernel(function: Callable[..., Any], *, apart: bool = False) -> "Kernel":
+def kernel(function: Callable[..., Any], *, apart: bool = False) -> "Compiled":
     """Compile a function on its first call for each kind of arguments; it may call every marked function.
 
     It takes integers, layouts and arrays of integers. Other threads run while it does. `apart` says that no
     array that it writes shares memory with another one: loops that read tables are then computed in vectors.
     """
-    return Kernel(function, apart)
+    return Compiled(function, apart)
 
 
 class _Apart(Compiler):
@@ -187,7 +187,7 @@ class _Apart(Compiler):
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 
-class Kernel:
+class Compiled:
     """A function that becomes numba's dispatcher when it is first called."""
 
     def __init__(self, function: Callable[..., Any], apart: bool) -> None:
@@ -196,6 +196,7 @@ class Kernel:
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
+        """Compile if nothing did for arguments of these types, and compute."""
         return self.dispatcher()(*arguments)
 
     def dispatcher(self) -> Any:

@@ -131,7 +131,7 @@ class TileIssue(Component):
         go = Signal()
         is_last = Signal()
         is_later = number != 0
-        is_final = number == tile.passes
+        is_final = number == tile.passes if has_chains(self._config) else Const(1)
         # Results of the pass before that are there and have not been used; at most a whole tile.
         carried = Signal(range((1 << steps.bits) + 1))
         m.d.comb += [
