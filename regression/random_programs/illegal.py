@@ -48,6 +48,7 @@ _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
 }
 _Command = TypeVar("_Command", bound=Command)
+_LAST_REGISTER: Final = 255
 _LAST_WARP: Final = 15
 """That a command can name."""
 
@@ -132,11 +133,11 @@ def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed
     return [found[index] for index in random.permutation(len(found))]
 
 
-def _past_end(command: _Command, operand: str, registers: int) -> _Command:
-    """A command of which an operand ends one register behind the last of so many."""
+def _past_end(command: _Command, operand: str, registers: int) -> _Command | None:
+    """A command of which an operand ends one register behind the last of so many; None if it cannot."""
     count, _ = operands_of(command)[operand]
     changed: dict[str, Any] = {operand: max(0, registers + 1 - count)}
-    return replace(command, **changed)
+    return replace(command, **changed) if changed[operand] <= _LAST_REGISTER else None
 
 
 class _Maker:
@@ -161,8 +162,8 @@ class _Maker:
         if cause is Cause.ILLEGAL_INSTRUCTION:
             words = illegal_words(random, config, kind, way, encode(self._legal(kind)))
         elif kind in ("ldmatrix", "stmatrix"):
-            if config.shared_bytes:
-                command, rows, marked = self._broken_move(cause, kind, way)
+            if config.shared_bytes and (broken := self._broken_move(cause, kind, way)) is not None:
+                command, rows, marked = broken
         elif cause is Cause.REGISTER_RANGE and kind not in ("load", "store"):
             command = self._past_registers(kind, way)
         elif cause is Cause.WARP_RANGE:
@@ -194,18 +195,16 @@ class _Maker:
 
     def _past_registers(self, kind: str, way: str) -> Command | None:
         config = self._config
-        # A register too many needs a bit more than the field has where all 256 are there.
-        if kind == "movmatrix" and (not config.shared_bytes or config.registers == 256):
+        if kind == "movmatrix" and not config.shared_bytes:
             return None
         named = way.removesuffix(_PAST_REGISTERS).split()[-1]
         operand = named if kind != "fill" else "register"
         return _past_end(self._legal(kind), operand, config.registers)
 
     def _past_warps(self, kind: str) -> Command | None:
-        command = self._legal(kind)
-        if kind == "fill":
-            command = _past_end(command, "register", self._config.registers)
-        if self._config.warps > _LAST_WARP:
+        legal = self._legal(kind)
+        command = _past_end(legal, "register", self._config.registers) if kind == "fill" else legal
+        if command is None or self._config.warps > _LAST_WARP:
             return None
         return replace(command, warp=int(self._random.integers(self._config.warps, _LAST_WARP + 1)))
 
@@ -303,7 +302,7 @@ class _Maker:
 
     def _broken_move(
         self, cause: Cause, kind: str, way: str
-    ) -> tuple[LoadMatrix | StoreMatrix, NDArray[np.uint32], tuple[int, int] | None]:
+    ) -> tuple[LoadMatrix | StoreMatrix, NDArray[np.uint32], tuple[int, int] | None] | None:
         """A move on a core with on-chip memory, and `Illegal.rows` and `Illegal.marked` for it."""
         random, memory, command = self._random, self._memory, self._move(kind)
         count, marked = command.count, None
@@ -313,7 +312,10 @@ class _Maker:
         row = 0 if way.startswith("first") else 8 * count - 1
         if cause is Cause.REGISTER_RANGE:
             operand = "register" if way.startswith("matrices") else "addresses"
-            command = _past_end(command, operand, self._config.registers)
+            past_end = _past_end(command, operand, self._config.registers)
+            if past_end is None:
+                return None
+            command = past_end
         if cause is Cause.MISALIGNED_ADDRESS or way.endswith(_MISALIGNED):
             rows[row] += random.integers(1, MATRIX_ROW_BYTES)
         elif "past the shared memory" in way:

@@ -149,7 +149,7 @@ def test_every_way_to_a_fault_is_open_on_one_of_two_cores():
     assert found == set(WAYS)
 
 
-@pytest.mark.parametrize("preset", ["tiny", "small"])
+@pytest.mark.parametrize("preset", PRESETS)
 def test_illegal_commands_are_refused_by_the_golden_machine(preset):
     program = make_program(preset, 3, multiplies=2)
     random = np.random.default_rng(9)

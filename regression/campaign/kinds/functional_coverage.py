@@ -26,8 +26,8 @@ _ROUND: Final = 12
 """Random programs between two choices of a type."""
 
 _FP8_MULTIPLIES: Final = 576
-_LEAST: Final = "tiny"
-"""A core that has not all families and no on-chip memory, for the faults that this makes possible."""
+_FAULTING: Final = "tiny", "small"
+"""Cores for all ways to a fault: one has not all families and no on-chip memory, the other few registers."""
 
 
 class FunctionalCoverage(Kind):
@@ -142,7 +142,7 @@ def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
 
 def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     failures = []
-    for name in dict.fromkeys((_LEAST, preset)):
+    for name in dict.fromkeys((*_FAULTING, preset)):
         for illegal, mode, found in FaultSession(name, seed).run():
             if found is None:
                 seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
