@@ -246,9 +246,7 @@ class _Miter:
         bits = rule.bits(aliases)
         if not bits:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
-        if rule.ignored:
-            self._guards.update({place: [(rule, [])] for name in bits for place in aliases[name]})
-        elif rule.any or rule.highest or rule.highest_zero or rule.alike:
+        if rule.any or rule.highest or rule.highest_zero or rule.alike:
             self._groups += [(rule, word) for word in self._places(bits)]
         elif rule.values:
             self._values += [(word, rule.values) for word in self._places(bits)]

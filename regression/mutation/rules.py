@@ -9,7 +9,7 @@ from typing import Any, Final
 
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
 _SAID: Final = (
-    *("unless", "while_valid", "only_while", "ignored", "any", "highest", "highest_zero"),
+    *("unless", "while_valid", "only_while", "any", "highest", "highest_zero"),
     *("alike", "values"),
 )
 """Fields of a rule, of which one says what may differ."""
@@ -39,8 +39,6 @@ class Rule:
     """Likewise: the signals are zero but while one of these is one."""
     codes: tuple[int, ...] = ()
     """Instead of "one is one": these, as one number, have one of these values."""
-    ignored: bool = False
-    """The signals do not count."""
     of_ports: bool = False
     """A contract of outputs alone, where a guarded one is a register too."""
     any: bool = False

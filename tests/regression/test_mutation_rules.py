@@ -70,7 +70,6 @@ RULES = {
     "more codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(4, 5), reason="."),
     "only while": Rule(units=(), signals="armed", only_while=r"held\[\d\]", codes=(6,), reason="."),
     "false": Rule(units=(), signals="armed", only_while=r"held\[0\]", reason="."),
-    "ignored": Rule(units=(), signals=r"sum\[2\]", ignored=True, reason="."),
 }
 
 
@@ -103,7 +102,6 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
         ("what another code hides", "codes"),
         ("what another register knows", "only while"),
         ("result of what is refused", "unless"),
-        ("result", "ignored"),
     ],
 )
 def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: str | None) -> None:
