@@ -2,16 +2,22 @@
 
 Compiled code is kept in a folder for these sources and this version of numba: below ``NUMBA_CACHE_DIR`` if
 it is set, else below the user's cache folder. Where it cannot be written, each process compiles anew.
+numba's own cache is not used: it numbers functions of one name, so that of several processes one may find the
+code of another format under its number.
 """
 
 import hashlib
 import os
+import pickle
 import sys
 import threading
+import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final
 
 import numba
@@ -20,7 +26,9 @@ import platformdirs
 from llvmlite import ir
 from numba.core import config as numba_config
 from numba.core import event, types
-from numba.core.compiler import Compiler
+from numba.core.caching import NullCache
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.dispatcher import Dispatcher
 from numba.core.event import Listener
 from numba.extending import intrinsic, overload, register_jitable
 from numpy.typing import NDArray
@@ -214,16 +222,55 @@ def _dispatcher(function: Callable[..., Any], apart: bool) -> Any:
         if marked not in _known:
             _known.add(marked)
             register_jitable(forceinline=True)(marked)
-    folder = _folder()
-    before = _config.CACHE_DIR
-    try:
-        # numba reads the folder when it makes the dispatcher.
-        _config.CACHE_DIR = folder or before
-        # Kernels allocate nothing, so the arrays' reference counts need not follow each view (_nrt).
-        options: dict[str, Any] = {"nogil": True, "cache": folder is not None, "_nrt": False}
-        return numba.njit(function, pipeline_class=_Apart if apart else Compiler, **options)
-    finally:
-        _config.CACHE_DIR = before
+    name = hashlib.sha256(repr(_described(function)).encode()).hexdigest()[:32]
+    # The linker, too, knows a function by its name.
+    function.__qualname__ += f"_{name}"
+    # Kernels allocate nothing, so the arrays' reference counts need not follow each view (_nrt).
+    options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    dispatcher = numba.njit(function, pipeline_class=_Apart if apart else Compiler, **options)
+    if folder := _folder():
+        dispatcher._cache = _Cache(Path(folder), name)
+    return dispatcher
+
+
+class _Cache(NullCache):
+    """Keeps each function for each kind of arguments in a file of its own, which appears there whole."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._folder = folder
+        self._name = name
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        """The compiled function for these arguments; None if it is not there."""
+        target.refresh()
+        with suppress(OSError, EOFError, pickle.UnpicklingError):
+            kept = pickle.loads(self._file(signature, target.codegen()).read_bytes())
+            return CompileResult._rebuild(target, *kept)  # type: ignore[no-untyped-call]
+        return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep a compiled function, unless there is no room, or an address of this process is in it."""
+        if compiled.library.has_dynamic_globals:
+            return
+        partial = self._folder / f"partial-{uuid.uuid4().hex}"
+        try:
+            partial.write_bytes(pickle.dumps(compiled._reduce()))
+            partial.replace(self._file(signature, compiled.library.codegen))
+        except OSError:
+            partial.unlink(missing_ok=True)
+
+    def _file(self, signature: Any, codegen: Any) -> Path:
+        kind = str(signature), codegen.magic_tuple(), sys.version
+        return self._folder / f"{self._name}-{hashlib.sha256(repr(kind).encode()).hexdigest()[:32]}.nbc"
+
+
+def _described(constant: Any) -> Any:
+    """A function by its name and all that it refers to; numbers and layouts as they are."""
+    function = constant.py_func if isinstance(constant, Dispatcher) else constant
+    if not isinstance(function, FunctionType):
+        return constant
+    cells = [_described(cell.cell_contents) for cell in function.__closure__ or ()]
+    return function.__module__, function.__qualname__, *cells
 
 
 class _Message(Listener):

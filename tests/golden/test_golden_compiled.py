@@ -250,11 +250,11 @@ print(bit_lengths(np.array([0, 1, 255])).tolist())
 """
 
 
-def start(cache):
+def start(cache, program=PROGRAM, *arguments):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     root = Path(golden.__file__).parents[1]
     return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program, *arguments],
         cwd=root,
         env=environment,
         stdout=subprocess.PIPE,
@@ -271,6 +271,39 @@ def test_two_processes_compile_at_once_and_a_third_finds_it(tmp_path):
         kept = sorted(tmp_path.rglob("*.nb?"))
         assert kept
     assert sorted(tmp_path.rglob("*.nb?")) == kept
+
+
+MULTIPLY = """
+import sys
+
+import numpy as np
+import golden
+from golden.random_operands import random_operands
+from golden.resolve import resolve_instruction
+
+for text in sys.argv[1:]:
+    operands = random_operands(np.random.default_rng(9), resolve_instruction(text), 40)
+    print(golden.mma(text, *operands, threads=1).tobytes().hex())
+"""
+
+
+def test_what_other_processes_compiled_for_other_formats_is_not_taken_for_ones_own(tmp_path):
+    """Each compiles first what it needs alone, so that numba counts the functions of each alike."""
+    forms = [f"wgmma.mma_async.sync.aligned.m64n8k32.f32.{type}.{type}" for type in ("e4m3", "e5m2")]
+    forms.append(FAMILIES[1])
+    alone = [start(tmp_path, MULTIPLY, form) for form in forms]
+    expected = [process.communicate(timeout=240)[0] for process in alone]
+    together = start(tmp_path, MULTIPLY, *forms)
+    assert together.communicate(timeout=240)[0] == "".join(expected)
+    assert len(set(expected)) == len(forms)
+
+
+@pytest.mark.parametrize("size", [0, 1, 1000])
+def test_a_damaged_file_is_compiled_anew(tmp_path, size):
+    for _ in range(2):
+        assert start(tmp_path).communicate(timeout=120)[0] == "[0, 1, 8]\n"
+        for file in tmp_path.rglob("*.nbc"):
+            file.write_bytes(file.read_bytes()[:size])
 
 
 def test_without_a_folder_that_can_be_written_it_compiles_in_memory(tmp_path):
