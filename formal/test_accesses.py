@@ -141,7 +141,7 @@ def test_access_check_with_shared_memory(shape: tuple[int, ...]) -> None:
     ("text", "fault", "broken"),
     [
         ("Cat(Const(0b111, 3), size_mask)", "Cat(Const(0b011, 3), size_mask)", "cause"),
-        ("span_less_one = Signal(STRIDE_BITS + 6", "span_less_one = Signal(STRIDE_BITS - 5", "cause"),
+        ("span_less_one = Signal(STRIDE_BITS + 4", "span_less_one = Signal(STRIDE_BITS - 5", "cause"),
         ("checked.last.eq(last[: config.address_bits] + base)", "checked.last.eq(last + 1)", "span"),
     ],
 )

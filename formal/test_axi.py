@@ -54,8 +54,13 @@ def second_in_queue(
 
 def waiting_addresses(claim: Claim, inside: Opened, config: CoreConfig, channel: Any) -> Value:
     """How many bursts wait to be taken by the bus; they stay in their page."""
-    has_second, second = second_in_queue(claim, inside, "asking", burst_layout(config))
+    layout = burst_layout(config)
+    has_second, second = second_in_queue(claim, inside, "asking", layout)
+    first = data.View(layout, inside.signal("asking.output__payload"))
     claim.always("waiting_in_page", implies(has_second, burst_in_page(second, beat_bytes(config))))
+    claim.always(
+        "next_in_page", implies(inside.signal("asking.level") != 0, burst_in_page(first, beat_bytes(config)))
+    )
     return channel.valid + has_second
 
 
@@ -94,14 +99,14 @@ def writes(bits: int, hdl: ModuleType = axi_writes) -> Claim:
     bus = write_master(claim, config, axi_writes.OUTSTANDING_WRITES, unit.aw, unit.w, unit.b)
     offer_stays(claim, "responses", unit.responses)
 
-    waiting = waiting_addresses(claim, inside, config, unit.aw)
+    waiting_addresses(claim, inside, config, unit.aw)
     active, unanswered = inside.signal("active"), inside.signal("unanswered")
     level = inside.signal("expected.waiting") + 1
     newest, oldest = inside.signal("expected.newest"), inside.signal("expected.oldest")
     claim.always("expected_in_order", (level >= 0) & (newest == (oldest + level)[: len(newest)]))
     unwritten = level + active
     seen = inside.signal("seen")
-    claim.always("unanswered", unanswered == bus["addresses"] + waiting)
+    claim.always("unanswered", unanswered == bus["addresses"])
     claim.always("room", unanswered <= axi_writes.OUTSTANDING_WRITES)
     claim.always("seen", implies(seen, unit.aw.valid))
     claim.always("closed", inside.signal("closed") == ~active)

@@ -117,6 +117,8 @@ def bursts(quads: int, hdl: ModuleType = burst_generator) -> Claim:
     kept_log2 = kept.geometry.line_log2 + Mux(kept.contiguous, kept.geometry.lines_log2, 0)
     claim.always("size", implies(active, size == 1 << kept_log2))
     claim.always("extent", implies(active, (inside.signal("extent") << 3 | 7) == size - 1))
+    passes_page = ((line[:12] + size - 1) >> 12)[0]
+    claim.always("passes_page", implies(active, inside.signal("passes_page") == passes_page))
     claim.always("size_log2", implies(active, kept_log2 <= 10))
     claim.always("lines", implies(active, (left < lines) & (kept.geometry.lines_log2 <= 5)))
     is_rest = inside.signal("is_rest")
@@ -139,8 +141,9 @@ def test_bursts(quads: int) -> None:
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("crosses.eq(end[-1] & ~is_rest)", "crosses.eq(end[-1])"),
-        ("extent.eq((1 << size_log2)[3:] - 1)", "extent.eq((1 << size_log2)[3:])"),
+        ("crosses.eq(passes_page & ~is_rest)", "crosses.eq(passes_page)"),
+        ("_passes_page(next_word, extent)", "_passes_page(word, extent)"),
+        ("asked_extent = ((1 << size_log2)[3:] - 1)", "asked_extent = ((1 << size_log2)[3:])"),
         ("page + is_rest", "page"),
     ],
 )

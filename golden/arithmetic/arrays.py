@@ -12,7 +12,7 @@ from golden.arithmetic import fma
 from golden.arithmetic import round_pack as rounding_rules
 from golden.arithmetic.compiled import bit_length, one_by_one
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, layout
-from golden.arithmetic.engine import kernel, run_chunks
+from golden.arithmetic.engine import Compiled, run_chunks
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.tables.formats import FloatFormat, float_format
 
@@ -33,7 +33,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             for i in range(len(x)):
                 out[i] = function(x[i], *(constants + arguments))
 
-        return kernel(loop, apart=True)
+        return Compiled(loop, apart=True)
     if operands == 2:
 
         def loop2(out: Any, x: Any, y: Any, arguments: Any) -> None:
@@ -41,7 +41,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             for i in range(len(out)):
                 out[i] = function(x[i * x_step], y[i * y_step], *(constants + arguments))
 
-        return kernel(loop2, apart=True)
+        return Compiled(loop2, apart=True)
 
     def loop3(out: Any, x: Any, y: Any, z: Any, arguments: Any) -> None:
         x_step, y_step, z_step = len(x) > 1, len(y) > 1, len(z) > 1
@@ -49,7 +49,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             one_by_one()
             out[i] = function(x[i * x_step], y[i * y_step], z[i * z_step], *(constants + arguments))
 
-    return kernel(loop3, apart=True)
+    return Compiled(loop3, apart=True)
 
 
 def elementwise(
@@ -132,7 +132,7 @@ def look_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     return entries
 
 
-@kernel
+@Compiled
 def _look_up(table: Any, places: Any, entries: Any) -> None:
     for i in range(len(places)):
         entries[i] = table[places[i]]
@@ -191,7 +191,7 @@ class Decoded(NamedTuple):
         return np.where(self.negative, -value, value)
 
 
-@kernel
+@Compiled
 def _decode(bits: Any, format: Any, fields: Any) -> None:
     for i in range(len(bits)):
         fields[0][i], fields[1][i], fields[2][i], fields[3][i] = scalar.decode(bits[i], format)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
 from golden.arithmetic.decode import NAN, Layout, layout
-from golden.arithmetic.engine import Compiled, kernel, scratch
+from golden.arithmetic.engine import Compiled, scratch
 from golden.arithmetic.fdpa import (
     GROUP,
     Operand,
@@ -171,7 +171,7 @@ def _decoder(format: Layout, lanes: int) -> Compiled:
                         operand.negative[line, block, 0],
                     ) = marks_of_row(terms[start : start + length], exponents[start : start + length])
 
-    return kernel(decode)
+    return Compiled(decode)
 
 
 @cache
@@ -183,15 +183,7 @@ def _multiplier(
     multiply_decoded = _chains(format, rounding, lanes).dispatcher()
 
     def multiply(
-        a: Any,
-        b: Any,
-        c: Any,
-        d: Any,
-        rows: Operand,
-        columns: Operand,
-        sums: Any,
-        room: Any,
-        numbers: tuple[int, int, int, int, int],
+        a: Any, b: Any, c: Any, d: Any, rows: Operand, columns: Operand, sums: Any, room: Any, numbers: Any
     ) -> None:
         tiles, m, _ = c.shape
         groups, fraction_bits, product_bits = numbers[:3]
@@ -203,22 +195,14 @@ def _multiplier(
             decode_columns(b[start * b_size : end * b_size], 1, columns, groups)
             multiply_decoded(rows, columns, c[start:end], d[start:end], sums, room, numbers)
 
-    return kernel(multiply)
+    return Compiled(multiply)
 
 
 @cache
 def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
     """Multiplies decoded tiles."""
 
-    def multiply(
-        rows: Operand,
-        columns: Operand,
-        c: Any,
-        d: Any,
-        sums: Any,
-        room: Any,
-        numbers: tuple[int, int, int, int, int],
-    ) -> None:
+    def multiply(rows: Operand, columns: Operand, c: Any, d: Any, sums: Any, room: Any, numbers: Any) -> None:
         groups, fraction_bits, product_bits, least_exponent, discarded_bits = numbers
         rules = Rules(groups, fraction_bits, product_bits, least_exponent, format, rounding, discarded_bits)
         tiles, m, n = c.shape
@@ -233,4 +217,4 @@ def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
                     for lane in range(lanes):
                         results[lane] = sums[lane]
 
-    return kernel(multiply)
+    return Compiled(multiply)

@@ -178,15 +178,6 @@ def _folder() -> str | None:
     return str(folder) if os.access(folder, os.W_OK) else None
 
 
-def kernel(function: Callable[..., Any], *, apart: bool = False) -> "Compiled":
-    """Compile a function on its first call for each kind of arguments; it may call every marked function.
-
-    It takes integers, layouts and arrays of integers. Other threads run while it does. `apart` says that no
-    array that it writes shares memory with another one: loops that read tables are then computed in vectors.
-    """
-    return Compiled(function, apart)
-
-
 class _Apart(Compiler):
     """Tells LLVM that the arrays of a kernel do not overlap."""
 
@@ -196,9 +187,14 @@ class _Apart(Compiler):
 
 
 class Compiled:
-    """A function that becomes numba's dispatcher when it is first called."""
+    """A function that is compiled on its first call for each kind of arguments.
 
-    def __init__(self, function: Callable[..., Any], apart: bool) -> None:
+    It takes integers, layouts and arrays of integers, and may call every marked function. Other threads run
+    while it does. `apart` says that no array that it writes shares memory with another one: loops that read
+    tables are then computed in vectors.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, apart: bool = False) -> None:
         self.function = function
         self._apart = apart
         self._dispatcher: Any = None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
 from golden.arithmetic.compiled import word
-from golden.arithmetic.engine import kernel, scratch
+from golden.arithmetic.engine import Compiled, scratch
 from golden.arithmetic.integer import (
     OPERATIONS,
     PRODUCTS,
@@ -67,7 +67,7 @@ def integer_tiles(
     return d
 
 
-@kernel
+@Compiled
 def _wrapped_sums(a: Any, b: Any, c: Any, d: Any, factors: Any) -> None:
     for tile in range(len(d)):
         for group in range(b.shape[1]):
@@ -81,7 +81,7 @@ def _wrapped_sums(a: Any, b: Any, c: Any, d: Any, factors: Any) -> None:
                     sums[j] = word(addends[j] + sum_of_products(factors, columns, j))
 
 
-@kernel
+@Compiled
 def _clamped(d: Any, c: Any) -> None:
     """Add C to the sums of products, which are exact in 32 bits, and clamp."""
     for tile in range(len(d)):
@@ -115,4 +115,4 @@ def _counts(n: int, operation: int) -> Callable[..., None]:
                 for j in range(len(sums)):
                     results[j] = sums[j]
 
-    return kernel(multiply)
+    return Compiled(multiply)

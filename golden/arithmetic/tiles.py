@@ -9,7 +9,7 @@ import numpy as np
 from golden.arithmetic.arrays import add, convert, saturate
 from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
-from golden.arithmetic.engine import kernel, run_chunks
+from golden.arithmetic.engine import Compiled, run_chunks
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fma import fused_multiply_add
 from golden.arithmetic.round_pack import ROUNDINGS
@@ -117,7 +117,7 @@ def multiply_add_tiles(
     return filled(out, d.view(np.uint64))
 
 
-@kernel
+@Compiled
 def _multiply_add(a: Any, b: Any, d: Any, format: Layout, rounding: int) -> None:
     tiles, m, depth = a.shape
     for tile in range(tiles):

@@ -58,7 +58,6 @@ class AxiWrites(Component):
     def _logic(self, m: Module) -> None:
         m.submodules.asking = asking = Queue(burst_layout(self._config), 2)
         m.submodules.answers = answers = StreamBuffer(unsigned(2))
-        connect(m, asking.output, flipped(self.aw))
         connect(m, answers.output, flipped(self.responses))
 
         unanswered = Signal(range(OUTSTANDING_WRITES + 1))
@@ -66,10 +65,13 @@ class AxiWrites(Component):
         asked = Signal()
         answered = Signal()
         m.d.comb += [
+            asking.input.valid.eq(self.bursts.valid),
+            self.bursts.ready.eq(asking.input.ready),
             room.eq(~unanswered[-1]),
-            asking.input.valid.eq(self.bursts.valid & room),
-            self.bursts.ready.eq(asking.input.ready & room),
-            asked.eq(self.bursts.valid & self.bursts.ready),
+            self.aw.payload.eq(asking.output.payload),
+            self.aw.valid.eq(asking.output.valid & room),
+            asking.output.ready.eq(self.aw.ready & room),
+            asked.eq(self.aw.valid & self.aw.ready),
             answers.input.payload.eq(self.b.payload),
             answers.input.valid.eq(self.b.valid & (unanswered != 0)),
             self.b.ready.eq(answers.input.ready & (unanswered != 0)),

@@ -66,9 +66,9 @@ class BurstGenerator(Component):
         last_word = Cat(Const(1, 1), extent)  # of the line, from its first
         page_word, page = word[: _PAGE_BITS - 2], word[_PAGE_BITS - 2 :]
         in_page = page_word[offset_bits - 2 :]
-        end = Signal(len(in_page) + 1)
         goes_on = Signal()
         last_beat = Signal(7)
+        passes_page = Signal(reset_less=True)  # the line on offer goes beyond the end of its page
         crosses = Signal()
         taken = Signal()
         next_line = Signal()
@@ -77,11 +77,11 @@ class BurstGenerator(Component):
         size_log2 = geometry.line_log2 + Mux(asked.contiguous, geometry.lines_log2, 0)
         lines_less_one = Mux(asked.contiguous, 0, (1 << geometry.lines_log2) - 1)[:5]
         is_last = is_last_beat(m, lines_less_one, begin=self.access.ready, step=next_line)
+        end = (page_word + last_word)[offset_bits - 2 : _PAGE_BITS - 2]
         m.d.comb += [
-            end.eq((page_word + last_word)[offset_bits - 2 :]),
             goes_on.eq((word[: offset_bits - 2] + last_word[: offset_bits - 2])[-1]),
             last_beat.eq(last_word[offset_bits - 2 :] + goes_on),
-            crosses.eq(end[-1] & ~is_rest),
+            crosses.eq(passes_page & ~is_rest),
             burst.space.eq(access.space),
             burst.address.eq(
                 Cat(
@@ -90,7 +90,7 @@ class BurstGenerator(Component):
                     page + is_rest,
                 )
             ),
-            burst.length.eq(Mux(end[-1], Mux(is_rest, end[:-1], ~in_page), last_beat)),
+            burst.length.eq(Mux(passes_page, Mux(is_rest, end, ~in_page), last_beat)),
             self.bursts.valid.eq(active),
             taken.eq(self.bursts.valid & self.bursts.ready),
             next_line.eq(taken & ~crosses),
@@ -117,12 +117,20 @@ class BurstGenerator(Component):
 
         with m.If(taken):
             m.d.sync += is_rest.eq(crosses)
+        next_word = (word + access.stride[2:])[: len(word)]
+        asked_extent = ((1 << size_log2)[3:] - 1)[: len(extent)]
         with m.If(next_line):
-            m.d.sync += word.eq(word + access.stride[2:])
+            m.d.sync += [word.eq(next_word), passes_page.eq(_passes_page(next_word, extent))]
         with m.If(self.access.ready):
             m.d.sync += [
                 active.eq(self.access.valid),
-                extent.eq((1 << size_log2)[3:] - 1),
+                extent.eq(asked_extent),
                 access.eq(asked),
                 word.eq(asked.address[2:]),
+                passes_page.eq(_passes_page(asked.address[2:], asked_extent)),
             ]
+
+
+def _passes_page(word: Value, extent: Value) -> Value:
+    """Whether a line of so many 8 bytes, less one, ends in another page than it begins in."""
+    return (word[: _PAGE_BITS - 2] + Cat(Const(1, 1), extent))[_PAGE_BITS - 2]
