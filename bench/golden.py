@@ -1,4 +1,4 @@
-"""How fast the golden model multiplies, per instruction, on one core, and how much memory it takes.
+"""How fast the golden model multiplies, each instruction on one core, one on two, and the memory it takes.
 
     python -m bench.golden
 
@@ -7,6 +7,7 @@ prints a table and writes ``build/bench/golden.json``.
 
 import platform
 import resource
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,6 +25,8 @@ from golden.tables.matrix_instructions import MmaInstruction
 BATCH_TILES = 100_000
 MEMORY_LIMIT_MB = 500
 REPETITIONS = 3
+TURNS = 10
+LEAST_GAIN = 1.8
 
 _WMMA = "wmma.mma.sync.aligned.row.col"
 CASES = (
@@ -106,10 +109,23 @@ def batch_megabytes(text: str) -> float:
     return peak_megabytes()
 
 
+def gain_of_two_threads(text: str) -> float:
+    """How many times as fast two threads are as one, each at its best of many turns."""
+    instruction = resolve_instruction(text)
+    operands = random_operands(instruction, BATCH_TILES, np.random.default_rng(2))
+    seconds: dict[int, list[float]] = {1: [], 2: []}
+    for threads in (1, 2) * TURNS:
+        start = time.perf_counter()
+        golden.mma(instruction, *operands, threads=threads)
+        seconds[threads].append(time.perf_counter() - start)
+    return min(seconds[1]) / min(seconds[2])
+
+
 def main() -> None:
     """Measure, print, write."""
     rates = [measure(*case) for case in CASES]
     memory = batch_megabytes(CASES[0][0])
+    gain = gain_of_two_threads(CASES[0][0])
 
     table = number_table("Golden model, one core", "instruction", "tiles/s", "required")
     for rate in rates:
@@ -128,10 +144,13 @@ def main() -> None:
         f"< {MEMORY_LIMIT_MB} MB",
         style=style,
     )
+    style = None if gain >= LEAST_GAIN else "red"
+    table.add_row("two threads, the same", f"{gain:.2f} times", f"{LEAST_GAIN} times", style=style)
     Console().print(table)
 
     report = {
         "rates": [asdict(rate) for rate in rates],
+        "gain_of_two_threads": gain,
         "batch_tiles": BATCH_TILES,
         "peak_megabytes": memory,
         "numpy": np.__version__,
