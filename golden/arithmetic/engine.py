@@ -163,7 +163,7 @@ def _unsigned_word(value):  # type: ignore[no-untyped-def]
 
 
 @cache
-def _folder() -> str | None:
+def _folder() -> Path | None:
     """Where compiled code of these sources is kept; None where nothing can be written."""
     digest = hashlib.sha256(numba.__version__.encode())
     for name in ("arithmetic", "approximation", "scalar"):
@@ -175,7 +175,7 @@ def _folder() -> str | None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         return None
-    return str(folder) if os.access(folder, os.W_OK) else None
+    return folder if os.access(folder, os.W_OK) else None
 
 
 class _Apart(Compiler):
@@ -225,7 +225,7 @@ def _dispatcher(function: Callable[..., Any], apart: bool) -> Any:
     options: dict[str, Any] = {"nogil": True, "_nrt": False}
     dispatcher = numba.njit(function, pipeline_class=_Apart if apart else Compiler, **options)
     if folder := _folder():
-        dispatcher._cache = _Cache(Path(folder), name)
+        dispatcher._cache = _Cache(folder, name)
     return dispatcher
 
 

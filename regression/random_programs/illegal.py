@@ -49,8 +49,9 @@ _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
 }
 _Command = TypeVar("_Command", bound=Command)
 _LAST_REGISTER: Final = 255
-_LAST_WARP: Final = 15
 """That a command can name."""
+_LAST_WARP: Final = 15
+"""Likewise."""
 
 _TOGETHER: Final = "together with "
 _PAST_REGISTERS: Final = " past the last register"
