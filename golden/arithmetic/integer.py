@@ -27,11 +27,11 @@ def combine(a: int, b: int, operation: int) -> int:
 
 
 @compiled
-def sum_of_products(a: Any, b: Any, column: int) -> int:
-    """Exact: `PRODUCTS` products of the row `a` and a column of the rows `b`, of 8-bit integers."""
-    total = 0
+def sum_of_products(a: Any, first: int, b: Any, column: int, lanes: int) -> int:
+    """Exact: `PRODUCTS` products of ``a[first:]`` and one of some columns side by side, of 8-bit integers."""
+    total = word(0)
     for k in range(PRODUCTS):
-        total = word(total + word(combine(word(a[k]), word(b[k][column]), _MULTIPLY)))
+        total = word(total + word(combine(a[first + k], b[column + k * lanes], _MULTIPLY)))
     return total
 
 
@@ -62,6 +62,4 @@ def count_bits(total: int, a: int, b: int, operation: int) -> int:
 @compiled
 def finish_integer(total: int, saturate: bool) -> int:
     """The exact sum of products and addend, clamped to s32 once, or wrapped modulo ``2**32``."""
-    if saturate:
-        return max(-_SIGN, min(total, _SIGN - 1))
-    return (total + _SIGN & 2 * _SIGN - 1) - _SIGN
+    return max(-_SIGN, min(total, _SIGN - 1)) if saturate else (total + _SIGN & 2 * _SIGN - 1) - _SIGN

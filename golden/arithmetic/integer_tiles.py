@@ -1,14 +1,14 @@
 """Batches of tiles of integers and of single bits."""
 
 from collections.abc import Callable
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
-from golden.arithmetic.compiled import word
+from golden.arithmetic.compiled import unsigned_word, word
 from golden.arithmetic.engine import Compiled, scratch
 from golden.arithmetic.integer import (
     OPERATIONS,
@@ -20,6 +20,8 @@ from golden.arithmetic.integer import (
     pack_row,
     sum_of_products,
 )
+
+_LANES: Final = 16
 
 
 def integer_tiles(
@@ -43,7 +45,7 @@ def integer_tiles(
     satfinite : bool
         Clamp.
     out : ndarray of int32 or None
-        Takes the results; None for a new array.
+        Takes the results: contiguous, apart from the operands. None for a new array.
     """
     d = np.empty(c.shape, np.int32) if out is None else out
     if not d.size:
@@ -54,41 +56,49 @@ def integer_tiles(
         a, b = np.pad(a, ((0, 0), *filling)), np.pad(b, ((0, 0), *filling[::-1]))
     tiles, m, depth = a.shape
     groups, n = depth // size, b.shape[2]
-    rows = np.ascontiguousarray(a).reshape(tiles, m, groups, size)
-    columns = np.ascontiguousarray(b).reshape(tiles, groups, size, n)
+    rows, columns = np.ascontiguousarray(a), np.ascontiguousarray(b)
     if operation:
         room = scratch(m * groups).reshape(m, groups), scratch(groups * n).reshape(groups, n), scratch(n)
-        _counts(n, OPERATIONS.index(operation))(rows, columns.reshape(tiles, groups, -1), c, d, room)
+        bits = rows.reshape(tiles, m, groups, size), columns.reshape(tiles, groups, -1)
+        _counts(n, OPERATIONS.index(operation))(*bits, c, d, room)
         return d
-    addends = np.zeros(c.shape, np.int32) if satfinite else c
-    _wrapped_sums(rows, columns, addends, d, scratch(size))
-    if satfinite:
-        _clamped(d, c)
+    nothing = np.zeros(m * n, np.int32)
+    memory = scratch(rows[0].size), scratch(columns[0].size + _LANES), scratch(m * n + _LANES), nothing
+    flat = (x.reshape(tiles, -1) for x in (rows, columns, np.ascontiguousarray(c), d))
+    _sums(*flat, memory, n, satfinite)
     return d
 
 
-@Compiled
-def _wrapped_sums(a: Any, b: Any, c: Any, d: Any, factors: Any) -> None:
-    for tile in range(len(d)):
-        for group in range(b.shape[1]):
-            columns = b[tile, group]
-            for i in range(d.shape[1]):
-                row, sums = a[tile, i, group], d[tile, i]
-                addends = sums if group else c[tile, i]
-                for k in range(PRODUCTS):
-                    factors[k] = row[k]
-                for j in range(len(sums)):
-                    sums[j] = word(addends[j] + sum_of_products(factors, columns, j))
+@partial(Compiled, apart=True)
+def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, saturate: bool) -> None:
+    """Multiply tiles of `n` columns, `_LANES` columns at once.
 
-
-@Compiled
-def _clamped(d: Any, c: Any) -> None:
-    """Add C to the sums of products, which are exact in 32 bits, and clamp."""
+    Products beyond the end of a row of D are written again: by the next row, whose first columns are last.
+    An index without a sign cannot count from the end, so that loops are computed in vectors.
+    """
+    rows, columns, products, nothing = memory
+    lanes = unsigned_word(n)
     for tile in range(len(d)):
-        for i in range(d.shape[1]):
-            sums, addends = d[tile, i], c[tile, i]
-            for j in range(len(sums)):
-                sums[j] = finish_integer(addends[j] + sums[j], True)
+        row_elements, column_elements, sums, addends = a[tile], b[tile], d[tile], c[tile]
+        for x in range(len(row_elements)):
+            rows[x] = row_elements[x]
+        for x in range(len(column_elements)):
+            columns[x] = column_elements[x]
+        depth, m = unsigned_word(len(column_elements) // lanes), unsigned_word(len(sums) // lanes)
+        before = nothing if saturate else addends
+        for k in range(0, depth, PRODUCTS):
+            for j in range((lanes - 1) // _LANES * _LANES, -1, -_LANES):
+                for i in range(m):
+                    row, column = unsigned_word(i * depth + k), unsigned_word(k * lanes + j)
+                    result = unsigned_word(i * lanes + j)
+                    for lane in range(_LANES):
+                        products[result + lane] = sum_of_products(rows, row, columns, column + lane, lanes)
+            for x in range(len(sums)):
+                sums[x] = word(before[x] + products[x])
+            before = sums
+        if saturate:
+            for x in range(len(sums)):
+                sums[x] = finish_integer(addends[x] + sums[x], True)
 
 
 @cache

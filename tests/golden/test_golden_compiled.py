@@ -89,12 +89,11 @@ def integers(a, b, c, operation, saturate):
     total = 0
     size = WORD if operation else PRODUCTS
     for start in range(0, len(a), size):
-        row, column = a[start : start + size], [[x] for x in b[start : start + size]]
         if operation:
-            words = pack_row(row), pack_bits(b[start : start + size], 1, 0)
+            words = pack_row(a[start : start + size]), pack_bits(b[start : start + size], 1, 0)
             total = count_bits(total, *words, OPERATIONS.index(operation))
         else:
-            total += sum_of_products(row, column, 0)
+            total += sum_of_products(a, start, b, start, 1)
     return finish_integer(c + total, saturate)
 
 
