@@ -23,13 +23,13 @@ class AxiChecker:
     Payloads stay while valid waits for ready, and valid stays with them; bursts are INCR of aligned beats of
     `beat` bytes, or of the whole bus where that is less, within one 4 KiB page; strobes are on the byte lanes
     of their beat; no beat comes before its burst is offered; WLAST marks the last beat of each burst and no
-    other; answers are owed by a burst; no more reads are under way than allowed; in reset nothing is valid.
+    other; answers are owed by a burst; no more reads are in flight than allowed; in reset nothing is valid.
 
     Parameters
     ----------
     dut : handle
     outstanding_reads : int
-        Read bursts that may be under way.
+        Read bursts that may be in flight.
     prefix : str
     beat : int
         Bytes of the core's beat.
@@ -150,7 +150,7 @@ class AxiChecker:
         if channel == "ar":
             self.read_bursts.append((address, beats))
             self._reads.append(beats)
-            assert len(self._reads) <= self._limit, f"{len(self._reads)} reads under way"
+            assert len(self._reads) <= self._limit, f"{len(self._reads)} reads in flight"
         else:
             self.write_bursts.append((address, beats))
             self._accepted += 1

@@ -69,7 +69,7 @@ async def reset_in_a_burst(dut: Any) -> None:
 
 
 async def until_midway(made: CoreBench, command: Command) -> None:
-    """Until a burst is under way, or some results have been made."""
+    """Until a burst is in flight, or some results have been made."""
     if isinstance(command, Mma):
         await made.cycles(made.rng.randrange(40, 120))
         return

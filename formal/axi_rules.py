@@ -28,13 +28,13 @@ def assume_burst(claim: Claim, name: str, stream: Any) -> None:
 def read_master(claim: Claim, config: CoreConfig, ar: Any, r: Any) -> Signal:
     """Claim the rules of the read channels, and assume the rules of the memory behind them.
 
-    Claimed: an address stays until it is taken; its burst stays in its page; no more bursts are under way
+    Claimed: an address stays until it is taken; its burst stays in its page; no more bursts are in flight
     than configured. Assumed: data come for bursts that were taken, and stay until they are.
 
     Returns
     -------
     Signal
-        Bursts under way.
+        Bursts in flight.
     """
     outstanding = claim.counter(
         "reads_outstanding",
@@ -54,7 +54,7 @@ def write_master(claim: Claim, config: CoreConfig, limit: int, aw: Any, w: Any, 
     """Claim the rules of the write channels, and assume the rules of the memory behind them.
 
     Claimed: addresses and data stay until they are taken; a burst stays in its page; no beat comes before the
-    burst that it belongs to was offered; no more bursts are under way than `limit`. Assumed: responses come
+    burst that it belongs to was offered; no more bursts are in flight than `limit`. Assumed: responses come
     for bursts of which address and last beat were taken, and stay until they are.
 
     Returns

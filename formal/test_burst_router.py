@@ -25,7 +25,7 @@ def routed(hdl: ModuleType = burst_router) -> Claim:
 
     A burst for the on-chip memory is one of that space, or generic and within the window; its address then
     counts from the window's first byte. As long as an answer is to come, `is_shared` names the memory it
-    comes from. Assumes that answers are to bursts that were sent, and that no more than 100 are under way.
+    comes from. Assumes that answers are to bursts that were sent, and that no more than 100 are in flight.
     Proven by induction.
     """
     claim = Claim()

@@ -108,7 +108,7 @@ def rows_of_moves(hdl: ModuleType = row_addresses) -> Claim:
     found = (inside.signal("misaligned") == misaligned) & (inside.signal("beyond") == beyond)
     claim.always("causes_so_far", implies(reading | decided, found))
 
-    # Addresses that are to leave, and one of a move under way that may have to.
+    # Addresses that are to leave, and one of a move in flight that may have to.
     leaves = transferred(unit.load_rows) | transferred(unit.store_rows)
     leaving = Mux(unit.store_rows.valid, unit.store_rows.payload, unit.load_rows.payload)
     level = Signal(range(2 * MOST), name="level")

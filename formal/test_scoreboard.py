@@ -200,7 +200,7 @@ def _offered(claim: Claim, board: Any) -> tuple[Signal, Signal]:
 
 
 def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Signal]:
-    """Count a unit's commands under way, and those that have not fetched; say which slots they have."""
+    """Count a unit's commands in flight, and those that have not fetched; say which slots they have."""
     name, slots = unit.name.lower(), SLOTS[unit]
     starts = board.allocate & (_is(board.unit, unit))
     done, fetched = board.done[unit.value], board.fetched[unit.value]

@@ -147,7 +147,7 @@ class CoreConfig:
     data_bits : int
         Width of the AXI data bus: 64, 128, 256 or 512.
     outstanding_reads : int
-        AXI read bursts under way at once: 1 to 64.
+        AXI read bursts in flight at once: 1 to 64.
     shared_bytes : int
         Size of the on-chip memory, the state space ``.shared``: a multiple of 4096 up to 228 KiB, 0 for none.
     shared_base : int

@@ -102,7 +102,7 @@ class Model:
     serial: bool = False
 
     def start(self, unit: Unit, request: Any) -> Started:
-        """Check a request against the next command and all that are under way."""
+        """Check a request against the next command and all that are in flight."""
         command = self.given[self.started]
         check_request(in_file(command, self.warp), unit, request)
         new = Started(unit, request, command, self.started)

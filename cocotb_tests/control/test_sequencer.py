@@ -46,7 +46,7 @@ from sim.testbench.unit import unit_design
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(serial=[0, 1])
 async def in_order_side_by_side(dut: Any, serial: int) -> None:
-    """Commands start in order, none before it may, and many while others are under way unless serial."""
+    """Commands start in order, none before it may, and many while others are in flight unless serial."""
     rng = random.Random(cocotb.RANDOM_SEED)
     stubs = Stubs(dut, rng)
     await start(dut)
@@ -225,7 +225,7 @@ ENDINGS = {
 @cocotb.test(timeout_time=1, timeout_unit="ms")
 @cocotb.parametrize(store_first=[False, True], ending=list(ENDINGS))
 async def one_of_two_fails(dut: Any, store_first: bool, ending: str) -> None:
-    """A load and a store under way: the older failure is reported, whichever of them ends first.
+    """A load and a store in flight: the older failure is reported, whichever of them ends first.
 
     Up to seven commands were started between them, which have ended. Of the first warp, then of the last one.
     """

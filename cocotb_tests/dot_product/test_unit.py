@@ -196,7 +196,7 @@ async def exchange(dut: Any, operands: list[int], rng: random.Random) -> list[in
 
 @cocotb.test
 async def reset_in_mid_work(dut: Any) -> None:
-    """Whatever was under way is gone, and the next operations are right."""
+    """Whatever was in flight is gone, and the next operations are right."""
     rng = random.Random(cocotb.RANDOM_SEED)
     await begin(dut)
     for _ in range(12):

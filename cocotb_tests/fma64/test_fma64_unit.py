@@ -43,7 +43,7 @@ async def results_in_order(dut: Any, shares: tuple[float, float]) -> None:
 
 @cocotb.test
 async def reset_in_the_middle_of_work(dut: Any) -> None:
-    """Whatever was under way or waited at the output is forgotten, and the unit goes on as new."""
+    """Whatever was in flight or waited at the output is forgotten, and the unit goes on as new."""
     rng = random.Random(cocotb.RANDOM_SEED)
     await start(dut)
     cases = iter(random_cases(5_000, cocotb.RANDOM_SEED))

@@ -18,7 +18,7 @@ from sim.testbench.unit import unit_design
 
 _LANES = 4
 _ALWAYS_ROOM = 32
-"""Rows under way with which another move still has room: half of what is kept."""
+"""Rows in flight with which another move still has room: half of what is kept."""
 
 CONFIG = CoreConfig(
     address_bits=24, shared_bytes=4096, shared_base=0, dot_product_units=4, registers=256, warps=8

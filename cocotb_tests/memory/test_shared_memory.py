@@ -274,7 +274,7 @@ async def a_word_is_never_read_while_it_is_written(dut: Any) -> None:
 
 @cocotb.test
 async def reset_at_work(dut: Any) -> None:
-    """After a reset nothing of what was under way comes out any more."""
+    """After a reset nothing of what was in flight comes out any more."""
     made = await bench(dut)
     for _ in range(12):
         writing = cocotb.start_soon(made.write([made.burst([0], 40) for _ in range(20)]))

@@ -25,7 +25,7 @@ _FP8_TYPES: Final = sum(1 << Operation.as_shape()[name].offset for name in ("a_e
 class Units:
     """The dot-product units: their latency, their places for results, and golden arithmetic.
 
-    Results are computed when the first of them is due, all that are under way at once.
+    Results are computed when the first of them is due, all that are in flight at once.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from sim.testbench.unit import unit_design
 
 @cocotb.test
 async def every_instruction(dut: Any) -> None:
-    """All multiplies there are, in random order, several under way at once, no pauses."""
+    """All multiplies there are, in random order, several in flight at once, no pauses."""
     bench = TileBench(dut)
     await start(dut)
     items = instructions()

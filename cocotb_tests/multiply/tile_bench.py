@@ -95,7 +95,7 @@ class TileBench:
         assert not len(wrong), f"register, lane {wrong[:4].tolist()}"
 
     def forget(self) -> None:
-        """After a reset: nothing is under way."""
+        """After a reset: nothing is in flight."""
         self.request.drop()
         self.to_fetch.clear()
         self.to_finish.clear()

@@ -44,7 +44,7 @@ async def nothing_lost_and_nothing_twice(dut: Any) -> None:
         dut.payload.value = rng.getrandbits(WIDTH) if pushed is None else pushed
         dut.output_ready.value = int(rng.random() < eager)
         ready, valid = bool(dut.ready.value), bool(dut.output_valid.value)
-        assert ready == (under_way < depth), f"cycle {cycle}: {under_way} under way"
+        assert ready == (under_way < depth), f"cycle {cycle}: {under_way} in flight"
         assert valid == bool(waiting), f"cycle {cycle}: {len(waiting)} waiting"
         full += not ready
         if valid:

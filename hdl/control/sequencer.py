@@ -144,7 +144,7 @@ class Sequencer(Component):
         Commands executed to their end, a cycle late while busy; at a fault, the index of the one at fault.
     stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
         In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
-        unit takes nothing; there was no command while others were under way.
+        unit takes nothing; there was no command while others were in flight.
     """
 
     def __init__(self, config: CoreConfig, warp: int = 0, *, count_from: int = 0) -> None:

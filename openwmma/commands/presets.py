@@ -18,7 +18,7 @@ _SIZES: dict[str, Callable[[CoreConfig], object]] = {
     "command queue": lambda config: config.queue_depth,
     "address bits": lambda config: config.address_bits,
     "data bits": lambda config: config.data_bits,
-    "reads under way": lambda config: config.outstanding_reads,
+    "reads in flight": lambda config: config.outstanding_reads,
     "shared memory, KiB": lambda config: config.shared_bytes // 1024,
 }
 

@@ -1,4 +1,4 @@
-"""Coverpoints of dependences between commands that may be under way at once."""
+"""Coverpoints of dependences between commands that may be in flight at once."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache

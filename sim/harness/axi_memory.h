@@ -135,8 +135,8 @@ class AxiMemory {
     }
 
     const Waits &waits() const { return waits_; }
-    std::size_t reads_under_way() const { return reads_.size(); }
-    std::size_t writes_under_way() const { return writes_.size() + responses_.size(); }
+    std::size_t reads_in_flight() const { return reads_.size(); }
+    std::size_t writes_in_flight() const { return writes_.size() + responses_.size(); }
 
   private:
     struct Read {
@@ -245,7 +245,7 @@ class AxiMemory {
         check_burst("AR", payload);
         reads_.push_back({payload, now_ + memory_.read_latency, 0});
         if (reads_.size() > configuration::OUTSTANDING_READS)
-            throw ProtocolError("more than " + std::to_string(configuration::OUTSTANDING_READS) + " read bursts under way");
+            throw ProtocolError("more than " + std::to_string(configuration::OUTSTANDING_READS) + " read bursts in flight");
     }
 
     void observe_write_address(const Vopenwmma_core &top) {

@@ -160,8 +160,8 @@ class Simulation {
     }
 
     std::string state() const {
-        return ": last status " + hexadecimal(status_) + ", " + std::to_string(memory_.reads_under_way()) + " reads and " +
-               std::to_string(memory_.writes_under_way()) + " writes under way, ARVALID " + std::to_string(top_.m_axi_arvalid) +
+        return ": last status " + hexadecimal(status_) + ", " + std::to_string(memory_.reads_in_flight()) + " reads and " +
+               std::to_string(memory_.writes_in_flight()) + " writes in flight, ARVALID " + std::to_string(top_.m_axi_arvalid) +
                ", RREADY " + std::to_string(top_.m_axi_rready) + ", AWVALID " + std::to_string(top_.m_axi_awvalid) + ", WVALID " +
                std::to_string(top_.m_axi_wvalid) + ", BREADY " + std::to_string(top_.m_axi_bready);
     }

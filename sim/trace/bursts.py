@@ -33,7 +33,7 @@ class Burst:
     response : str or None
         Name of the AXI response that came last.
     command : Lifetime or None
-        The oldest load or store under way whose bytes contain the address.
+        The oldest load or store in flight whose bytes contain the address.
     """
 
     kind: Literal["read", "write"]
@@ -97,7 +97,7 @@ def _command(commands: Sequence[Lifetime], unit: Unit, address: int, cycle: int)
             command
             for command in commands[max(0, end - 16) : end]
             if command.unit is unit
-            and command.is_under_way(cycle)
+            and command.is_in_flight(cycle)
             and command.span is not None
             and command.span[0] & ~15 <= address <= command.span[1]
         ),

@@ -164,15 +164,15 @@ def _bus(events: TraceEvents, found: Sequence[Burst], last: int) -> None:
         ]
         events.lanes(BUS, f"{kind} bursts", slices)
         spans = [(burst.asked, burst.answered) for burst in found if burst.kind == kind]
-        events.counter(BUS, f"{kind} bursts under way", _under_way(spans))
+        events.counter(BUS, f"{kind} bursts in flight", _in_flight(spans))
 
 
 def _counters(
     events: TraceEvents, config: CoreConfig, recording: Recording, commands: Sequence[Lifetime]
 ) -> None:
-    """Counters: commands under way and busy units."""
+    """Counters: commands in flight and busy units."""
     started = [(command.started, command.done) for command in commands if command.started is not None]
-    events.counter(_CONTROL, "commands under way", _under_way(started))
+    events.counter(_CONTROL, "commands in flight", _in_flight(started))
     busy = _values(recording.intervals("tile.issue.busy_units"))
     events.counter(_CONTROL, f"busy dot-product units of {config.dot_product_units}", busy)
     if config.f64_units:
@@ -180,7 +180,7 @@ def _counters(
         events.counter(_CONTROL, f"busy f64 units of {config.f64_units}", busy)
 
 
-def _under_way(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
+def _in_flight(spans: Sequence[tuple[int, int | None]]) -> list[tuple[int, int]]:
     """How many spans from a first to a last cycle hold each cycle, where that changes."""
     changes = Counter({0: 0})
     for first, last in spans:

@@ -97,7 +97,7 @@ class Lifetime:
         """Whether the scoreboard protects the registers that the command reads."""
         return self._is_between(cycle, self.fetched) and self.unit in READING_UNITS
 
-    def is_under_way(self, cycle: int) -> bool:
+    def is_in_flight(self, cycle: int) -> bool:
         """Whether the scoreboard protects what the command writes."""
         return self._is_between(cycle, self.done)
 

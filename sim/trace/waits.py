@@ -30,7 +30,7 @@ class Wait:
     detail : str
         In a sentence.
     blockers : tuple of Lifetime
-        Commands under way that it waited for, the last one to end first.
+        Commands in flight that it waited for, the last one to end first.
     """
 
     command: Lifetime | None
@@ -64,7 +64,7 @@ def register_conflicts(
     for other in before:
         foreign = other.unit is not command.unit
         writes = other.write is not None and other.write.overlaps(operand) and other.unit in _WRITERS
-        if writes and other.is_under_way(cycle) and (foreign or not is_write):
+        if writes and other.is_in_flight(cycle) and (foreign or not is_write):
             found.append((other, "write after write" if is_write else "read after write"))
         elif (
             is_write
@@ -77,7 +77,7 @@ def register_conflicts(
 
 
 def memory_conflicts(command: Lifetime, before: Sequence[Lifetime], cycle: int) -> list[Lifetime]:
-    """The loads or stores under way that may touch bytes of a store or load; none for other commands."""
+    """The loads or stores in flight that may touch bytes of a store or load; none for other commands."""
     opposite = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}.get(command.unit) if command.unit else None
     if command.span is None:
         return []
@@ -87,7 +87,7 @@ def memory_conflicts(command: Lifetime, before: Sequence[Lifetime], cycle: int) 
         for other in before
         if other.unit is opposite
         and other.span is not None
-        and other.is_under_way(cycle)
+        and other.is_in_flight(cycle)
         and other.span[0] <= last
         and first <= other.span[1]
     ]
@@ -121,7 +121,7 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
             first=item.first,
             last=item.last,
             reason="queue empty",
-            detail="commands are under way, but the host has queued no more",
+            detail="commands are in flight, but the host has queued no more",
         )
         for item in recording.high("sequencer.stall_empty")
     ]
@@ -131,11 +131,11 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
 def _unfinished(commands: Sequence[Lifetime]) -> list[list[Lifetime]]:
     """Of each command, those before it that had not ended when the sequencer took it."""
     found: list[list[Lifetime]] = []
-    under_way: list[Lifetime] = []
+    in_flight: list[Lifetime] = []
     for command in commands:
-        under_way = [other for other in under_way if other.done is None or command.accepted <= other.done]
-        found.append(under_way.copy())
-        under_way.append(command)
+        in_flight = [other for other in in_flight if other.done is None or command.accepted <= other.done]
+        found.append(in_flight.copy())
+        in_flight.append(command)
     return found
 
 
@@ -193,10 +193,10 @@ def _memory(_recording: Recording, cycle: int, command: Lifetime, before: Sequen
 
 
 def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
-    under_way = [other for other in before if other.is_under_way(cycle)]
+    in_flight = [other for other in before if other.is_in_flight(cycle)]
     unit = command.unit or Unit(recording.value(f"{_SCOREBOARD}.unit", cycle))
     name = unit.name.lower()
-    mine = tuple(other for other in under_way if other.unit is unit)
+    mine = tuple(other for other in in_flight if other.unit is unit)
     if command.allocated is None or cycle <= command.allocated:
         return _Cause(
             f"unit {name} full, {_named(mine[:1])}",
@@ -207,8 +207,8 @@ def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[
     at = bisect_left(reads, command.allocated)
     if at < len(reads) and reads[at] <= command.ended:
         return _Cause("row addresses", "until the addresses of its rows have been read from their register")
-    if recording.value("sequencer.serial", cycle) and under_way:
-        blockers = _by_end(under_way)
+    if recording.value("sequencer.serial", cycle) and in_flight:
+        blockers = _by_end(in_flight)
         return _Cause(
             f"serial mode, {_named(blockers)}",
             f"until {_named(blockers)} has ended: the core is in serial mode",

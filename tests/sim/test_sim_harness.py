@@ -171,7 +171,7 @@ def test_a_burst_must_not_cross_a_page(simulate):
 def test_too_many_reads_under_way(memory):
     none_allowed = build_verilog(COPIER, {**CONSTANTS, "OUTSTANDING_READS": 0})
     simulation = Simulation(none_allowed, memory, timing=BusTiming())
-    with pytest.raises(SimulationError, match=r"^more than 0 read bursts under way$"):
+    with pytest.raises(SimulationError, match=r"^more than 0 read bursts in flight$"):
         simulation.execute([copy(BASE, BASE)])
     simulation.close()
 
@@ -181,7 +181,7 @@ def test_what_never_ends_is_ended_with_the_state(simulate):
         simulate().execute([copy(BASE, BASE, 2, HANG)])
     text = str(error.value)
     assert text.startswith("no end of the commands after ")
-    assert "last status 0x1, 0 reads and 0 writes under way" in text
+    assert "last status 0x1, 0 reads and 0 writes in flight" in text
     with pytest.raises(SimulationError, match="no end of a full queue"):
         simulate().execute([copy(BASE, BASE, 2, HANG)] * 2)
 

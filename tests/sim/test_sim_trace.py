@@ -250,10 +250,10 @@ def test_counters_end_where_they_began(traced):
         "busy dot-product units of 1": 1,
         "busy f64 units of 1": 0,
     }
-    for name in ("queue depth", "commands under way", "read bursts under way", "write bursts under way"):
+    for name in ("queue depth", "commands in flight", "read bursts in flight", "write bursts in flight"):
         assert values[name][0] == values[name][-1] == 0
         assert max(values[name]) >= 1
-    assert max(values["read bursts under way"]) <= CONFIG.outstanding_reads
+    assert max(values["read bursts in flight"]) <= CONFIG.outstanding_reads
     assert counters.instructions == len(PROGRAM) + 1
 
 

@@ -18,7 +18,7 @@ class F64Issue(Component):
     An element is a chain of 4, 8 or 16 multiply-adds, each waiting for the one before. The elements stand
     side by side: an accumulator goes into a memory when it comes back, and its next turn is one round later.
     The first round of a tile needs nothing that comes back, and begins while the last results of the tile
-    before are under way.
+    before are in flight.
 
     Throughput: a step per cycle, if the units' latency and 3 are not above the steps of a round; otherwise a
     round takes that long.
@@ -68,7 +68,7 @@ class F64Issue(Component):
         ends_round = Signal()
         is_last_k = Signal()
         # Before its turn comes, an element's result of the round before must have come back, so less than a
-        # round may be under way. The first round needs none; twice as many is then just what is counted.
+        # round may be in flight. The first round needs none; twice as many is then just what is counted.
         under_way = Signal(steps.bits + 2)
         less_than_round = (under_way[steps.bits :] == 0) & (two_blocks | ~under_way[steps.bits - 1])
         room = less_than_round | ((self.k == 0) & ~under_way[-1])

@@ -16,7 +16,7 @@ from hdl.registers.register_ports import quad_read_signature, register_write_sig
 from hdl.stream.queue import Queue
 
 _TILES = 8
-"""Tiles between their first read and their last write: two in the row memories, and those under way."""
+"""Tiles between their first read and their last write: two in the row memories, the others in flight."""
 
 
 class F64Multiplier(Component):

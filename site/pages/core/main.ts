@@ -224,7 +224,7 @@ class Page {
 
 let pending = 0;
 
-/** Counts what is under way; the page is busy while anything is. */
+/** Counts what is in flight; the page is busy while anything is. */
 function setBusy(busy: boolean): void {
   pending = Math.max(pending + (busy ? 1 : -1), 0);
   required("#report", HTMLElement).setAttribute("aria-busy", String(pending > 0));

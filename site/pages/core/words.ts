@@ -50,7 +50,7 @@ export function registersText({ first, last }: Registers): string {
 /** Why a command waits. */
 export function waitText(wait: Wait, commands: readonly Command[]): string {
   const blocker = wait.blocker === undefined ? undefined : commands[wait.blocker];
-  const other = blocker === undefined || wait.blocker === undefined ? "a command under way" : label(blocker, wait.blocker);
+  const other = blocker === undefined || wait.blocker === undefined ? "a command in flight" : label(blocker, wait.blocker);
   switch (wait.kind) {
     case "registers": {
       const what = wait.operand === undefined ? "registers" : registersText(wait.operand);

@@ -165,7 +165,7 @@ function noteWait(life: Life, cycle: number, now: Cycle, description: CoreDescri
   life.waits.push({ kind, from: cycle, to: cycle + 1, operand, isWrite, blocker: blocker?.index, full: now.full });
 }
 
-/** The command under way that the scoreboard's rule names, and the operand: see `hdl/control/scoreboard.py`. */
+/** The command in flight that the scoreboard's rule names, and the operand: see `hdl/control/scoreboard.py`. */
 function blockedBy(kind: WaitKind, life: Life, description: CoreDescription, units: readonly Life[][]): Blocked {
   const own = description.units.indexOf(life.unit ?? "");
   const nobody = { operand: undefined, isWrite: false };
