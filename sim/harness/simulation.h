@@ -15,6 +15,9 @@
 #include "recorder.h"
 #include "verilated_fst_c.h"
 #endif
+#if OPENWMMA_COUNTS
+#include "counts.h"
+#endif
 
 namespace openwmma {
 
@@ -46,6 +49,9 @@ class Simulation {
         if (waves_) waves_->close();
 #endif
         top_.final();
+#if OPENWMMA_COUNTS
+        all_counts.add(top_);
+#endif
     }
 
     Simulation(const Simulation &) = delete;

@@ -29,6 +29,7 @@ from sim.testbench.design import Design
 from sim.testbench.parameters import bench_variables
 from sim.testbench.precompiled import precompiled_header
 from sim.verilate import (
+    COVERAGE_FLAGS,
     OBSERVED_INSTANCES,
     VERILATOR_ROOT,
     WAIVED,
@@ -60,7 +61,6 @@ _LOG_TAIL: Final = 12_000
 _OPTIMISATION: Final = {"OPT_FAST": "-O1", "OPT_GLOBAL": "-O1", "OPT_SLOW": "-O0"}
 _VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" for name in WAIVED))
 # In Verilog with sources Verilator sees neither that a switch covers all values nor that its order counts.
-_COVERAGE_FLAGS: Final = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH", "-Wno-CASEOVERLAP")
 _RUNTIME_OBJECTS: Final = "verilated*.o"
 _TIMESCALE: Final = ("1ns", "1ps")
 # By default cocotb rewrites the assertions of all modules, numpy's too, which takes a second a simulation.
@@ -160,7 +160,7 @@ def build(
     for needed in (BUILD, VERILATOR_ROOT):
         if len(str(needed).split()) > 1:
             raise UnsuitableFolder(needed)
-    flags = (*_VERILATOR_FLAGS, *(_COVERAGE_FLAGS if coverage else ()))
+    flags = (*_VERILATOR_FLAGS, *(COVERAGE_FLAGS if coverage else ()))
     variant = f"-{simulator}" if simulator != SIMULATORS[0] else ""
     variant += ("-waves" if waves else "") + ("-coverage" if coverage else "")
     folder = BUILD / (design.name + variant)

@@ -13,7 +13,8 @@ from amaranth.lib.wiring import In, Out
 from cocotb.triggers import FallingEdge
 
 from cocotb_tests.streams import start
-from regression.campaign.kinds.code_coverage import CoverageReport
+from hdl.config import PRESETS
+from regression.campaign.kinds.code_coverage import CodeCoverage, CoverageReport
 from regression.code_coverage.counts import Place, Point, read_counts
 from regression.code_coverage.requirements import (
     EXCLUSIONS,
@@ -23,6 +24,7 @@ from regression.code_coverage.requirements import (
     read_exclusions,
 )
 from regression.code_coverage.sources import convert_with_sources
+from sim import build
 from sim.testbench.runner import Coverage, run
 from sim.testbench.unit import unit_design
 
@@ -211,3 +213,24 @@ def test_exclusions_are_of_lines_that_exist() -> None:
             if fnmatchcase(line, item.statement.replace("[", "[[]"))
         ]
         assert found, f"no line is as {item.file}: {item.statement}"
+
+
+def test_cores_are_built_to_count_while_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def built(verilog: str, constants: object, **options: object) -> Path:
+        asked.append((verilog, options["counts"]))
+        return Path(f"{len(asked)}.so")
+
+    monkeypatch.setattr(build, "build_verilog", built)
+    monkeypatch.setattr(build, "_generated", lambda _, conversion=None: (str(conversion), ""))
+    with build.counting(convert_with_sources) as counted:
+        build.build_core(PRESETS["tiny"])
+    build.build_core(PRESETS["tiny"])
+    assert asked == [(str(convert_with_sources), True), ("None", False)]
+    assert counted == {Path("1.so"): str(convert_with_sources)}
+
+
+def test_whole_cores_of_the_tests_are_a_part_of_coverage() -> None:
+    tasks = {task.key for task in CodeCoverage(1, CodeCoverage.options).tasks()}
+    assert {"cocotb_tests/test_core.py", "tests/sim/test_sim_core.py"} <= tasks

@@ -185,7 +185,7 @@ def test_a_full_disk_is_one_sentence(tmp_path):
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_damaged_verilog_is_generated_again(tmp_path, monkeypatch, damage):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(sim.build, "generate", lambda config: ("module \u00e9", {"ports": []}))
+    monkeypatch.setattr(sim.build, "generate", lambda *_: ("module \u00e9", {"ports": []}))
     generated = sim.build._generated.__wrapped__
     for suffix in (".v", ".json"):
         assert generated(PRESETS["tiny"]) == ("module \u00e9", '{"ports": []}')

@@ -1,5 +1,6 @@
 """The harness against a block copier that breaks the rules of the bus on demand."""
 
+import ctypes
 from pathlib import Path
 
 import numpy as np
@@ -259,3 +260,20 @@ def test_waveforms_need_a_library_that_was_built_for_them(library, memory, tmp_p
 def test_verilog_that_verilator_refuses():
     with pytest.raises(BuildError, match=r"(?s)^Verilator failed:\n.*syntax error"):
         build_verilog("module openwmma_core (input", CONSTANTS)
+
+
+def test_all_simulations_of_a_library_add_to_its_counts(memory, tmp_path):
+    library = build_verilog(COPIER, CONSTANTS, counts=True)
+
+    def counts_after_a_copy():
+        simulation = Simulation(library, memory, timing=BusTiming())
+        simulation.queue([copy(BASE, BASE + 0x2000)])
+        simulation.finish()
+        simulation.close()
+        ctypes.CDLL(str(library)).openwmma_write_counts(str(tmp_path / "counts").encode())
+        rows = (tmp_path / "counts").read_text().splitlines()[1:]
+        return {point: int(count) for point, count in (row.rsplit(" ", 1) for row in rows)}
+
+    once, twice = counts_after_a_copy(), counts_after_a_copy()
+    assert max(once.values()) > 16, "a block that every cycle executes"
+    assert twice == {point: 2 * count for point, count in once.items()}

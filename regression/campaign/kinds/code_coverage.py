@@ -32,7 +32,7 @@ from regression.code_coverage.requirements import (
 
 _HARDWARE: Final = "hdl/"
 _PLUGIN: Final = "regression.code_coverage.sources"
-_MARKS: Final = "(not long or coverage) and not icarus"
+_MARKS: Final = "(not long or coverage) and not icarus and not cuda"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,14 +135,14 @@ def _ranges(bits: list[int]) -> str:
 
 
 class CodeCoverage(Kind):
-    """Testbenches with Verilator's counters; a task is one file of them.
+    """Testbenches, and tests of whole cores, with Verilator's counters; a task is one file of them.
 
     A source is judged by its own testbenches, when all of them have run.
     """
 
     name = "coverage"
     unit = "tests"
-    options: ClassVar[Configuration] = {"path": ["cocotb_tests"], "changed-since": None}
+    options: ClassVar[Configuration] = {"path": ["cocotb_tests", "tests/sim"], "changed-since": None}
 
     def require(self) -> None:
         """UsageError for a revision that is not there, or for one beside paths."""
