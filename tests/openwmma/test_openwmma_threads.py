@@ -62,7 +62,7 @@ def test_warps_of_threads_are_their_own(on):
 def test_a_simulation_is_built_once_for_all_threads(tmp_path, monkeypatch):
     built = []
 
-    def generate(config):
+    def generate(*_):
         built.append("Verilog")
         time.sleep(0.1)
         return "module", {}
