@@ -20,7 +20,7 @@ from sim.verilate import build_verilog
 __all__ = ["build_core", "core_description", "core_verilog"]
 
 
-def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
+def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | None = None) -> Path:
     """Build the simulation of a core, or find it built.
 
     Parameters
@@ -28,6 +28,9 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
     config : CoreConfig
     observed : bool
         Whether the simulation can write waveforms and record signals for a trace; it is slower then.
+    verilog : str or None
+        Verilog with a module of the core's name and ports that is to be simulated in its place; its registers
+        cannot be inspected.
 
     Returns
     -------
@@ -47,11 +50,11 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
         "WARPS": config.warps,
     }
     return build_verilog(
-        core_verilog(config),
+        core_verilog(config) if verilog is None else verilog,
         constants,
         observed=observed,
         probes=probes_of(config) if observed else (),
-        inspected=register_file(config),
+        inspected=register_file(config) if verilog is None else (),
     )
 
 
