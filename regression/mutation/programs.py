@@ -9,20 +9,32 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from golden.lines import gather_lines
+from golden.memory import Memory
+from golden.tables.layouts import LANES
+from hdl.config import PRESETS, CoreConfig
 from regression.mutation.forks import become_mutant, compare_cycles, limited, settings
 from regression.mutation.settings import MUTANT
+from regression.random_programs.choices import access_command, accesses_of, least_stride, stride_unit
 from regression.random_programs.faulting import FaultSession
-from regression.random_programs.generator import make_program
-from regression.random_programs.program import Program
-from regression.random_programs.running import Core, difference
+from regression.random_programs.generator import INTERFERENCE, make_program
+from regression.random_programs.program import Program, span
+from regression.random_programs.running import Core, difference, fault_of
+from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 
 _SEED: Final = 1
-_MULTIPLIES: Final = (2, *(48,) * 23)
-"""Of each program."""
+_PROGRAMS: Final = ((2, INTERFERENCE), *((48, INTERFERENCE),) * 11, *((24, 0.85),) * 8)
+"""How many multiplies each has, and what share of other commands."""
+
+_REACHING: Final = 100
+"""Loads and stores all over a memory."""
 
 _SESSIONS: Final = 4
 """Of `FaultSession`, each with a seed of its own."""
@@ -45,6 +57,50 @@ def _fail(seed: int, preset: str, open_core: Callable[[Program], RtlMachine], te
         _count(test, session.core)
 
 
+def _reach(library: Path, preset: str, test: str) -> None:
+    """Loads and stores anywhere in a memory that has all addresses, with strides of any size."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    golden = golden_machine(config, _all_addresses(config))
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    accesses = accesses_of(config)
+    for _ in range(_REACHING):
+        access = accesses[random.integers(len(accesses))]
+        layout = access.fragment
+        stride = least_stride(access) + stride_unit(access) * int(2 ** random.uniform(0, 28))
+        room = (1 << config.address_bits) - span(access, stride)
+        if random.random() < 0.5 and room > 0:
+            place = int(random.integers(room)) // layout.size
+        else:
+            place = max(room, 0) // layout.size + int(random.integers(3))
+        register = int(random.integers(config.registers - layout.registers + 1))
+        command = access_command(access, "global", register, place * layout.size, stride)
+        registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+        lines = gather_lines(access, place * layout.size, stride)
+        lines = [line for line in lines if golden.memory.contains(*line)]
+        for machine in (golden, core):
+            machine.write_registers(0, registers)
+        for address, count in lines:
+            values = random.integers(0, 256, count, dtype=np.uint8)
+            for machine in (golden, core):
+                machine.memory.write(address, values)
+        faults = [fault_of(machine, (command,)) for machine in (golden, core)]
+        expected, found = (fault and (fault.cause, fault.index) for fault in faults)
+        assert expected == found, f"{command}: {found}, not {expected}"
+        assert np.array_equal(golden.read_registers(), core.read_registers()), command
+        for line in lines:
+            assert np.array_equal(golden.memory.read(*line), core.memory.read(*line)), command
+        _count(test, core)
+
+
+def _all_addresses(config: CoreConfig) -> Memory:
+    """Memory of which only the pages that are written take room."""
+    memory = Memory(64)
+    pages = mmap(-1, 1 << config.address_bits, flags=MAP_PRIVATE)
+    pages.madvise(MADV_NOHUGEPAGE)
+    memory.data = np.frombuffer(pages, dtype=np.uint8)
+    return memory
+
+
 def main(library: Path, preset: str) -> None:
     """Try the mutants that the settings name, each until a test fails; the process ends."""
 
@@ -52,10 +108,14 @@ def main(library: Path, preset: str) -> None:
         memory = program.fresh_memory()
         return RtlMachine(program.config, memory, timing=program.timing, library=library)
 
-    programs = [make_program(preset, _SEED, number, size) for number, size in enumerate(_MULTIPLIES)]
+    programs = [
+        make_program(preset, _SEED, number, multiplies, interference=interference)
+        for number, (multiplies, interference) in enumerate(_PROGRAMS)
+    ]
     tests: dict[str, Callable[[str], None]] = {
         **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
+        "reach": partial(_reach, library, preset),
     }
     names = sorted(tests, key=lambda name: settings.limits.get(name, 0.0))  # the shortest first
     MUTANT.write_text(str(become_mutant()))

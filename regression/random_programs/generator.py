@@ -46,7 +46,7 @@ from sim.simulation import BusTiming
 MULTIPLIES: Final = 48
 """Multiplies with operands of their own in a program."""
 
-_INTERFERENCE: Final = 0.2
+INTERFERENCE: Final = 0.2
 """How likely any command is followed by one that has nothing to do with it."""
 
 _ADDRESSES: Final = 2
@@ -63,14 +63,17 @@ def make_program(
     multiplies: int = MULTIPLIES,
     type: str | None = None,
     kinds: Sequence[str] = FLOAT_KINDS,
+    interference: float = INTERFERENCE,
 ) -> Program:
     """Make one program of a run, the same for the same arguments.
 
     The programs of a run together go through all instructions, places and kinds of operands evenly. A program
     has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
-    is named, and of floating point only with operands of some kinds.
+    is named, and of floating point only with operands of some kinds. Of its commands, as many as
+    `interference` says are followed by one that has nothing to do with them.
     """
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type, kinds)
+    maker.interference = interference
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     timing = BusTiming(latency=latency, stall=stall, seed=number + 1)
     return maker.image.program(preset, (seed, number), timing, maker.commands(multiplies))
@@ -101,6 +104,7 @@ class _Maker:
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
         self._moves = deck(MOVES, seed, dealt)
+        self.interference = INTERFERENCE
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -119,7 +123,7 @@ class _Maker:
                 streams.remove(stream)
                 continue
             yield command
-            while self.random.random() < _INTERFERENCE:
+            while self.random.random() < self.interference:
                 yield from self._interference()
 
     def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
