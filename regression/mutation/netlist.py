@@ -106,8 +106,9 @@ _INNER: Final = "mutated"
 _CANDIDATES: Final = 4
 """So many times as many mutants are listed as needed, since some are none."""
 
-# What yosys would optimise away is no hardware, and a mutant of it no fault. Without the pass after
-# `flatten`, yosys 0.70 may find conflicting initial values in bits of registers that are constant.
+# What yosys would optimise away is no hardware, and a mutant of it no fault. Bits of a word that nobody reads
+# are cells of their own only when it is split. Without the pass after `flatten`, yosys 0.70 may find
+# conflicting initial values in bits of registers that are constant.
 _READ: Final = """# {version}
 read_verilog design.v
 hierarchy -check -top {top}
@@ -115,8 +116,15 @@ proc
 flatten
 opt_clean
 opt -full
+splitcells
+opt_clean
+memory_collect
+opt_mem
+memory_unpack
 wreduce
+peepopt
 opt -full
+splitcells
 opt_clean
 rename {top} {inner}
 write_rtlil {netlist}

@@ -23,15 +23,15 @@ from regression.mutation.forks import become_mutant, compare_cycles, limited, se
 from regression.mutation.settings import MUTANT
 from regression.random_programs.choices import access_command, accesses_of, least_stride, stride_unit
 from regression.random_programs.faulting import FaultSession
-from regression.random_programs.generator import INTERFERENCE, make_program
+from regression.random_programs.generator import make_program
 from regression.random_programs.program import Program, span
 from regression.random_programs.running import Core, difference, fault_of
 from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 
 _SEED: Final = 1
-_PROGRAMS: Final = ((2, INTERFERENCE), *((48, INTERFERENCE),) * 11, *((24, 0.85),) * 8)
-"""How many multiplies each has, and what share of other commands."""
+_PROGRAMS: Final = ((2, False), *((48, False),) * 10, *((12, True),) * 10)
+"""How many multiplies of its own each has, and whether it is crowded."""
 
 _REACHING: Final = 100
 """Loads and stores all over a memory."""
@@ -63,7 +63,7 @@ def _reach(library: Path, preset: str, test: str) -> None:
     golden = golden_machine(config, _all_addresses(config))
     core = RtlMachine(config, _all_addresses(config), library=library)
     accesses = accesses_of(config)
-    for _ in range(_REACHING):
+    for number in range(_REACHING):
         access = accesses[random.integers(len(accesses))]
         layout = access.fragment
         stride = least_stride(access) + stride_unit(access) * int(2 ** random.uniform(0, 28))
@@ -73,16 +73,19 @@ def _reach(library: Path, preset: str, test: str) -> None:
         else:
             place = max(room, 0) // layout.size + int(random.integers(3))
         register = int(random.integers(config.registers - layout.registers + 1))
-        command = access_command(access, "global", register, place * layout.size, stride)
+        address = place * layout.size
+        if number < 64 - config.address_bits:
+            address |= 1 << config.address_bits + number
+        command = access_command(access, "global", register, address, stride)
         registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
-        lines = gather_lines(access, place * layout.size, stride)
+        lines = gather_lines(access, address, stride)
         lines = [line for line in lines if golden.memory.contains(*line)]
         for machine in (golden, core):
             machine.write_registers(0, registers)
-        for address, count in lines:
+        for place, count in lines:
             values = random.integers(0, 256, count, dtype=np.uint8)
             for machine in (golden, core):
-                machine.memory.write(address, values)
+                machine.memory.write(place, values)
         faults = [fault_of(machine, (command,)) for machine in (golden, core)]
         expected, found = (fault and (fault.cause, fault.index) for fault in faults)
         assert expected == found, f"{command}: {found}, not {expected}"
@@ -109,8 +112,8 @@ def main(library: Path, preset: str) -> None:
         return RtlMachine(program.config, memory, timing=program.timing, library=library)
 
     programs = [
-        make_program(preset, _SEED, number, multiplies, interference=interference)
-        for number, (multiplies, interference) in enumerate(_PROGRAMS)
+        make_program(preset, _SEED, number, multiplies, crowded=crowded)
+        for number, (multiplies, crowded) in enumerate(_PROGRAMS)
     ]
     tests: dict[str, Callable[[str], None]] = {
         **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},

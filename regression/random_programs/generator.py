@@ -46,8 +46,11 @@ from sim.simulation import BusTiming
 MULTIPLIES: Final = 48
 """Multiplies with operands of their own in a program."""
 
-INTERFERENCE: Final = 0.2
-"""How likely any command is followed by one that has nothing to do with it."""
+_INTERFERENCE: Final = {False: 0.2, True: 0.9}
+"""How likely any command is followed by one that has nothing to do with it; in a crowded program too."""
+
+_OTHER_MULTIPLIES: Final = 0.4
+"""Of such commands of a crowded program, how many are multiplies."""
 
 _ADDRESSES: Final = 2
 """Registers of row addresses that one load brings."""
@@ -63,17 +66,17 @@ def make_program(
     multiplies: int = MULTIPLIES,
     type: str | None = None,
     kinds: Sequence[str] = FLOAT_KINDS,
-    interference: float = INTERFERENCE,
+    crowded: bool = False,
 ) -> Program:
     """Make one program of a run, the same for the same arguments.
 
     The programs of a run together go through all instructions, places and kinds of operands evenly. A program
     has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
-    is named, and of floating point only with operands of some kinds. Of its commands, as many as
-    `interference` says are followed by one that has nothing to do with them.
+    is named, and of floating point only with operands of some kinds. In a crowded one most commands have
+    nothing to do with these, and many of them multiply whatever any registers hold.
     """
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type, kinds)
-    maker.interference = interference
+    maker.crowded = crowded
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     timing = BusTiming(latency=latency, stall=stall, seed=number + 1)
     return maker.image.program(preset, (seed, number), timing, maker.commands(multiplies))
@@ -104,7 +107,8 @@ class _Maker:
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
         self._moves = deck(MOVES, seed, dealt)
-        self.interference = INTERFERENCE
+        self.crowded = False
+        self._chosen = chosen
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -123,7 +127,7 @@ class _Maker:
                 streams.remove(stream)
                 continue
             yield command
-            while self.random.random() < self.interference:
+            while self.random.random() < _INTERFERENCE[self.crowded]:
                 yield from self._interference()
 
     def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
@@ -243,7 +247,13 @@ class _Maker:
         return self.image.place(size, unit, across=across)
 
     def _interference(self) -> Iterator[Command]:
-        """Any access in the hot memory, a fill, or a move, on any registers."""
+        """Any access in the hot memory, a fill, a move, or perhaps a multiply, on any registers."""
+        if self.crowded and self.random.random() < _OTHER_MULTIPLIES:
+            instruction = self._chosen[self.random.integers(len(self._chosen))]
+            sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
+            room = {use: self.config.registers - size + 1 for use, size in sizes.items()}
+            yield Mma(instruction, **{use: int(self.random.integers(count)) for use, count in room.items()})
+            return
         kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
             access, place = next(self._accesses)
