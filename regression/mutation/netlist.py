@@ -181,28 +181,23 @@ def _make(design: Design, sources: Sequence[str], count: int, folder: Path) -> t
     return mutants
 
 
-def harnessed(verilog: str, inner: str, config: CoreConfig) -> str:
-    """Mutants of a core as a module of its name and ports: a file chooses the mutant.
-
-    The module `inner` of the Verilog has the input `SELECT`, and all ports of the core.
-    """
-    ports = core_description(config)["ports"]
-    declared = ",\n".join(f"  {port['direction']} [{port['width'] - 1}:0] {port['name']}" for port in ports)
-    connected = ", ".join(f".{port['name']}({port['name']})" for port in ports)
-    return f"""{verilog}
-/* verilator lint_off PINMISSING */
-module {CORE} (
-{declared}
-);
-  integer file, count, selected;
+_CHOICE: Final = f"""  integer file, count, selected;
   initial begin
     file = $fopen("{MUTANT}", "r");
     count = $fscanf(file, "%d", selected);
     $fclose(file);
   end
-  {inner} inner ({connected}, .{SELECT}(selected));
-endmodule
 """
+
+
+def harnessed(verilog: str, inner: str, config: CoreConfig) -> str:
+    """Mutants of a core as a module of its name and ports: the file `MUTANT` chooses the mutant.
+
+    The module `inner` of the Verilog has the input `SELECT`, and all ports of the core.
+    """
+    widths = {port["name"]: (port["direction"], port["width"]) for port in core_description(config)["ports"]}
+    chosen = f",\n    .{SELECT} (selected)"
+    return f"{verilog}/* verilator lint_off PINMISSING */\n{_around(CORE, widths, inner, _CHOICE, chosen)}"
 
 
 def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
@@ -219,12 +214,18 @@ def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
 def _wrapper(top: str, ports: dict[str, Any]) -> str:
     """A top module around the netlist: only its ports have to be visible, not every net."""
     widths = {name: (port["direction"], len(port["bits"])) for name, port in ports.items()}
-    widths[SELECT] = ("input", _SELECT_BITS)
+    return _around(top, {**widths, SELECT: ("input", _SELECT_BITS)}, _INNER)
+
+
+def _around(
+    name: str, widths: dict[str, tuple[str, int]], inner: str, body: str = "", chosen: str = ""
+) -> str:
     declarations = ",\n".join(
-        f"  {direction} wire [{width - 1}:0] \\{name} " for name, (direction, width) in widths.items()
+        f"  {direction} wire [{width - 1}:0] \\{port} " for port, (direction, width) in widths.items()
     )
-    connections = ",\n".join(f"    .\\{name} (\\{name} )" for name in widths)
-    return f"module {top} (\n{declarations}\n);\n  {_INNER} inner (\n{connections}\n  );\nendmodule\n"
+    connections = ",\n".join(f"    .\\{port} (\\{port} )" for port in widths)
+    inside = f"{body}  {inner} inner (\n{connections}{chosen}\n  );"
+    return f"module {name} (\n{declarations}\n);\n{inside}\nendmodule\n"
 
 
 def _yosys(folder: Path, step: str) -> None:

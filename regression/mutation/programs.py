@@ -19,6 +19,7 @@ from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
+from hdl.memory.axi import HOST_ADDRESS_BITS
 from regression.mutation.forks import become_mutant, compare_cycles, limited, settings
 from regression.mutation.settings import MUTANT
 from regression.random_programs.choices import access_command, accesses_of, least_stride, stride_unit
@@ -28,6 +29,7 @@ from regression.random_programs.program import Program, span
 from regression.random_programs.running import Core, difference, fault_of
 from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
+from sim.simulation import HostRefusal
 
 _SEED: Final = 1
 _PROGRAMS: Final = ((2, False), *((48, False),) * 10, *((12, True),) * 10)
@@ -35,6 +37,9 @@ _PROGRAMS: Final = ((2, False), *((48, False),) * 10, *((12, True),) * 10)
 
 _REACHING: Final = 100
 """Loads and stores all over a memory."""
+
+_PROBES: Final = 1000
+"""Accesses of the host."""
 
 _SESSIONS: Final = 4
 """Of `FaultSession`, each with a seed of its own."""
@@ -95,6 +100,24 @@ def _reach(library: Path, preset: str, test: str) -> None:
         _count(test, core)
 
 
+def _probe(library: Path, preset: str, test: str) -> None:
+    """Reads and writes of the host anywhere: what it is told is the same as without a fault."""
+    random = np.random.default_rng(_SEED)
+    core = RtlMachine(PRESETS[preset], Memory(64), library=library)
+    for _ in range(_PROBES):
+        address = int(random.integers(1 << random.integers(1, HOST_ADDRESS_BITS + 1)))
+        address &= ~int(random.choice([0, 3, 3, 3]))
+        try:
+            if random.random() < 0.3:
+                core.simulation.write(address, random.integers(0, 1 << 32, 1, dtype=np.uint32))
+                told = 0
+            else:
+                told = int(core.simulation.read(address)[0])
+        except HostRefusal:
+            told = -1
+        compare_cycles(test, (told, core.simulation.cycles))
+
+
 def _all_addresses(config: CoreConfig) -> Memory:
     """Memory of which only the pages that are written take room."""
     memory = Memory(64)
@@ -119,6 +142,7 @@ def main(library: Path, preset: str) -> None:
         **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
         "reach": partial(_reach, library, preset),
+        "probe": partial(_probe, library, preset),
     }
     names = sorted(tests, key=lambda name: settings.limits.get(name, 0.0))  # the shortest first
     MUTANT.write_text(str(become_mutant()))

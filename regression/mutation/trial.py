@@ -31,8 +31,8 @@ from sim.testbench.runner import BenchFailure, build, tool_environment
 _ENDS: Final = {SURVIVED: "survived", FAILED: "failed", -signal.SIGPROF: "time", -signal.SIGKILL: "time"}
 """What becomes of a mutant by the status of its process."""
 
-SURVIVED_ALL: Final = ("survived", "")
-"""The outcome of a mutant that passed every test."""
+_PASSED: Final = ("survived", "")
+"""The outcome where no test fails."""
 
 _FORK_POINT: Final = "regression.mutation.fork_point"
 _PROGRAMS: Final = "regression.mutation.programs"
@@ -92,7 +92,7 @@ def try_unit(unit: Unit, place: Path, *, count: int, seed: int, numbers: Sequenc
     part.mkdir(exist_ok=True)
     with locked(part / "lock"):
         outcomes = _outcomes(unit, replace(simulation, design=design), numbers, part)
-        if SURVIVED_ALL in outcomes.values():
+        if _PASSED in outcomes.values():
             shutil.copy(folder / NETLIST, part)
             require_rules(part, rules)
         records = []
@@ -116,13 +116,13 @@ _Start = Callable[[Path, Mapping[str, str]], None]
 
 def _outcomes(unit: Unit, simulation: Simulation, numbers: Sequence[int], part: Path) -> _Outcomes:
     """Try mutants with random programs if the unit is a whole core, and what is left with its testbench."""
-    outcomes = dict.fromkeys(numbers, SURVIVED_ALL)
+    outcomes = dict.fromkeys(numbers, _PASSED)
     if unit.programs:
         text = harnessed(simulation.design.verilog, simulation.design.top, PRESETS[unit.programs])
         library = build_core(PRESETS[unit.programs], verilog=text)
         start = partial(_run_programs, library, unit.programs)
         outcomes = run_mutants(start, (), part / "programs", numbers)
-    left = [number for number, outcome in outcomes.items() if outcome == SURVIVED_ALL]
+    left = [number for number, outcome in outcomes.items() if outcome == _PASSED]
     if left:
         folder = build(simulation.design) / f"mutants-{numbers[0]}"
         outcomes |= run_mutants(partial(_run_bench, simulation), simulation.cases, folder, left)
@@ -137,7 +137,7 @@ def run_mutants(start: _Start, cases: Sequence[str], folder: Path, numbers: Sequ
     log = folder / "simulation.log"
     settings = Settings(cases=cases, mutants=(0,), limits={})
     outcomes = _run(start, settings, folder)
-    if outcomes != {0: SURVIVED_ALL}:
+    if outcomes != {0: _PASSED}:
         raise BenchFailure(f"{folder}: the unit without a fault must pass: {outcomes}", log)
     times = json.loads((folder / TIMES).read_text())
     limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
