@@ -249,10 +249,7 @@ class _Maker:
     def _interference(self) -> Iterator[Command]:
         """Any access in the hot memory, a fill, a move, or perhaps a multiply, on any registers."""
         if self.crowded and self.random.random() < _OTHER_MULTIPLIES:
-            instruction = self._chosen[self.random.integers(len(self._chosen))]
-            sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
-            room = {use: self.config.registers - size + 1 for use, size in sizes.items()}
-            yield Mma(instruction, **{use: int(self.random.integers(count)) for use, count in room.items()})
+            yield from self._other_multiplies(*self.random.choice([[0, 1], [1, 4]]).tolist())
             return
         kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
@@ -262,6 +259,18 @@ class _Maker:
             yield self._fill_or_move(is_fill=kind < 8)
         else:
             yield from self._matrix_moves()
+
+    def _other_multiplies(self, apart: int, count: int) -> Iterator[Command]:
+        """Multiplies of what any registers hold; none needs a result of another if they are `apart`."""
+        half = self.config.registers // 2
+        for number in range(count):
+            instruction = self._chosen[self.random.integers(len(self._chosen))]
+            sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
+            room = half if apart else self.config.registers
+            places = {use: int(self.random.integers(room - size + 1)) for use, size in sizes.items()}
+            if apart:
+                places["d"] = half + sizes["d"] * number % half
+            yield Mma(instruction, **places)
 
     def _matrix_moves(self) -> Iterator[Command]:
         """A move of a matrix in registers; or addresses of rows to registers, and moves that use them."""
