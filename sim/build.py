@@ -51,7 +51,7 @@ def counting(conversion: Conversion) -> Iterator[Mapping[Path, str]]:
         _conversion = None
 
 
-def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
+def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | None = None) -> Path:
     """Build the simulation of a core, or find it built.
 
     Parameters
@@ -59,6 +59,9 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
     config : CoreConfig
     observed : bool
         Whether the simulation can write waveforms and record signals for a trace; it is slower then.
+    verilog : str or None
+        Verilog with a module of the core's name and ports that is to be simulated in its place; its registers
+        cannot be inspected, and it does not count.
 
     Returns
     -------
@@ -77,17 +80,18 @@ def build_core(config: CoreConfig, *, observed: bool = False) -> Path:
         "QUEUE_DEPTH": config.queue_depth,
         "WARPS": config.warps,
     }
-    verilog = _generated(config, _conversion)[0]
+    counts = _conversion is not None and verilog is None
+    text = verilog or _generated(config, _conversion)[0]
     library = build_verilog(
-        verilog,
+        text,
         constants,
         observed=observed,
-        counts=_conversion is not None,
+        counts=counts,
         probes=probes_of(config) if observed else (),
-        inspected=register_file(config),
+        inspected=register_file(config) if verilog is None else (),
     )
-    if _conversion is not None:
-        _counted[library] = verilog
+    if counts:
+        _counted[library] = text
     return library
 
 

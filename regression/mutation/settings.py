@@ -1,12 +1,15 @@
 """What a simulation of mutants is told, and the files of its folder in which it answers."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 SELECT: Final = "mutsel"
 """The input that chooses the mutant: 0 stands for none, n for the n-th."""
+
+MUTANT: Final = Path("mutant")
+"""The number that `SELECT` has in a simulation without cocotb, which reads it when it begins."""
 
 SURVIVED: Final = 100
 FAILED: Final = 101
@@ -24,6 +27,9 @@ CURRENT_TEST: Final = Path("current_test")
 TIMES: Final = Path("times.json")
 """Seconds of each test, as JSON."""
 
+CYCLES: Final = Path("cycles.json")
+"""`Settings.cycles` of the unit without a fault, as JSON, if its tests count them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -35,6 +41,9 @@ class Settings:
     """Values of `SELECT` to be tried."""
     limits: Mapping[str, float]
     """Seconds of computing after which a test is given up, by its name; none while they are measured."""
+
+    cycles: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """The cycles after which the parts of a test end, by its name; none while they are counted."""
 
     @property
     def limit(self) -> float:

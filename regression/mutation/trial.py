@@ -1,21 +1,29 @@
 """Mutates a unit, runs its tests on each mutant, and tries to prove of survivors that they are no faults."""
 
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
 from cocotb_tools.runner import get_runner
 
+from hdl.config import PRESETS
+from regression.campaign.identity import ROOT
 from regression.mutation.equivalence import is_equivalent, require_rules
-from regression.mutation.netlist import mutate
+from regression.mutation.netlist import NETLIST, harnessed, mutate
 from regression.mutation.rules import rules_of
-from regression.mutation.settings import ENDED, FAILED, SURVIVED, TIMES, VARIABLE, Settings
+from regression.mutation.settings import CYCLES, ENDED, FAILED, SURVIVED, TIMES, VARIABLE, Settings
 from regression.mutation.units import Simulation, Unit, simulation_of
+from sim.build import build_core
 from sim.files import locked
 from sim.testbench.parameters import bench_variables
 from sim.testbench.runner import BenchFailure, build, tool_environment
@@ -23,7 +31,11 @@ from sim.testbench.runner import BenchFailure, build, tool_environment
 _ENDS: Final = {SURVIVED: "survived", FAILED: "failed", -signal.SIGPROF: "time", -signal.SIGKILL: "time"}
 """What becomes of a mutant by the status of its process."""
 
+_PASSED: Final = ("survived", "")
+"""The outcome where no test fails."""
+
 _FORK_POINT: Final = "regression.mutation.fork_point"
+_PROGRAMS: Final = "regression.mutation.programs"
 _SEED: Final = 1
 """Of the tests' randomness."""
 
@@ -60,66 +72,108 @@ class Record:
         return self.how == "survived"
 
 
-def try_unit(unit: Unit, place: Path, *, count: int, seed: int) -> list[Record]:
+def try_unit(unit: Unit, place: Path, *, count: int, seed: int, numbers: Sequence[int]) -> list[Record]:
     """Find out which of `count` mutants of a unit, which the seed chooses, its tests notice.
 
-    The folder `place` takes the netlists. BenchFailure if the unit fails without a fault, and ValueError if a
-    rule does not hold of it then.
+    Only those of some numbers, from 1, are tried; a unit may have fewer mutants. The folder `place` takes the
+    netlists. BenchFailure if the unit fails without a fault, and ValueError if a rule does not hold of it
+    then.
     """
     name = re.sub(r"\W+", "_", unit.name)
     folder = place / f"{name}-{count}-{seed}"
     place.mkdir(parents=True, exist_ok=True)
+    simulation = simulation_of(unit)
     with locked(folder.with_suffix(".lock")):
-        simulation = simulation_of(unit)
         design, mutants = mutate(simulation.design, unit.sources, count, seed, folder)
-        records, rules = [], rules_of(unit.name)
-        outcomes = run_mutants(replace(simulation, design=design), len(mutants))
-        if any(how == "survived" for how, _ in outcomes.values()):
-            require_rules(folder, rules)
+    numbers = [number for number in numbers if number <= len(mutants)]
+    if not numbers:
+        return []
+    part, rules = folder / f"from-{numbers[0]}", rules_of(unit.name)
+    part.mkdir(exist_ok=True)
+    with locked(part / "lock"):
+        outcomes = _outcomes(unit, replace(simulation, design=design), numbers, part)
+        if _PASSED in outcomes.values():
+            shutil.copy(folder / NETLIST, part)
+            require_rules(part, rules)
+        records = []
         for number, (how, killed_by) in outcomes.items():
             mutant = mutants[number - 1]
             known = {**asdict(mutant), "text": mutant.text, "killed_by": killed_by}
             record = Record(unit=unit.name, number=number, how=how, proof="", **known)
             if record.survived:
-                record = replace(record, proof="equal" if is_equivalent(mutant, folder, rules) else "none")
+                record = replace(record, proof="equal" if is_equivalent(mutant, part, rules) else "none")
             records.append(record)
     return records
 
 
-def run_mutants(simulation: Simulation, mutants: int) -> dict[int, tuple[str, str]]:
-    """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
+_Outcomes = dict[int, tuple[str, str]]
+"""By the number of the mutant: ``failed``, ``time`` (it took too long), ``crash`` (the simulation broke off)
+or ``survived``, and the test that failed; empty where all passed."""
 
-    The design of the simulation has so many mutants.
+_Start = Callable[[Path, Mapping[str, str]], None]
+"""Runs a simulation to its end in a folder, with variables of the environment."""
 
-    By the number of the mutant, from 1: ``failed``, ``time`` (it took too long), ``crash`` (the simulation
-    broke off) or ``survived``, and the test that failed; empty where all passed. BenchFailure if the unit
-    fails without a fault, or the simulation broke off between two mutants.
-    """
-    folder = build(simulation.design) / "mutants"
-    log = folder / "simulation.log"
-    settings = Settings(cases=simulation.cases, mutants=(0,), limits={})
-    outcomes = _run(settings, simulation, folder, log)
-    if outcomes != {0: ("survived", "")}:
-        raise BenchFailure(f"{simulation.design.name}: the unit without a fault must pass: {outcomes}", log)
-    times = json.loads((folder / TIMES).read_text())
-    limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
-    settings = replace(settings, mutants=tuple(range(1, mutants + 1)), limits=limits)
-    outcomes = _run(settings, simulation, folder, log)
-    missing = sorted({*settings.mutants} - {*outcomes})
-    if missing:
-        raise BenchFailure(f"{simulation.design.name}: no outcome of mutants {missing}", log)
+
+def _outcomes(unit: Unit, simulation: Simulation, numbers: Sequence[int], part: Path) -> _Outcomes:
+    """Try mutants with random programs if the unit is a whole core, and what is left with its testbench."""
+    outcomes = dict.fromkeys(numbers, _PASSED)
+    if unit.programs:
+        text = harnessed(simulation.design.verilog, simulation.design.top, PRESETS[unit.programs])
+        library = build_core(PRESETS[unit.programs], verilog=text)
+        start = partial(_run_programs, library, unit.programs)
+        outcomes = run_mutants(start, (), part / "programs", numbers)
+    left = [number for number, outcome in outcomes.items() if outcome == _PASSED]
+    if left:
+        folder = build(simulation.design) / f"mutants-{numbers[0]}"
+        outcomes |= run_mutants(partial(_run_bench, simulation), simulation.cases, folder, left)
     return outcomes
 
 
-def _run(settings: Settings, simulation: Simulation, folder: Path, log: Path) -> dict[int, tuple[str, str]]:
-    """Start the simulator in a folder for some mutants; what is known of them when it ends."""
+def run_mutants(start: _Start, cases: Sequence[str], folder: Path, numbers: Sequence[int]) -> _Outcomes:
+    """Run the tests on the unit without a fault, and then on each mutant until one of them fails.
+
+    BenchFailure if the unit fails without a fault, or the simulation broke off between two mutants.
+    """
+    log = folder / "simulation.log"
+    settings = Settings(cases=cases, mutants=(0,), limits={})
+    outcomes = _run(start, settings, folder)
+    if outcomes != {0: _PASSED}:
+        raise BenchFailure(f"{folder}: the unit without a fault must pass: {outcomes}", log)
+    times = json.loads((folder / TIMES).read_text())
+    limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
+    counted = folder / CYCLES
+    cycles = json.loads(counted.read_text()) if counted.exists() else {}
+    settings = replace(settings, mutants=numbers, limits=limits, cycles=cycles)
+    outcomes = _run(start, settings, folder)
+    missing = sorted({*numbers} - {*outcomes})
+    if missing:
+        raise BenchFailure(f"{folder}: no outcome of mutants {missing}", log)
+    return outcomes
+
+
+def _run(start: _Start, settings: Settings, folder: Path) -> _Outcomes:
+    """Start a simulation in a folder for some mutants; what is known of them when it ends."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    variables = {
-        **bench_variables(simulation.module, simulation.values),
-        VARIABLE: json.dumps(asdict(settings)),
-        "COCOTB_LOG_LEVEL": "ERROR",
-    }
+    start(folder, {VARIABLE: json.dumps(asdict(settings))})
+    found = {}
+    ended_file = folder / ENDED
+    for line in ended_file.read_text().splitlines() if ended_file.exists() else ():
+        ended = json.loads(line)
+        how = _ENDS.get(ended["status"], "crash")
+        found[ended["number"]] = how, "" if how == "survived" else ended["test"]
+    return found
+
+
+def _run_programs(library: Path, preset: str, folder: Path, variables: Mapping[str, str]) -> None:
+    program = [sys.executable, "-m", _PROGRAMS, str(library), preset]
+    environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
+    with (folder / "simulation.log").open("w") as log:
+        subprocess.run(program, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
+
+
+def _run_bench(simulation: Simulation, folder: Path, variables: Mapping[str, str]) -> None:
+    bench = bench_variables(simulation.module, simulation.values)
     # One that breaks off leaves mutants without an outcome.
     with tool_environment(), suppress(RuntimeError, SystemExit):
         get_runner("verilator").test(
@@ -129,14 +183,7 @@ def _run(settings: Settings, simulation: Simulation, folder: Path, log: Path) ->
             build_dir=folder.parent,
             test_dir=folder,
             seed=_SEED,
-            extra_env=variables,
+            extra_env={**bench, **variables, "COCOTB_LOG_LEVEL": "ERROR"},
             results_xml=str(folder / "none.xml"),
-            log_file=log,
+            log_file=folder / "simulation.log",
         )
-    found = {}
-    ended_file = folder / ENDED
-    for line in ended_file.read_text().splitlines() if ended_file.exists() else ():
-        ended = json.loads(line)
-        how = _ENDS.get(ended["status"], "crash")
-        found[ended["number"]] = how, "" if how == "survived" else ended["test"]
-    return found

@@ -29,6 +29,8 @@ class Unit:
     """Only cells that these files made are mutated; a path from the root, or its beginning."""
     mutants: int = _MUTANTS
     """How many."""
+    programs: str = ""
+    """The preset of a whole core, which random programs must pass too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,5 +101,6 @@ CORE: Final = Unit(
     arguments={"preset": "tiny"},
     sources=("hdl/",),
     mutants=500,
+    programs="tiny",
 )
 """The whole core with all that connects its units, under random programs; tried when it is named."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from hdl.control.host import REGISTERS
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import Illegal, illegal_commands
 from regression.random_programs.program import Program, raw_load
+from regression.random_programs.running import open_rtl
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
@@ -24,7 +26,7 @@ _SHARED_COMPARED = 4096
 class FaultSession:
     """A core and a golden machine that go on from fault to fault."""
 
-    def __init__(self, preset: str, seed: int) -> None:
+    def __init__(self, preset: str, seed: int, open_core: Callable[[Program], RtlMachine] = open_rtl) -> None:
         self._program: Program = make_program(preset, seed, multiplies=6)
         self._config = self._program.config
         self._anytime = tuple(
@@ -36,9 +38,14 @@ class FaultSession:
         timing = BusTiming(
             latency=int(self._random.integers(1, 40)), stall=int(self._random.integers(0, 100))
         )
-        self._rtl = RtlMachine(self._config, self._program.fresh_memory(), timing=timing)
+        self._rtl = open_core(replace(self._program, timing=timing))
         # In the last page but two, where neither programs nor broken accesses come.
         self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
+
+    @property
+    def core(self) -> RtlMachine:
+        """The core, which stands still."""
+        return self._rtl
 
     def run(self) -> Iterator[tuple[Illegal, str, str | None]]:
         """Run every way to a fault once, first ``serial``, then ``overlapped``.

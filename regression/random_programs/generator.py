@@ -46,8 +46,11 @@ from sim.simulation import BusTiming
 MULTIPLIES: Final = 48
 """Multiplies with operands of their own in a program."""
 
-_INTERFERENCE: Final = 0.2
-"""How likely any command is followed by one that has nothing to do with it."""
+_INTERFERENCE: Final = {False: 0.2, True: 0.9}
+"""How likely any command is followed by one that has nothing to do with it; in a crowded program too."""
+
+_OTHER_MULTIPLIES: Final = 0.4
+"""Of such commands of a crowded program, how many are multiplies."""
 
 _ADDRESSES: Final = 2
 """Registers of row addresses that one load brings."""
@@ -63,14 +66,17 @@ def make_program(
     multiplies: int = MULTIPLIES,
     type: str | None = None,
     kinds: Sequence[str] = FLOAT_KINDS,
+    crowded: bool = False,
 ) -> Program:
     """Make one program of a run, the same for the same arguments.
 
     The programs of a run together go through all instructions, places and kinds of operands evenly. A program
     has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
-    is named, and of floating point only with operands of some kinds.
+    is named, and of floating point only with operands of some kinds. In a crowded one most commands have
+    nothing to do with these, and many of them multiply whatever any registers hold.
     """
     maker = _Maker(PRESETS[preset], seed, number, multiplies, type, kinds)
+    maker.crowded = crowded
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     timing = BusTiming(latency=latency, stall=stall, seed=number + 1)
     return maker.image.program(preset, (seed, number), timing, maker.commands(multiplies))
@@ -101,6 +107,8 @@ class _Maker:
             [(access, place) for access in accesses_of(config) for place in places], seed, dealt
         )
         self._moves = deck(MOVES, seed, dealt)
+        self.crowded = False
+        self._chosen = chosen
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -119,7 +127,7 @@ class _Maker:
                 streams.remove(stream)
                 continue
             yield command
-            while self.random.random() < _INTERFERENCE:
+            while self.random.random() < _INTERFERENCE[self.crowded]:
                 yield from self._interference()
 
     def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
@@ -239,7 +247,10 @@ class _Maker:
         return self.image.place(size, unit, across=across)
 
     def _interference(self) -> Iterator[Command]:
-        """Any access in the hot memory, a fill, or a move, on any registers."""
+        """Any access in the hot memory, a fill, a move, or perhaps a multiply, on any registers."""
+        if self.crowded and self.random.random() < _OTHER_MULTIPLIES:
+            yield from self._other_multiplies(*self.random.choice([[0, 1], [1, 4]]).tolist())
+            return
         kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
             access, place = next(self._accesses)
@@ -248,6 +259,18 @@ class _Maker:
             yield self._fill_or_move(is_fill=kind < 8)
         else:
             yield from self._matrix_moves()
+
+    def _other_multiplies(self, apart: int, count: int) -> Iterator[Command]:
+        """Multiplies of what any registers hold; none needs a result of another if they are `apart`."""
+        half = self.config.registers // 2
+        for number in range(count):
+            instruction = self._chosen[self.random.integers(len(self._chosen))]
+            sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
+            room = half if apart else self.config.registers
+            places = {use: int(self.random.integers(room - size + 1)) for use, size in sizes.items()}
+            if apart:
+                places["d"] = half + sizes["d"] * number % half
+            yield Mma(instruction, **places)
 
     def _matrix_moves(self) -> Iterator[Command]:
         """A move of a matrix in registers; or addresses of rows to registers, and moves that use them."""

@@ -55,7 +55,7 @@ def difference(
 
 def _lockstep(program: Program, core: Core) -> str | None:
     try:
-        fault = _fault(LockstepMachine(program.golden(), core), program.commands)
+        fault = fault_of(LockstepMachine(program.golden(), core), program.commands)
     except Mismatch as mismatch:
         return str(mismatch)
     return None if fault is None else f"both refuse a command: {fault}"
@@ -66,7 +66,7 @@ def _overlapped(program: Program, core: Core) -> str | None:
     observed_from = BASE + program.memory.size - observed_bytes(program.config)
     commands = (*program.commands, *observations(program.config, observed_from))
     golden = program.golden()
-    refused, fault = _fault(golden, commands), _fault(core, commands)
+    refused, fault = fault_of(golden, commands), fault_of(core, commands)
     if fault is not None or refused is not None:
         is_same = fault and refused and (fault.cause, fault.index) == (refused.cause, refused.index)
         return None if is_same else f"golden {_told(refused)}, the core {_told(fault)}"
@@ -77,7 +77,8 @@ def _overlapped(program: Program, core: Core) -> str | None:
     return None if found is None else f"after {len(commands)} commands: {found}"
 
 
-def _fault(machine: Machine, commands: Sequence[Command]) -> Fault | None:
+def fault_of(machine: Machine, commands: Sequence[Command]) -> Fault | None:
+    """Run commands, one behind the other, to their end or the first fault, which is cleared."""
     try:
         machine.queue(commands)
         machine.finish()

@@ -1,17 +1,22 @@
 """Mutation of a unit made up for it: a strong test notices everything, a weak one leaves survivors."""
 
 import gc
+import os
+import subprocess
+import sys
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from amaranth.hdl import UnusedElaboratable
 
-from regression.campaign.kinds.mutation import judge, wilson
+from regression.campaign.identity import ROOT
+from regression.campaign.kinds.mutation import TOGETHER, Mutation, judge, wilson
 from regression.mutation.netlist import worth_simulating
 from regression.mutation.rules import rules
-from regression.mutation.trial import Record, try_unit
+from regression.mutation.trial import Record, run_mutants, try_unit
 from regression.mutation.units import CORE, UNITS, Unit, simulation_of, units_named
 
 MUTANTS = 16
@@ -36,12 +41,20 @@ RECORD = Record(
 
 
 def tried(unit: Unit, folder: Path) -> list[Record]:
-    return try_unit(unit, folder, count=MUTANTS, seed=1)
+    """In two parts, of which the second asks for more than there are."""
+    parts = range(1, 8), range(8, MUTANTS + 5)
+    return [
+        record
+        for numbers in parts
+        for record in try_unit(unit, folder, count=MUTANTS, seed=1, numbers=numbers)
+    ]
 
 
 def test_only_the_strong_test_kills_every_fault() -> None:
     folder = Path(__file__).parents[2] / "build" / "mutation" / "tests"
     strong, weak = tried(COUNTER, folder), tried(WEAK, folder)
+    assert [record.number for record in strong] == list(range(1, MUTANTS + 1))
+    assert try_unit(WEAK, folder, count=MUTANTS, seed=1, numbers=range(MUTANTS + 1, MUTANTS + 3)) == []
     assert [record.command for record in strong] == [record.command for record in weak]
     assert all(record.killed_by == "walks_everywhere" for record in strong if not record.survived)
     assert all(record.proof == "equal" for record in strong if record.survived)
@@ -55,6 +68,42 @@ def test_only_the_strong_test_kills_every_fault() -> None:
     *_, survivors, share = judge(weak).tables[0].rows[-1]
     assert survivors == str(len(missed))
     assert share != "100.0%"
+
+
+SLOW = """
+from regression.mutation.forks import become_mutant, compare_cycles, limited
+number = become_mutant()
+with limited("first", is_last=False):
+    compare_cycles("first", [5])
+    compare_cycles("first", [8 + (number == 2)])
+with limited("second", is_last=True):
+    compare_cycles("second", [9])
+    assert number != 3
+"""
+
+
+def test_a_mutant_that_takes_more_cycles_is_noticed(tmp_path: Path) -> None:
+    def start(folder: Path, variables: Mapping[str, str]) -> None:
+        environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
+        subprocess.run([sys.executable, "-c", SLOW], cwd=folder, env=environment, check=True)
+
+    assert run_mutants(start, (), tmp_path / "run", (1, 2, 3)) == {
+        1: ("survived", ""),
+        2: ("failed", "cycles of first"),
+        3: ("failed", "second"),
+    }
+
+
+def test_a_unit_with_many_mutants_is_several_tasks() -> None:
+    core = list(Mutation(1, {"unit": ["core"], "mutants": None}).tasks())
+    assert [(task.arguments["first"], task.arguments["last"]) for task in core] == [
+        (first, first + TOGETHER - 1) for first in range(1, CORE.mutants, TOGETHER)
+    ]
+    assert len({task.key for task in core}) == len(core)
+    (queue,) = Mutation(1, {"unit": ["queue"], "mutants": TOGETHER}).tasks()
+    assert queue.arguments == {"unit": "queue", "first": 1, "last": TOGETHER}
+    *_, last = Mutation(1, {"unit": ["queue"], "mutants": TOGETHER + 1}).tasks()
+    assert (last.arguments["first"], last.arguments["last"]) == (TOGETHER + 1, TOGETHER + 1)
 
 
 def record_of(number: int, *, how: str, proof: str = "") -> Record:
@@ -140,4 +189,4 @@ def test_each_cell_says_which_line_made_it() -> None:
 
 
 def test_rules_are_of_units_that_exist() -> None:
-    assert {name for rule in rules() for name in rule.units} <= {unit.name for unit in UNITS}
+    assert {name for rule in rules() for name in rule.units} <= {unit.name for unit in (*UNITS, CORE)}

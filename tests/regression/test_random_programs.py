@@ -60,6 +60,15 @@ def test_every_command_of_a_program_can_be_encoded():
             encode(command)
 
 
+def test_a_crowded_program_multiplies_what_is_there_too():
+    """And is still legal, with the multiplies of its own."""
+    plain, crowded = (make_program("tiny", 5, multiplies=6, crowded=crowded) for crowded in (False, True))
+    assert sum(isinstance(command, Mma) for command in plain.commands) == 6
+    others = sum(isinstance(command, Mma) for command in crowded.commands) - 6
+    assert len(crowded.commands) / 3 < others < len(crowded.commands) * 3 / 4
+    assert difference(crowded) is None
+
+
 def test_observations_bring_every_register_into_memory():
     config = PRESETS["small"]
     values = np.random.default_rng(4).integers(0, 1 << 32, (config.registers, 32), dtype=np.uint32)

@@ -8,6 +8,7 @@ import pytest
 from golden_captures import COMPACT, instruction_of
 from rtl import BASE, CONFIG, TINY, fill, golden_machine, load, multiply, rtl_machine, store
 
+from golden.memory import Memory
 from golden.programs.kernel_run import Output, run_program
 from golden.programs.tiles import multiply_tiles
 from golden.ptx.program import parse_module
@@ -16,9 +17,11 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from hdl.command import encode
 from hdl.config import PRESETS
+from sim.build import build_core, core_verilog
 from sim.host_map import lane_address
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
+from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming, HostRefusal, SimulationError
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
@@ -28,6 +31,18 @@ F16_FAMILY = [
     for d in ("f16", "f32")
     for c in ("f16", "f32")
 ]
+
+
+def test_another_simulation_in_place_of_the_core_s():
+    """Its registers are read through the host interface, in cycles."""
+    own = RtlMachine(TINY, Memory(4096))
+    other = RtlMachine(TINY, Memory(4096), library=build_core(TINY, verilog=core_verilog(TINY)))
+    for machine in (own, other):
+        machine.execute(Fill(3, 2, 7))
+        before = machine.simulation.cycles
+        assert (machine.inspect_registers()[2:6] == np.array([[0], [7], [7], [0]])).all()
+        assert (machine.simulation.cycles > before) == (machine is other)
+        machine.close()
 
 
 def opener(backend, config=CONFIG):

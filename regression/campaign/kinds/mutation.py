@@ -10,14 +10,17 @@ from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.mutation.trial import Record, try_unit
-from regression.mutation.units import units_named
+from regression.mutation.units import Unit, units_named
+
+TOGETHER: Final = 50
+"""So many mutants at most are one task."""
 
 LEAST_SHARE: Final = 0.95
 """Of the mutants that are faults, this share is to be killed."""
 
 
 class Mutation(Kind):
-    """The mutants of some units; a task is all mutants of one, which have one netlist."""
+    """The mutants of some units; a task is some of one unit, and all of a unit have one netlist."""
 
     name = "mutation"
     unit = "mutants"
@@ -31,19 +34,27 @@ class Mutation(Kind):
             raise UsageError(f"--unit: {error}") from None
 
     def tasks(self) -> Iterator[Task]:
-        """One for each unit, those with most mutants first."""
+        """Those of each unit, the units with most mutants first."""
         units = units_named(self.configuration["unit"])
         for unit in sorted(units, key=lambda unit: -unit.mutants):
-            yield Task(key=unit.name, arguments={"unit": unit.name})
+            count = self._count(unit)
+            for first in range(1, count + 1, TOGETHER):
+                last = min(first + TOGETHER - 1, count)
+                key = f"{unit.name}, {first} to {last} of {count}"
+                yield Task(key=key, arguments={"unit": unit.name, "first": first, "last": last})
 
     def run(self, task: Task) -> Outcome:
-        """Try every mutant of a unit, and to prove each survivor no fault."""
+        """Try mutants of a unit, and to prove each survivor no fault."""
         (unit,) = units_named([task.arguments["unit"]])
-        count = self.configuration["mutants"] or unit.mutants
-        records = try_unit(unit, ROOT / "build" / "mutation", count=count, seed=self.seed)
+        numbers = range(task.arguments["first"], task.arguments["last"] + 1)
+        place = ROOT / "build" / "mutation"
+        records = try_unit(unit, place, count=self._count(unit), seed=self.seed, numbers=numbers)
         return Outcome(
-            cases=(Case(name=unit.name),), results=len(records), data=[asdict(record) for record in records]
+            cases=(Case(name=task.key),), results=len(records), data=[asdict(record) for record in records]
         )
+
+    def _count(self, unit: Unit) -> int:
+        return int(self.configuration["mutants"] or unit.mutants)
 
     def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
         """The share of faults that were noticed, by unit and in all, and every survivor."""

@@ -1,0 +1,155 @@
+"""``python -m regression.mutation.programs LIBRARY PRESET``: random programs on each mutant of a whole core.
+
+The library is a simulation of all mutants, for `sim.rtl_machine.RtlMachine`. A mutant is noticed by what it
+does otherwise than the golden machine, and by what it counts otherwise than the core without a fault: the
+cycles of each program and up to each fault, and the core's own counters.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import partial
+from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from golden.lines import gather_lines
+from golden.memory import Memory
+from golden.tables.layouts import LANES
+from hdl.config import PRESETS, CoreConfig
+from hdl.memory.axi import HOST_ADDRESS_BITS
+from regression.mutation.forks import become_mutant, compare_cycles, limited, settings
+from regression.mutation.settings import MUTANT
+from regression.random_programs.choices import access_command, accesses_of, least_stride, stride_unit
+from regression.random_programs.faulting import FaultSession
+from regression.random_programs.generator import make_program
+from regression.random_programs.program import Program, span
+from regression.random_programs.running import Core, difference, fault_of
+from sim.machines import golden_machine
+from sim.rtl_machine import RtlMachine
+from sim.simulation import HostRefusal
+
+_SEED: Final = 1
+_PROGRAMS: Final = ((2, False), *((48, False),) * 10, *((12, True),) * 10)
+"""How many multiplies of its own each has, and whether it is crowded."""
+
+_REACHING: Final = 100
+"""Loads and stores all over a memory."""
+
+_PROBES: Final = 1000
+"""Accesses of the host."""
+
+_SESSIONS: Final = 4
+"""Of `FaultSession`, each with a seed of its own."""
+
+
+def _count(test: str, core: Core) -> None:
+    assert isinstance(core, RtlMachine)
+    compare_cycles(test, (core.simulation.cycles, *asdict(core.counters).values()))
+
+
+def _run(program: Program, open_core: Callable[[Program], RtlMachine], test: str) -> None:
+    found = difference(program, open_core, on_end=partial(_count, test))
+    assert found is None, found
+
+
+def _fail(seed: int, preset: str, open_core: Callable[[Program], RtlMachine], test: str) -> None:
+    session = FaultSession(preset, seed, open_core)
+    for *_, found in session.run():
+        assert found is None, found
+        _count(test, session.core)
+
+
+def _reach(library: Path, preset: str, test: str) -> None:
+    """Loads and stores anywhere in a memory that has all addresses, with strides of any size."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    golden = golden_machine(config, _all_addresses(config))
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    accesses = accesses_of(config)
+    for number in range(_REACHING):
+        access = accesses[random.integers(len(accesses))]
+        layout = access.fragment
+        stride = least_stride(access) + stride_unit(access) * int(2 ** random.uniform(0, 28))
+        room = (1 << config.address_bits) - span(access, stride)
+        if random.random() < 0.5 and room > 0:
+            place = int(random.integers(room)) // layout.size
+        else:
+            place = max(room, 0) // layout.size + int(random.integers(3))
+        register = int(random.integers(config.registers - layout.registers + 1))
+        address = place * layout.size
+        if number < 64 - config.address_bits:
+            address |= 1 << config.address_bits + number
+        command = access_command(access, "global", register, address, stride)
+        registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+        lines = gather_lines(access, address, stride)
+        lines = [line for line in lines if golden.memory.contains(*line)]
+        for machine in (golden, core):
+            machine.write_registers(0, registers)
+        for place, count in lines:
+            values = random.integers(0, 256, count, dtype=np.uint8)
+            for machine in (golden, core):
+                machine.memory.write(place, values)
+        faults = [fault_of(machine, (command,)) for machine in (golden, core)]
+        expected, found = (fault and (fault.cause, fault.index) for fault in faults)
+        assert expected == found, f"{command}: {found}, not {expected}"
+        assert np.array_equal(golden.read_registers(), core.read_registers()), command
+        for line in lines:
+            assert np.array_equal(golden.memory.read(*line), core.memory.read(*line)), command
+        _count(test, core)
+
+
+def _probe(library: Path, preset: str, test: str) -> None:
+    """Reads and writes of the host anywhere: what it is told is the same as without a fault."""
+    random = np.random.default_rng(_SEED)
+    core = RtlMachine(PRESETS[preset], Memory(64), library=library)
+    for _ in range(_PROBES):
+        address = int(random.integers(1 << random.integers(1, HOST_ADDRESS_BITS + 1)))
+        address &= ~int(random.choice([0, 3, 3, 3]))
+        try:
+            if random.random() < 0.3:
+                core.simulation.write(address, random.integers(0, 1 << 32, 1, dtype=np.uint32))
+                told = 0
+            else:
+                told = int(core.simulation.read(address)[0])
+        except HostRefusal:
+            told = -1
+        compare_cycles(test, (told, core.simulation.cycles))
+
+
+def _all_addresses(config: CoreConfig) -> Memory:
+    """Memory of which only the pages that are written take room."""
+    memory = Memory(64)
+    pages = mmap(-1, 1 << config.address_bits, flags=MAP_PRIVATE)
+    pages.madvise(MADV_NOHUGEPAGE)
+    memory.data = np.frombuffer(pages, dtype=np.uint8)
+    return memory
+
+
+def main(library: Path, preset: str) -> None:
+    """Try the mutants that the settings name, each until a test fails; the process ends."""
+
+    def open_core(program: Program) -> RtlMachine:
+        memory = program.fresh_memory()
+        return RtlMachine(program.config, memory, timing=program.timing, library=library)
+
+    programs = [
+        make_program(preset, _SEED, number, multiplies, crowded=crowded)
+        for number, (multiplies, crowded) in enumerate(_PROGRAMS)
+    ]
+    tests: dict[str, Callable[[str], None]] = {
+        **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},
+        **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
+        "reach": partial(_reach, library, preset),
+        "probe": partial(_probe, library, preset),
+    }
+    names = sorted(tests, key=lambda name: settings.limits.get(name, 0.0))  # the shortest first
+    MUTANT.write_text(str(become_mutant()))
+    for name in names:
+        with limited(name, is_last=name == names[-1]):
+            tests[name](name)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
