@@ -39,7 +39,8 @@ def integer_tiles(
     ----------
     a, b : ndarray of integers
         Values of at most 8 bits, or single bits.
-    c : ndarray of int32
+    c : ndarray of integers
+        Values of int32; where they are clamped, of int64.
     operation : {"xor", "and"} or None
         Of single bits: what is done instead of the product.
     satfinite : bool
@@ -62,8 +63,7 @@ def integer_tiles(
         bits = rows.reshape(tiles, m, groups, size), columns.reshape(tiles, groups, -1)
         _counts(n, OPERATIONS.index(operation))(*bits, c, d, room)
         return d
-    nothing = np.zeros(m * n, np.int32)
-    memory = scratch(rows[0].size), scratch(columns[0].size + _LANES), scratch(m * n + _LANES), nothing
+    memory = scratch(rows[0].size), scratch(columns[0].size + _LANES), scratch(m * n + _LANES)
     flat = (x.reshape(tiles, -1) for x in (rows, columns, np.ascontiguousarray(c), d))
     _sums(*flat, memory, n, satfinite)
     return d
@@ -76,7 +76,7 @@ def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, satur
     Products beyond the end of a row of D are written again: by the next row, whose first columns are last.
     An index without a sign cannot count from the end, so that loops are computed in vectors.
     """
-    rows, columns, products, nothing = memory
+    rows, columns, products = memory
     lanes = unsigned_word(n)
     for tile in range(len(d)):
         row_elements, column_elements, sums, addends = a[tile], b[tile], d[tile], c[tile]
@@ -84,8 +84,9 @@ def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, satur
             rows[x] = row_elements[x]
         for x in range(len(column_elements)):
             columns[x] = column_elements[x]
+        for x in range(len(sums)):
+            sums[x] = 0 if saturate else word(addends[x])
         depth, m = unsigned_word(len(column_elements) // lanes), unsigned_word(len(sums) // lanes)
-        before = nothing if saturate else addends
         for k in range(0, depth, PRODUCTS):
             for j in range((lanes - 1) // _LANES * _LANES, -1, -_LANES):
                 for i in range(m):
@@ -94,8 +95,7 @@ def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, satur
                     for lane in range(_LANES):
                         products[result + lane] = sum_of_products(rows, row, columns, column + lane, lanes)
             for x in range(len(sums)):
-                sums[x] = word(before[x] + products[x])
-            before = sums
+                sums[x] = word(sums[x] + products[x])
         if saturate:
             for x in range(len(sums)):
                 sums[x] = finish_integer(addends[x] + sums[x], True)
