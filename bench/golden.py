@@ -24,7 +24,7 @@ from golden.tables.matrix_instructions import MmaInstruction
 
 BATCH_TILES = 100_000
 MEMORY_LIMIT_MB = 500
-REPETITIONS = 3
+REPETITIONS = 9
 TURNS = 10
 LEAST_GAIN = 1.8
 
