@@ -71,7 +71,8 @@ _UNNAMED = re.compile(r"^  (?:wire|reg) (?:\[\d+:0\] )?\\\$.*;$", re.MULTILINE)
 """Declarations of signals that have no name in the sources: nearly three quarters of all."""
 
 COVERAGE_FLAGS = ("--coverage-line", "--coverage-toggle", "-Wno-LATCH", "-Wno-CASEOVERLAP")
-"""With which a simulation counts what it executes and what toggles."""
+"""With which a simulation counts what it executes and what toggles. In Verilog with sources Verilator sees
+neither that a switch covers all values nor that its order counts."""
 
 _MACROS = ("-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
 # Beyond -O2 a core only takes longer to build; its tracing code gains nothing beyond -O1.

@@ -96,8 +96,8 @@ UNITS: Final = tuple(_unit(name, row) for name, row in _ROWS.items())
 
 CORE: Final = Unit(
     name="core",
-    bench="regression.mutation.core_programs",
-    test="core_programs",
+    bench="regression.mutation.core_benches",
+    test="core_benches",
     arguments={"preset": "tiny"},
     sources=("hdl/",),
     mutants=500,

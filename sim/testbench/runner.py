@@ -60,7 +60,6 @@ _LOG_TAIL: Final = 12_000
 # The model is compiled anew at every change and runs for seconds, so the compiler optimises little.
 _OPTIMISATION: Final = {"OPT_FAST": "-O1", "OPT_GLOBAL": "-O1", "OPT_SLOW": "-O0"}
 _VERILATOR_FLAGS: Final = ("--assert", "--no-public-flat-rw", *(f"-Wno-{name}" for name in WAIVED))
-# In Verilog with sources Verilator sees neither that a switch covers all values nor that its order counts.
 _RUNTIME_OBJECTS: Final = "verilated*.o"
 _TIMESCALE: Final = ("1ns", "1ps")
 # By default cocotb rewrites the assertions of all modules, numpy's too, which takes a second a simulation.

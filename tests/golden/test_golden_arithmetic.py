@@ -12,6 +12,7 @@ from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, 
 from golden.arithmetic.decode import INFINITE, NAN, ZERO_EXPONENT, layout
 from golden.arithmetic.fdpa import align
 from golden.arithmetic.fma import add
+from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.round_pack import ROUNDINGS, round_pack
 from golden.random_operands import random_floats, random_operands
 from golden.resolve import resolve_instruction
@@ -259,3 +260,21 @@ def test_memory_does_not_grow_with_the_batch(text):
         tracemalloc.stop()
     assert beyond_result[1] < beyond_result[0] + 100_000
     assert beyond_result[1] < 20_000_000
+
+
+@pytest.mark.parametrize("satfinite", [False, True])
+@pytest.mark.parametrize("n", [1, 7, 8, 15, 16, 17, 24, 31, 32, 33, 48])
+@pytest.mark.parametrize("m", [1, 3, 16])
+def test_sums_of_integers_of_any_width_are_exact(m, n, satfinite):
+    """Matrices of numpy, of 64 bits; C of 32, and for sums that are clamped of 33."""
+    random = np.random.default_rng(n)
+    for depth in (1, 16, 40):
+        a, b = (
+            random.integers(-128, 256, (5, *shape)).astype(np.int16) for shape in ((m, depth), (depth, n))
+        )
+        reach = 1 << 31 + satfinite
+        c = random.integers(-reach, reach, (5, m, n)).astype(np.int64 if satfinite else np.int32)
+        exact = c + a.astype(np.int64) @ b.astype(np.int64)
+        limits = np.iinfo(np.int32)
+        expected = np.clip(exact, limits.min, limits.max) if satfinite else exact.astype(np.int32)
+        np.testing.assert_array_equal(integer_tiles(a, b, c, satfinite=satfinite), expected)

@@ -24,7 +24,7 @@ globals().update(
 )
 
 
-def core_programs(simulate: Any, preset: str) -> None:
+def core_benches(simulate: Any, preset: str) -> None:
     """Simulate a preset of one warp."""
     count_from = _bench("test_core").COUNT_FROM
     design = _bench("core_design").core_design(preset, count_from=count_from)
