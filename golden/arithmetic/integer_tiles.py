@@ -63,7 +63,8 @@ def integer_tiles(
         bits = rows.reshape(tiles, m, groups, size), columns.reshape(tiles, groups, -1)
         _counts(n, OPERATIONS.index(operation))(*bits, c, d, room)
         return d
-    memory = scratch(rows[0].size), scratch(columns[0].size + _LANES), scratch(m * n + _LANES)
+    sizes = rows[0].size, columns[0].size + _LANES, m * n + _LANES, m * n
+    memory = tuple(scratch(size) for size in sizes)
     flat = (x.reshape(tiles, -1) for x in (rows, columns, np.ascontiguousarray(c), d))
     _sums(*flat, memory, n, satfinite)
     return d
@@ -76,7 +77,7 @@ def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, satur
     Products beyond the end of a row of D are written again: by the next row, whose first columns are last.
     An index without a sign cannot count from the end, so that loops are computed in vectors.
     """
-    rows, columns, products = memory
+    rows, columns, products, totals = memory
     lanes = unsigned_word(n)
     for tile in range(len(d)):
         row_elements, column_elements, sums, addends = a[tile], b[tile], d[tile], c[tile]
@@ -85,7 +86,7 @@ def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, satur
         for x in range(len(column_elements)):
             columns[x] = column_elements[x]
         for x in range(len(sums)):
-            sums[x] = 0 if saturate else word(addends[x])
+            totals[x] = 0
         depth, m = unsigned_word(len(column_elements) // lanes), unsigned_word(len(sums) // lanes)
         for k in range(0, depth, PRODUCTS):
             for j in range((lanes - 1) // _LANES * _LANES, -1, -_LANES):
@@ -95,10 +96,9 @@ def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, satur
                     for lane in range(_LANES):
                         products[result + lane] = sum_of_products(rows, row, columns, column + lane, lanes)
             for x in range(len(sums)):
-                sums[x] = word(sums[x] + products[x])
-        if saturate:
-            for x in range(len(sums)):
-                sums[x] = finish_integer(addends[x] + sums[x], True)
+                totals[x] = word(totals[x] + products[x])
+        for x in range(len(sums)):
+            sums[x] = finish_integer(addends[x] + totals[x], saturate)
 
 
 @cache
