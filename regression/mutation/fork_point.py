@@ -32,8 +32,8 @@ def _limited(test: Test, *, is_last: bool) -> Test:
     return test
 
 
-_chosen = [test for test in TESTS if not settings.cases or test.name.endswith(tuple(settings.cases))]
-_chosen.sort(key=lambda test: settings.limits.get(test.name, 0.0))  # the shortest first
+_chosen = [test for test in TESTS if not settings().cases or test.name.endswith(tuple(settings().cases))]
+_chosen.sort(key=lambda test: settings().limits.get(test.name, 0.0))  # the shortest first
 globals().update(
     {f"test_{index}": _limited(test, is_last=test is _chosen[-1]) for index, test in enumerate(_chosen)}
 )

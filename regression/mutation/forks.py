@@ -10,6 +10,7 @@ import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Final
 
 from regression.mutation.settings import (
@@ -25,16 +26,21 @@ from regression.mutation.settings import (
 
 _POLL_SECONDS: Final = 0.01
 
-settings = Settings(**json.loads(os.environ[VARIABLE]))
 _seconds: dict[str, float] = {}
 _counted: dict[str, list[int]] = {}
+
+
+@cache
+def settings() -> Settings:
+    """What this simulation is told; KeyError in any other process."""
+    return Settings(**json.loads(os.environ[VARIABLE]))
 
 
 def become_mutant() -> int:
     """Go on as each mutant in turn; the process that was there first only waits for them, and ends."""
     CURRENT_TEST.write_text("")
-    for number in settings.mutants:
-        deadline = time.monotonic() + settings.wall_seconds
+    for number in settings().mutants:
+        deadline = time.monotonic() + settings().wall_seconds
         child = os.fork()
         if child == 0:
             return number
@@ -64,16 +70,16 @@ def _wait(child: int, deadline: float) -> int:
 def limited(test: str, *, is_last: bool) -> Iterator[None]:
     """A test that ends its process if it fails, if it is the last, or if it takes far longer than usual."""
     CURRENT_TEST.write_text(test)
-    signal.setitimer(signal.ITIMER_PROF, settings.limits.get(test, settings.limit))
+    signal.setitimer(signal.ITIMER_PROF, settings().limits.get(test, settings().limit))
     began = time.process_time()
     try:
         yield
     except BaseException:  # noqa: BLE001  # whatever it is, the test has not passed
-        if not settings.limits:
+        if not settings().limits:
             traceback.print_exc()
         os._exit(FAILED)
     signal.setitimer(signal.ITIMER_PROF, 0)
-    if not settings.limits:
+    if not settings().limits:
         _seconds[test] = time.process_time() - began
         TIMES.write_text(json.dumps(_seconds))
     if is_last:
@@ -86,9 +92,9 @@ def compare_cycles(test: str, counts: Sequence[int]) -> None:
     AssertionError for a mutant in which anything takes another number of cycles.
     """
     counted = _counted.setdefault(test, [])
-    expected = settings.cycles.get(test, ())[len(counted) :][: len(counts)]
+    expected = settings().cycles.get(test, ())[len(counted) :][: len(counts)]
     counted += counts
-    if not settings.limits:
+    if not settings().limits:
         CYCLES.write_text(json.dumps(_counted))
     elif expected != [*counts]:
         CURRENT_TEST.write_text(f"cycles of {test}")

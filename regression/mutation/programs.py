@@ -144,7 +144,7 @@ def main(library: Path, preset: str) -> None:
         "reach": partial(_reach, library, preset),
         "probe": partial(_probe, library, preset),
     }
-    names = sorted(tests, key=lambda name: settings.limits.get(name, 0.0))  # the shortest first
+    names = sorted(tests, key=lambda name: settings().limits.get(name, 0.0))  # the shortest first
     MUTANT.write_text(str(become_mutant()))
     for name in names:
         with limited(name, is_last=name == names[-1]):
