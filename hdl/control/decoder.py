@@ -189,7 +189,6 @@ class Decoder(Component):
             f64.tile.rounding.eq(mma.rounding),
             *(f64[use].eq(self._in_file(mma[use])) for use in USES),
             move.is_move.eq(register.opcode == Opcode.MOVE),
-            move.transposes.eq(register.opcode == Opcode.MATRIX),
             move.destination.eq(self._in_file(register.destination)),
             move.source.eq(self._in_file(register.source)),
             move.count.eq(register.count),
@@ -230,6 +229,7 @@ class Decoder(Component):
         m.d.comb += [
             request.space.eq(command.space),
             request.listed.eq(1),
+            self.decoded.move.transposes.eq(1),
             legal.eq(in_memory & Cat(spaces).any()),
         ]
         with m.Switch(command.move):
