@@ -32,6 +32,14 @@ def ranges_meet(one: Any, other: Any) -> Value:
     return one.valid & other.valid & (one.first <= other.last) & (other.first <= one.last)
 
 
+def compares(board: Any, *, second: bool) -> Value:
+    """Whether a scoreboard is given the operands of the first or the second cycle."""
+    footprint = board.footprint
+    operands = [*(footprint.reads[index] for index in range(3)), footprint.write]
+    given: Value = Value.cast(board.compared) == Cat(operands[2:] if second else operands[:2])
+    return given
+
+
 def held(unit: Unit, hdl: ModuleType = scoreboard) -> Claim:
     """`Scoreboard`: any one command of `unit`, from its start to its end.
 
@@ -187,7 +195,7 @@ def _offered(claim: Claim, board: Any) -> tuple[Signal, Signal]:
     prepared = Signal(name="prepared")
     before = Signal(data.StructLayout({"unit": 3, "footprint": Footprint}), name="offered_before")
     m.d.sync += [
-        prepared.eq(~board.allocate),
+        prepared.eq(~board.allocate & (board.second | compares(board, second=False))),
         before.unit.eq(board.unit),
         before.footprint.eq(board.footprint),
     ]
@@ -195,6 +203,7 @@ def _offered(claim: Claim, board: Any) -> tuple[Signal, Signal]:
         Value.cast(before.footprint) == Value.cast(board.footprint)
     )
     claim.assume("stays_for_two_cycles", implies(board.second, prepared & same))
+    claim.assume("others_in_the_second", implies(board.second, compares(board, second=True)))
     claim.assume("allocated_in_the_second", implies(board.allocate, board.second))
     return prepared, before
 
@@ -224,6 +233,11 @@ def _ring(claim: Claim, inside: Any, board: Any, unit: Unit) -> tuple[Signal, Si
     for index in range(slots):
         taken = _wrapped(Const(index) + slots - oldest, slots) < under_way
         claim.always(f"{name}_{index}_taken", inside.signal(f"{name}_{index}_writing") == taken)
+        for what in _bits(unit):
+            holds = inside.signal(f"{name}_{index}_{'reading' if what == 'until_fetched' else 'writing'}")
+            claim.always(
+                f"{name}_{index}_free_{what}", implies(~holds, ~inside.signal(f"{name}_{index}_{what}"))
+            )
         if READS[unit]:
             to_read = taken & (_wrapped(Const(index) + slots - oldest, slots) >= under_way - unread)
             claim.always(f"{name}_{index}_to_read", inside.signal(f"{name}_{index}_reading") == to_read)
@@ -250,7 +264,8 @@ def test_held(unit: Unit) -> None:
         (Unit.STORE, "(slot.span.first <= self.span.last)", "(slot.span.first < self.span.last)"),
         (Unit.F64, "found | (before & slot.writing)", "found | before"),
         (Unit.LOAD, "pointer == capacity - 1", "pointer == capacity - 2"),
-        (Unit.STORE, "for bit in (slot.reading, slot.writing)", "for bit in (slot.reading,)"),
+        (Unit.STORE, "*(slot.reading, slot.writing)", "slot.reading"),
+        (Unit.TILE, "slot.reading.eq(0), slot.until_fetched.eq(0)", "slot.reading.eq(0)"),
     ],
 )
 def test_faulty(unit: Unit, text: str, fault: str) -> None:

@@ -14,6 +14,7 @@ from formal.claims import Claim, implies
 from formal.faults import faulty
 from formal.runner import Bounded, Counterexample, Induction, prove
 from formal.streams import offer_stays, transferred
+from formal.test_scoreboard import compares
 from hdl.config import PRESETS
 from hdl.control import sequencer
 from hdl.control.decoder import Decoded, Decoder
@@ -25,6 +26,9 @@ pytestmark = [pytest.mark.formal, pytest.mark.long]
 CONFIG = PRESETS["small"]
 CHECKED = 4
 """Of `check.fsm_state`: the outcome is there. Its states are numbered as the source names them."""
+
+FIRST = 1
+"""Of `compare_state`, likewise: the first two operands are compared."""
 
 LISTED = 3
 """Of `issue_state`, likewise: the rows have been read."""
@@ -146,7 +150,12 @@ def _offered(claim: Claim, scoreboard: Any, inside: Any, decoded: Any) -> None:
     room = claim.past(~scoreboard.full & ~scoreboard.allocate, name="room")
     claim.assume("room_stays", implies(claim.started & same & room, ~scoreboard.full))
     came = claim.past(inside.signal("decode") | scoreboard.allocate, name="came")
-    claim.always("stays_for_two_cycles", implies(claim.started & scoreboard.second, same & ~came))
+    is_first = inside.signal("compare_state") == FIRST
+    claim.always("first_operands_first", implies(is_first, compares(scoreboard, second=False)))
+    prepared = claim.past(scoreboard.second | compares(scoreboard, second=False), name="prepared")
+    stays = same & prepared & ~came
+    claim.always("stays_for_two_cycles", implies(claim.started & scoreboard.second, stays))
+    claim.always("others_in_the_second", implies(scoreboard.second, compares(scoreboard, second=True)))
     claim.always(
         "allocated_in_the_second", implies(scoreboard.allocate, scoreboard.second & ~scoreboard.full)
     )
@@ -222,6 +231,7 @@ FAULTS = [
     ("pipe.start.eq(wanted & unit_ready)", "pipe.start.eq(wanted)", 11),
     ("~full & ~pipe.has_issued & ~pipe.failed", "~pipe.has_issued & ~pipe.failed", 11),
     ("(~pipe.has_decoded | pipe.allocate)", "1", 11),
+    ("compared[1].eq(decoded.footprint.write)", "compared[1].eq(0)", 11),
     ("quiet & check.request.ready", "check.request.ready", 14),
     ("self.rows_keep.eq(pipe.start & issued.listed)", "self.rows_keep.eq(pipe.start)", 11),
     # Rows are read behind the access check.

@@ -12,12 +12,12 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from hdl.config import CoreConfig
-from hdl.control.scoreboard import Footprint, Scoreboard, Unit, slots, span_layout, tag_bits
+from hdl.control.scoreboard import COMPARED, Footprint, Scoreboard, Unit, slots, span_layout, tag_bits
 from sim.testbench.unit import unit_design
 
 CONFIG = CoreConfig(f64_units=1, address_bits=16)
 SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
-FOOTPRINT = Packing(Footprint)
+FOOTPRINT, COMPARED_OPERANDS = Packing(Footprint), Packing(COMPARED)
 SPAN = Packing(span_layout(CONFIG))
 OPERANDS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 REGISTERS, BLOCKS = 256, 2048
@@ -118,8 +118,8 @@ def range_bits(rng: random.Random, operand: range | None) -> dict[str, int]:
     return {"valid": 1, "first": operand.start, "last": operand.stop - 1}
 
 
-def offer(dut: Any, rng: random.Random, command: UnderWay) -> None:
-    """Put a new command on the ports."""
+def offer(dut: Any, rng: random.Random, command: UnderWay) -> tuple[dict[str, int], ...]:
+    """Put a new command on the ports; its operands, of which two are compared in each cycle."""
     dut.unit.value = command.unit.value
     reads = [range_bits(rng, operand) for operand in (*command.reads, None, None, None)][:3]
     write = range_bits(rng, command.write)
@@ -127,6 +127,7 @@ def offer(dut: Any, rng: random.Random, command: UnderWay) -> None:
     span = {"first": command.span.start, "last": command.span.stop - 1}
     dut.span.value = SPAN.pack(span)
     dut.tag.value = command.tag
+    return *reads, write
 
 
 @cocotb.test
@@ -146,12 +147,13 @@ async def random_commands(dut: Any) -> None:
     answers = {"conflict": [0, 0], "span_conflict": [0, 0], "full": [0, 0]}
     tag = 0
     command, second = random_command(rng, tag), False
-    offer(dut, rng, command)
+    operands = offer(dut, rng, command)
     for _ in range(30_000):
         full = sum(other.unit is command.unit for other in under_way) == SLOTS[command.unit]
         allocate = second and not full and rng.random() < 0.4
         clear = rng.random() < 0.005
         dut.second.value = second
+        dut.compared.value = COMPARED_OPERANDS.pack(operands[2:] if second else operands[:2])
         dut.allocate.value = allocate
         dut.clear.value = clear
         fetching = [first(under_way, unit, fetched=False) for unit in Unit if rng.random() < 0.1]
@@ -186,7 +188,7 @@ async def random_commands(dut: Any) -> None:
         if allocate or clear or rng.random() < 0.05:
             tag = (tag + 1) % (1 << TAG_BITS)
             command, second = random_command(rng, tag, under_way), False
-            offer(dut, rng, command)
+            operands = offer(dut, rng, command)
         else:
             second = second or rng.random() < 0.9
     assert all(min(counts) > 100 for counts in answers.values()), answers

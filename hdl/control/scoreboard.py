@@ -66,6 +66,10 @@ class Footprint(data.Struct):
     write: Range
 
 
+COMPARED: Final = data.ArrayLayout(Range, 2)
+"""The registers of two operands."""
+
+
 def span_layout(config: CoreConfig) -> data.StructLayout:
     """From block `first` to block `last` of the memory, both included, in generic addresses."""
     bits = config.address_bits + 1 - BLOCK_BITS
@@ -76,9 +80,8 @@ def span_layout(config: CoreConfig) -> data.StructLayout:
 class _Slot:
     """What is kept of one command in flight.
 
-    `until_done` and `until_fetched` say that the command allocated last needs registers that this one writes
-    or reads, `until_ended` that both touch the same block; they count while the slot is `writing` or
-    `reading`.
+    `until_done` and `until_fetched` say that the command allocated last needs registers that this one is
+    still to write or read, `until_ended` that both touch the same block.
     """
 
     reading: Signal
@@ -104,9 +107,9 @@ class Scoreboard(Component):
     A command is compared once with those in flight, in two cycles. Registers that these are to write are
     compared with two of its sources in the first cycle, and with the third one and its destination in the
     second. Registers that these are to read are compared with its destination in the first cycle; a register
-    keeps the outcome for the second. Each slot keeps a bit of the whole outcome, so a conflict ends when its
-    slot does, and no comparison is between a slot and the start of a command. No other command may be
-    allocated between its two cycles.
+    keeps the outcome for the second. Each slot keeps a bit of the whole outcome until its command has read or
+    written, so no comparison is between a slot and the start of a command. No other command may be allocated
+    between its two cycles.
 
     Throughput: a command each 2 cycles. Latency: 1 cycle from `allocate` to `conflict`. Expected critical
     path: an 8-bit comparison, or the sum of all conflicts.
@@ -119,6 +122,8 @@ class Scoreboard(Component):
         Of the new command; the span counts in loads and stores only.
     second : In(1)
         The second cycle; it may be repeated until `allocate`.
+    compared : In(COMPARED)
+        The first and second source of the new command; its third one and destination in the second cycle.
     allocate : In(1)
         The new command takes a slot, in a second cycle; only while its unit is not `full`.
     full : Out(1)
@@ -141,6 +146,7 @@ class Scoreboard(Component):
         members = {
             "unit": In(Unit),
             "footprint": In(Footprint),
+            "compared": In(COMPARED),
             "span": In(span_layout(config)),
             "tag": In(tag_bits(config)),
             "second": In(1),
@@ -157,14 +163,8 @@ class Scoreboard(Component):
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
-        rings = {unit: self._ring(m, unit) for unit in self._units}
-        reads = self.footprint.reads
-        read = Signal(Range)
-        other = Signal(Range)
-        m.d.comb += [
-            read.eq(Mux(self.second, reads[2], reads[0])),
-            other.eq(Mux(self.second, self.footprint.write, reads[1])),
-        ]
+        rings = {unit: self._ring(unit) for unit in self._units}
+        read, other = self.compared
         registers, spans = [], []
         for unit, ring in rings.items():
             foreign = self.unit != unit
@@ -179,7 +179,7 @@ class Scoreboard(Component):
                         m.d.sync += before.eq(found)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
-                    registers.append(slot.until_done & slot.writing)
+                    registers.append(slot.until_done)
                 if _READS[unit]:
                     found = Cat(
                         _overlap(self.footprint.write, slot.footprint.reads[each])
@@ -189,25 +189,26 @@ class Scoreboard(Component):
                     m.d.sync += met.eq(found.any())
                     with m.If(self.allocate):
                         m.d.sync += slot.until_fetched.eq(slot.reading & foreign & met)
-                    registers.append(slot.until_fetched & slot.reading)
+                    registers.append(slot.until_fetched)
                 if unit in _IN_MEMORY:
                     opposite = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
                     meets = (slot.span.first <= self.span.last) & (self.span.first <= slot.span.last)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_ended.eq(slot.writing & (self.unit == opposite) & meets)
-                    spans.append(slot.until_ended & slot.writing)
+                    spans.append(slot.until_ended)
+        for unit, ring in rings.items():
+            self._advance(m, unit, ring)
         m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
 
-    def _ring(self, m: Module, unit: Unit) -> list[_Slot]:
-        """The slots of a unit, and what happens to them; `writing` also says that a slot is taken."""
+    def _ring(self, unit: Unit) -> list[_Slot]:
+        """The slots of a unit."""
         name = unit.name.lower()
-        capacity = slots(self._config)[unit]
         shapes: dict[str, ShapeLike] = {
             "footprint": Footprint,
             "span": span_layout(self._config),
             "tag": tag_bits(self._config),
         }
-        ring = [
+        return [
             _Slot(
                 **{
                     field.name: Signal(
@@ -218,8 +219,12 @@ class Scoreboard(Component):
                     for field in fields(_Slot)
                 }
             )
-            for index in range(capacity)
+            for index in range(slots(self._config)[unit])
         ]
+
+    def _advance(self, m: Module, unit: Unit, ring: list[_Slot]) -> None:
+        """What happens to the slots of a unit, of which `writing` also says that they are taken."""
+        name, capacity = unit.name.lower(), len(ring)
         mine = self.unit == unit
         newest, unread, oldest = (
             Signal(range(max(capacity, 2)), name=f"{name}_{what}", reset_less=True)
@@ -246,15 +251,21 @@ class Scoreboard(Component):
                 ]
             if _READS[unit]:
                 with m.If(self.fetched[unit.value] & (unread == index)):
-                    m.d.sync += slot.reading.eq(0)
+                    m.d.sync += [slot.reading.eq(0), slot.until_fetched.eq(0)]
             with m.If(self.done[unit.value] & (oldest == index)):
-                m.d.sync += slot.writing.eq(0)
+                m.d.sync += [slot.writing.eq(0), slot.until_done.eq(0), slot.until_ended.eq(0)]
         with m.If(self.clear):
             m.d.sync += [newest.eq(0), unread.eq(0), oldest.eq(0)]
-            m.d.sync += [bit.eq(0) for slot in ring for bit in (slot.reading, slot.writing)]
+            m.d.sync += [
+                bit.eq(0)
+                for slot in ring
+                for bit in (
+                    *(slot.reading, slot.writing),
+                    *(slot.until_done, slot.until_fetched, slot.until_ended),
+                )
+            ]
         if unit in _IN_MEMORY:
             m.d.comb += getattr(self, f"{name}_tag").eq(Array(slot.tag for slot in ring)[oldest])
-        return ring
 
 
 def _overlap(one: ValueLike, other: ValueLike) -> Value:

@@ -10,7 +10,7 @@ from hdl.command import COMMAND_BITS
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, Decoder
-from hdl.control.scoreboard import BLOCK_BITS, Scoreboard, Unit, slots, tag_bits
+from hdl.control.scoreboard import BLOCK_BITS, COMPARED, Scoreboard, Unit, slots, tag_bits
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
@@ -174,6 +174,7 @@ class Sequencer(Component):
         m.submodules.check = check = AccessCheck(self._config)
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
         decoded = Signal(Decoded, reset_less=True)
+        compared = Signal(COMPARED, reset_less=True)
         tag_values = 1 << tag_bits(self._config)
         tag = Signal(range(tag_values), init=self._count_from % tag_values)  # of the next command
         change = Signal(signed(len(tag)))  # of `executed`: what has completed, or is taken back
@@ -183,6 +184,7 @@ class Sequencer(Component):
         bus_fault = self._bus_fault(m, scoreboard, pipe.failed)
         m.d.comb += [
             scoreboard.tag.eq(tag),
+            scoreboard.compared.eq(compared),
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
             quiet.eq(was_quiet & (in_flight == 0)),
@@ -201,8 +203,8 @@ class Sequencer(Component):
         one_at_work = Signal()
         m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
         may_start = ~pipe.failed & ~one_at_work
-        self._decode(m, pipe, decoded)
-        self._compare(m, pipe, decoded, scoreboard, check)
+        self._decode(m, pipe, decoded, compared)
+        self._compare(m, pipe, decoded, compared, scoreboard, check)
         self._issue(m, pipe, decoded, scoreboard, check, may_start)
         refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
         self._stop(m, pipe, scoreboard, refused_cause, bus_fault, quiet & check.request.ready)
@@ -213,7 +215,7 @@ class Sequencer(Component):
                 self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
 
-    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View) -> None:
+    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View, compared: data.View) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
         m.submodules.decoder = decoder = Decoder(self._config, self._warp)
         m.d.comb += [
@@ -224,13 +226,20 @@ class Sequencer(Component):
         ]
         with m.If(pipe.decode):
             m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
+            m.d.sync += [compared[index].eq(decoder.decoded.footprint.reads[index]) for index in (0, 1)]
         with m.If(self.commands.ready):
             m.d.sync += pipe.has_command.eq(self.commands.valid)
         with m.If(pipe.halt):
             m.d.sync += pipe.has_command.eq(0)
 
     def _compare(
-        self, m: Module, pipe: "_Handover", decoded: data.View, scoreboard: Scoreboard, check: AccessCheck
+        self,
+        m: Module,
+        pipe: "_Handover",
+        decoded: data.View,
+        compared: data.View,
+        scoreboard: Scoreboard,
+        check: AccessCheck,
     ) -> None:
         """Second stage: compare operands with those in flight; accesses are checked meanwhile."""
         checked = check.checked.payload
@@ -258,6 +267,8 @@ class Sequencer(Component):
                 with m.Elif(~legal):
                     m.next = "REFUSED"
                 with m.Elif(~in_memory | check.request.ready):
+                    m.d.sync += compared[0].eq(decoded.footprint.reads[2])
+                    m.d.sync += compared[1].eq(decoded.footprint.write)
                     m.next = "SECOND"
             with m.State("SECOND"):
                 is_checked = ~in_memory | check.checked.valid
