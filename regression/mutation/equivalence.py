@@ -316,7 +316,7 @@ class _Miter:
     def _take(self, rule: Rule) -> None:
         aliases = self._opened.aliases
         bits = rule.bits(aliases)
-        if not bits:
+        if not bits and not rule.of_part:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
         if rule.any or rule.highest or rule.highest_zero or rule.alike:
             self._groups += [(rule, word) for word in self._places(bits)]

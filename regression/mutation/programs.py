@@ -12,6 +12,7 @@ from functools import partial
 from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
 from pathlib import Path
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.tables.commands import Fill, Move
 from golden.tables.layouts import LANES
+from hdl.command import COMMAND_BITS, encode
 from hdl.config import PRESETS, CoreConfig
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from regression.mutation.forks import become_mutant, compare_cycles, limited, settings
 from regression.mutation.settings import MUTANT
 from regression.random_programs.choices import (
+    UNITS,
     access_command,
     accesses_of,
     commands_of,
@@ -58,6 +61,9 @@ _NUMBER_BITS: Final = 8
 _COUNT_BITS: Final = 12
 """Of registers in a fill or move."""
 
+_FLIPPED: Final = 16
+"""One of so many forms of a command has each of its bits inverted."""
+
 _PROBES: Final = 1000
 """Accesses of the host."""
 
@@ -83,7 +89,7 @@ def _fail(seed: int, preset: str, open_core: Callable[[Program], RtlMachine], te
 
 
 def _reach(library: Path, preset: str, test: str) -> None:
-    """Loads and stores anywhere in a memory that has all addresses, with strides of any size."""
+    """Loads and stores anywhere in a memory of all addresses, with any stride, and another one near each."""
     config, random = PRESETS[preset], np.random.default_rng(_SEED)
     golden = golden_machine(config, _all_addresses(config))
     core = RtlMachine(config, _all_addresses(config), library=library)
@@ -103,7 +109,12 @@ def _reach(library: Path, preset: str, test: str) -> None:
             address |= 1 << config.address_bits + number
         command = access_command(access, "global", register, address, stride)
         registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
-        lines = gather_lines(access, address, stride)
+        near = accesses[random.integers(len(accesses))]
+        at = address + span(access, stride) * int(random.integers(2)) + 64 * int(random.integers(-1, 2))
+        at = max(0, at) // near.fragment.size * near.fragment.size
+        register = int(random.integers(config.registers - near.fragment.registers + 1))
+        commands = command, access_command(near, "global", register, at, least_stride(near))
+        lines = [*gather_lines(access, address, stride), *gather_lines(near, at, least_stride(near))]
         lines = [line for line in lines if golden.memory.contains(*line)]
         for machine in (golden, core):
             machine.write_registers(0, registers)
@@ -111,12 +122,12 @@ def _reach(library: Path, preset: str, test: str) -> None:
             values = random.integers(0, 256, count, dtype=np.uint8)
             for machine in (golden, core):
                 machine.memory.write(place, values)
-        faults = [fault_of(machine, (command,)) for machine in (golden, core)]
+        faults = [fault_of(machine, commands) for machine in (golden, core)]
         expected, found = (fault and (fault.cause, fault.index) for fault in faults)
-        assert expected == found, f"{command}: {found}, not {expected}"
-        assert np.array_equal(golden.read_registers(), core.read_registers()), command
+        assert expected == found, f"{commands}: {found}, not {expected}"
+        assert np.array_equal(golden.read_registers(), core.read_registers()), commands
         for line in lines:
-            assert np.array_equal(golden.memory.read(*line), core.memory.read(*line)), command
+            assert np.array_equal(golden.memory.read(*line), core.memory.read(*line)), commands
         _count(test, core)
 
 
@@ -141,6 +152,23 @@ def _limit(library: Path, preset: str, test: str) -> None:
                 assert expected == found, f"{command}: {found}, not {expected}"
         assert np.array_equal(golden.read_registers(), core.read_registers()), form
     _count(test, core)
+
+
+def _flip(library: Path, preset: str, test: str) -> None:
+    """Commands with one bit inverted: the core says and leaves the same as without a fault."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    core.memory.write(0, random.integers(0, 256, 1 << 16, dtype=np.uint8))
+    core.write_registers(0, random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32))
+    for form in [form for unit in UNITS for form in commands_of(unit, config)[::-_FLIPPED]]:
+        for place in range(COMMAND_BITS):
+            words = np.array([encode(form)], dtype=np.uint32)
+            words[0, place // 32] ^= np.uint32(1 << place % 32)
+            cause = 0 if core.execute_words(words) else core.clear_fault()[0].value
+            compare_cycles(test, (cause, core.simulation.cycles))
+        compare_cycles(
+            test, (crc32(core.read_registers().tobytes()), crc32(core.memory.read(0, 1 << 16).tobytes()))
+        )
 
 
 def _probe(library: Path, preset: str, test: str) -> None:
@@ -186,6 +214,7 @@ def main(library: Path, preset: str) -> None:
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
         "reach": partial(_reach, library, preset),
         "limit": partial(_limit, library, preset),
+        "flip": partial(_flip, library, preset),
         "probe": partial(_probe, library, preset),
     }
     names = sorted(tests, key=lambda name: settings().limits.get(name, 0.0))  # the shortest first

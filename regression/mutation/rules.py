@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +13,15 @@ _SAID: Final = (
     *("alike", "values"),
 )
 """Fields of a rule, of which one says what may differ."""
+
+_CORE: Final = "core"
+_PARTS: Final = {
+    "sequencer": r"warps\.",
+    "decoder": r"warps\.sequencer_0\.decoder\.",
+    "scoreboard": r"warps\.sequencer_0\.scoreboard\.",
+    "access check": r"warps\.sequencer_0\.check\.",
+}
+"""Units whose rules hold in the whole core too, and where they are in it."""
 
 _PAYLOAD: Final = r"(.*\b|.*_)payload\b.*"
 
@@ -49,6 +58,8 @@ class Rule:
     """Likewise, which is the highest that is zero."""
     alike: tuple[int, ...] = ()
     """The numbers of the signals of one name do not differ from the first of these two to the second."""
+    of_part: bool = False
+    """The rule of a part, which may have no such signals in the whole core."""
     values: tuple[int, ...] = ()
     """The only numbers that the signals of one name ever are; of inputs, an assumption. Zero is one of them,
     with which registers begin."""
@@ -86,8 +97,25 @@ def rules(path: Path = _FILE) -> tuple[Rule, ...]:
 
 
 def rules_of(unit: str) -> list[Rule]:
-    """The rules of a unit."""
-    return [rule for rule in rules() if unit in rule.units]
+    """The rules of a unit; of the whole core also what its parts' rules say of registers."""
+    found = [rule for rule in rules() if unit in rule.units]
+    if unit == _CORE:
+        for part, place in _PARTS.items():
+            found += [
+                _within_core(rule, place)
+                for rule in rules()
+                # Contracts of a part's ports are nothing to assume of wires.
+                if part in rule.units and not rule.values and "(core" not in rule.signals + rule.only_while
+            ]
+    return found
+
+
+def _within_core(rule: Rule, place: str) -> Rule:
+    patterns = {
+        name: getattr(rule, name).replace(r"core\.", rf"inner\.core\.{place}")
+        for name in ("signals", "unless", "while_valid", "only_while")
+    }
+    return replace(rule, units=(_CORE,), of_part=True, **patterns)
 
 
 def stream_rules(names: Collection[str]) -> list[Rule]:
