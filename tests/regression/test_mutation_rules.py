@@ -182,6 +182,12 @@ def test_rules_name_signals_of_the_unit(folder: Path) -> None:
         is_equal(folder, "payload", Rule(units=(), signals="nothing", any=True, reason="."))
 
 
+def test_rules_of_parts_are_rules_of_the_whole_core() -> None:
+    found = [rule for rule in rules_of("core") if rule.of_part]
+    assert len(found) > len(rules_of("scoreboard"))
+    assert all(re.match(r"inner\\.core\\.warps\\.", rule.signals) and not rule.values for rule in found)
+
+
 def test_streams_have_a_rule_without_being_listed() -> None:
     (rule,) = stream_rules(["a.b_payload[0]", "a.b_payload.x[1]", "a.b_valid", "c_payload"])
     assert rule.bits(["a.b_payload[0]", "a.b_payload.x[1]", "a.b_valid"]) == [
