@@ -35,7 +35,8 @@ def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: 
     """
     program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if program is None:
-        raise BuildError(name, "it is not installed: pip install openwmma[fpga]")
+        extra = "gowin" if name.endswith("gowin") else "fpga"
+        raise BuildError(name, f"it is not installed: pip install openwmma[{extra}]")
     if makes:
         (folder / makes).unlink(missing_ok=True)
     with (folder / log).open("w") as output:

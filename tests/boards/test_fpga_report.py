@@ -234,8 +234,9 @@ def test_tool_that_ends_without_its_file(tmp_path: Path) -> None:
     assert (tmp_path / "made").read_text() == "x"
 
 
-def test_tool_that_is_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "extra"), [("no-such-tool", "fpga"), ("no-such-tool-gowin", "gowin")])
+def test_tool_that_is_missing(tmp_path: Path, name: str, extra: str) -> None:
     with pytest.raises(
-        BuildError, match=r"no-such-tool failed:\nit is not installed: pip install openwmma\[fpga\]"
+        BuildError, match=rf"{name} failed:\nit is not installed: pip install openwmma\[{extra}\]"
     ):
-        run_tool("no-such-tool", [], tmp_path, "tool.log")
+        run_tool(name, [], tmp_path, "tool.log")
