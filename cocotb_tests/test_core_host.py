@@ -10,11 +10,13 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.core_bench import SCRATCH, start_bench
 from cocotb_tests.core_commands import SHAPES, TYPES, multiply_of, random_load
 from cocotb_tests.core_design import core_design
+from cocotb_tests.streams import pause_channels
 from golden.tables.commands import Command, Fill, Mma, Store
 from golden.tables.faults import Cause
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import StoreInstruction
 from hdl.command import encode
+from hdl.control.host.register_map import lane_address
 
 
 @cocotb.test
@@ -72,6 +74,32 @@ async def window(dut: Any) -> None:
     assert refused == 20
     made.bus.pause(rng, 0)
     assert await made.wait() is None
+    await made.compare()
+
+
+@cocotb.test
+async def many_accesses_at_once(dut: Any) -> None:
+    """Writes of words and of bytes, and reads, are offered while answers are hardly taken: none is lost."""
+    made = await start_bench(dut, 0)
+    rng, master = made.rng, made.host.master
+    values = made.golden.read_registers()
+    lanes = [(register, lane) for register in range(made.config.registers) for lane in range(LANES)]
+    for share in (0.0, 0.5, 0.9):
+        pause_channels((master.read_if.r_channel, master.write_if.b_channel), rng, share)
+        written, read = rng.sample(lanes, 60), rng.sample(lanes, 60)
+        sizes = rng.choices([4, 4, 4, 1, 2, 3], k=len(written))
+        writes = []
+        for (register, lane), size in zip(written, sizes, strict=True):
+            value = rng.getrandbits(8 * size).to_bytes(size, "little")
+            place = lane_address(register, lane) + rng.randrange(5 - size)
+            writes.append(cocotb.start_soon(master.write(place, value)))
+            if size == 4:
+                values[register, lane] = int.from_bytes(value, "little")
+        for task, size in zip(writes, sizes, strict=True):
+            assert (await task).resp == (AxiResp.OKAY if size == 4 else AxiResp.SLVERR), size
+        reads = [cocotb.start_soon(made.host.read_lane(*place)) for place in read]
+        assert [await task for task in reads] == [(int(values[place]), AxiResp.OKAY) for place in read]
+    made.golden.write_registers(0, values)
     await made.compare()
 
 

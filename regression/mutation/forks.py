@@ -18,9 +18,9 @@ from regression.mutation.settings import (
     CYCLES,
     ENDED,
     FAILED,
+    SETTINGS,
     SURVIVED,
     TIMES,
-    VARIABLE,
     Settings,
 )
 
@@ -32,8 +32,8 @@ _counted: dict[str, list[int]] = {}
 
 @cache
 def settings() -> Settings:
-    """What this simulation is told; KeyError in any other process."""
-    return Settings(**json.loads(os.environ[VARIABLE]))
+    """What this simulation is told; FileNotFoundError in the folder of anything else."""
+    return Settings(**json.loads(SETTINGS.read_text()))
 
 
 def become_mutant() -> int:

@@ -6,7 +6,7 @@ cycles of each program and up to each fault, and the core's own counters.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
@@ -18,15 +18,17 @@ import numpy as np
 
 from golden.lines import gather_lines
 from golden.memory import Memory
-from golden.tables.commands import Fill, Move
+from golden.tables.commands import Command, Fill, Move
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_BITS, encode
 from hdl.config import PRESETS, CoreConfig
+from hdl.control.host import REGISTERS
 from hdl.memory.axi import HOST_ADDRESS_BITS
 from regression.mutation.forks import become_mutant, compare_cycles, limited, settings
 from regression.mutation.settings import MUTANT
 from regression.random_programs.choices import (
     UNITS,
+    Access,
     access_command,
     accesses_of,
     commands_of,
@@ -54,6 +56,21 @@ _PROGRAMS: Final = (
 
 _REACHING: Final = 400
 """Loads and stores all over a memory."""
+
+_MEETING: Final = 800
+"""Chains of commands near each other."""
+
+_CHAIN: Final = 4
+"""Commands in one of them."""
+
+_TOGETHER: Final = 20
+"""Chains before registers are compared."""
+
+_PAGE: Final = 4096
+"""Bytes. No burst of AXI4 goes beyond a page."""
+
+_REFUSED: Final = 2
+"""One of so many accesses is refused at each of its lines."""
 
 _NUMBER_BITS: Final = 8
 """Of a register in a command."""
@@ -98,6 +115,8 @@ def _reach(library: Path, preset: str, test: str) -> None:
         access = accesses[random.integers(len(accesses))]
         layout = access.fragment
         stride = least_stride(access) + stride_unit(access) * int(2 ** random.uniform(0, 28))
+        if random.random() < 0.2:
+            stride = _longest_stride(access, config) + stride_unit(access) * int(random.integers(-1, 3))
         room = (1 << config.address_bits) - span(access, stride)
         if random.random() < 0.5 and room > 0:
             place = int(random.integers(room)) // layout.size
@@ -131,27 +150,92 @@ def _reach(library: Path, preset: str, test: str) -> None:
         _count(test, core)
 
 
+def _longest_stride(access: Access, config: CoreConfig) -> int:
+    """With which the last byte of an access to the first address is just within the memory."""
+    least, unit = least_stride(access), stride_unit(access)
+    step = span(access, least + unit) - span(access, least)
+    return least + unit * (((1 << config.address_bits) - span(access, least)) // step)
+
+
+def _meet(library: Path, preset: str, test: str) -> None:
+    """Commands behind each other, of which operands just meet or just miss one before."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    golden = golden_machine(config, _all_addresses(config))
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    moves: dict[bool, list[Command]] = {False: [], True: []}
+    for item in accesses_of(config):
+        moves[item.use == "d"].append(access_command(item, "global", 0, 0, least_stride(item)))
+    forms: list[Sequence[Command]] = [*moves.values()]
+    forms += [commands_of(unit, config) for unit in ("tile", "fill", "move")]
+    for number in range(_MEETING):
+        if number % _TOGETHER == 0:
+            registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+            for machine in (golden, core):
+                machine.write_registers(0, registers)
+        chain: list[Command] = []
+        bounds = [(int(random.integers(config.registers)), 0)]
+        for _ in range(_CHAIN):
+            unit = forms[random.integers(len(forms))]
+            form = unit[int(random.integers(len(unit)))]
+            sizes = {operand: size for operand, (size, _) in operands_of(form).items()}
+            near = str(random.choice([*sizes]))
+            places: dict[str, Any] = {
+                operand: int(random.integers(config.registers - size + 1)) for operand, size in sizes.items()
+            }
+            first, last = bounds[random.integers(len(bounds))]
+            place = int(random.choice([first - sizes[near], first - sizes[near] + 1, last, last + 1]))
+            places[near] = min(max(place, 0), config.registers - sizes[near])
+            bounds += [(places[operand], places[operand] + size - 1) for operand, size in sizes.items()]
+            chain.append(replace(form, **places))
+        faults = [fault_of(machine, chain) for machine in (golden, core)]
+        assert faults == [None, None], chain
+        compare_cycles(test, (core.simulation.cycles,))
+        if number % _TOGETHER == _TOGETHER - 1:
+            assert np.array_equal(golden.read_registers(), core.read_registers()), chain
+
+
+def _refuse(library: Path, preset: str, test: str) -> None:
+    """Accesses of which memory refuses each line in turn: the core says the same as without a fault."""
+    config = PRESETS[preset]
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    for number, access in enumerate(accesses_of(config)[::_REFUSED]):
+        stride = least_stride(access) + stride_unit(access) * (1 + number % 5)
+        # A line beyond a page is a burst more.
+        address = _PAGE - access.fragment.size * (1 + number % 3)
+        words = np.array([encode(access_command(access, "global", 0, address, stride))], dtype=np.uint32)
+        for line in dict.fromkeys(gather_lines(access, address, stride)):
+            core.simulation.set_slave_error(*line)
+            assert not core.execute_words(words), (access, line)
+            progress = int(core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
+            compare_cycles(test, (core.clear_fault()[0].value, progress, core.simulation.cycles))
+
+
 def _limit(library: Path, preset: str, test: str) -> None:
     """Every form of a command, each operand from registers of one bit, and to the last one and beyond."""
-    config = PRESETS[preset]
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
     golden = golden_machine(config, _all_addresses(config))
     core = RtlMachine(config, _all_addresses(config), library=library)
     forms = [form for unit in ("load", "store", "tile", "movmatrix") for form in commands_of(unit, config)]
     for count in sorted({(1 << place) + more for place in range(_COUNT_BITS) for more in (0, 1)}):
         forms += [Fill(0, count, count), Move(0, 0, count)]
     for form in forms:
+        registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
+        for machine in (golden, core):
+            machine.write_registers(0, registers)
         for operand, (size, _) in operands_of(form).items():
             last = config.registers - size
             for first in sorted({last, last + 1, *(1 << place for place in range(_NUMBER_BITS))}):
                 if first not in range(1 << _NUMBER_BITS):
                     continue
                 changed: dict[str, Any] = {operand: first}
+                if isinstance(form, Fill):
+                    changed["value"] = int(random.integers(1 << 32))
                 command = replace(form, **changed)
                 faults = [fault_of(machine, (command,)) for machine in (golden, core)]
                 expected, found = (fault and (fault.cause, fault.index) for fault in faults)
                 assert expected == found, f"{command}: {found}, not {expected}"
         assert np.array_equal(golden.read_registers(), core.read_registers()), form
-    _count(test, core)
+        _count(test, core)
 
 
 def _flip(library: Path, preset: str, test: str) -> None:
@@ -172,18 +256,19 @@ def _flip(library: Path, preset: str, test: str) -> None:
 
 
 def _probe(library: Path, preset: str, test: str) -> None:
-    """Reads and writes of the host anywhere: what it is told is the same as without a fault."""
+    """Reads and writes of the host anywhere, also several at once: it is told the same as without a fault."""
     random = np.random.default_rng(_SEED)
     core = RtlMachine(PRESETS[preset], Memory(64), library=library)
     for _ in range(_PROBES):
         address = int(random.integers(1 << random.integers(1, HOST_ADDRESS_BITS + 1)))
         address &= ~int(random.choice([0, 3, 3, 3]))
+        count = min(int(random.choice([1, 1, 40])), (1 << HOST_ADDRESS_BITS) - address + 3 >> 2)
         try:
             if random.random() < 0.3:
-                core.simulation.write(address, random.integers(0, 1 << 32, 1, dtype=np.uint32))
+                core.simulation.write(address, random.integers(0, 1 << 32, count, dtype=np.uint32))
                 told = 0
             else:
-                told = int(core.simulation.read(address)[0])
+                told = crc32(core.simulation.read(address, count).tobytes())
         except HostRefusal:
             told = -1
         compare_cycles(test, (told, core.simulation.cycles))
@@ -213,6 +298,8 @@ def main(library: Path, preset: str) -> None:
         **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
         "reach": partial(_reach, library, preset),
+        "meet": partial(_meet, library, preset),
+        "refuse": partial(_refuse, library, preset),
         "limit": partial(_limit, library, preset),
         "flip": partial(_flip, library, preset),
         "probe": partial(_probe, library, preset),

@@ -15,8 +15,8 @@ SURVIVED: Final = 100
 FAILED: Final = 101
 """Exit codes of a mutant; any other says that the simulation broke off."""
 
-VARIABLE: Final = "OPENWMMA_MUTATION"
-"""The environment variable with the settings, as JSON."""
+SETTINGS: Final = Path("settings.json")
+"""`Settings` as JSON."""
 
 ENDED: Final = Path("ended.jsonl")
 """A line of JSON for each mutant whose process has ended."""

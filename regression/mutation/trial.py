@@ -7,7 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -21,7 +21,7 @@ from regression.campaign.identity import ROOT
 from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.netlist import NETLIST, harnessed, mutate
 from regression.mutation.rules import rules_of
-from regression.mutation.settings import CYCLES, ENDED, FAILED, SURVIVED, TIMES, VARIABLE, Settings
+from regression.mutation.settings import CYCLES, ENDED, FAILED, SETTINGS, SURVIVED, TIMES, Settings
 from regression.mutation.units import Simulation, Unit, simulation_of
 from sim.build import build_core
 from sim.files import locked
@@ -110,8 +110,8 @@ _Outcomes = dict[int, tuple[str, str]]
 """By the number of the mutant: ``failed``, ``time`` (it took too long), ``crash`` (the simulation broke off)
 or ``survived``, and the test that failed; empty where all passed."""
 
-_Start = Callable[[Path, Mapping[str, str]], None]
-"""Runs a simulation to its end in a folder, with variables of the environment."""
+_Start = Callable[[Path], None]
+"""Runs a simulation to its end in a folder."""
 
 
 def _outcomes(unit: Unit, simulation: Simulation, numbers: Sequence[int], part: Path) -> _Outcomes:
@@ -155,7 +155,8 @@ def _run(start: _Start, settings: Settings, folder: Path) -> _Outcomes:
     """Start a simulation in a folder for some mutants; what is known of them when it ends."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    start(folder, {VARIABLE: json.dumps(asdict(settings))})
+    (folder / SETTINGS).write_text(json.dumps(asdict(settings)))
+    start(folder)
     found = {}
     ended_file = folder / ENDED
     for line in ended_file.read_text().splitlines() if ended_file.exists() else ():
@@ -165,14 +166,14 @@ def _run(start: _Start, settings: Settings, folder: Path) -> _Outcomes:
     return found
 
 
-def _run_programs(library: Path, preset: str, folder: Path, variables: Mapping[str, str]) -> None:
+def _run_programs(library: Path, preset: str, folder: Path) -> None:
     program = [sys.executable, "-m", _PROGRAMS, str(library), preset]
-    environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (folder / "simulation.log").open("w") as log:
         subprocess.run(program, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
 
 
-def _run_bench(simulation: Simulation, folder: Path, variables: Mapping[str, str]) -> None:
+def _run_bench(simulation: Simulation, folder: Path) -> None:
     bench = bench_variables(simulation.module, simulation.values)
     # One that breaks off leaves mutants without an outcome.
     with tool_environment(), suppress(RuntimeError, SystemExit):
@@ -183,7 +184,7 @@ def _run_bench(simulation: Simulation, folder: Path, variables: Mapping[str, str
             build_dir=folder.parent,
             test_dir=folder,
             seed=_SEED,
-            extra_env={**bench, **variables, "COCOTB_LOG_LEVEL": "ERROR"},
+            extra_env={**bench, "COCOTB_LOG_LEVEL": "ERROR"},
             results_xml=str(folder / "none.xml"),
             log_file=folder / "simulation.log",
         )

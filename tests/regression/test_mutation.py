@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -83,8 +82,8 @@ with limited("second", is_last=True):
 
 
 def test_a_mutant_that_takes_more_cycles_is_noticed(tmp_path: Path) -> None:
-    def start(folder: Path, variables: Mapping[str, str]) -> None:
-        environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
+    def start(folder: Path) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         subprocess.run([sys.executable, "-c", SLOW], cwd=folder, env=environment, check=True)
 
     assert run_mutants(start, (), tmp_path / "run", (1, 2, 3)) == {
