@@ -18,7 +18,7 @@ from regression.mutation.opened import Opened, run_limited
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
-_DISTANCES: Final = ((0, 1), (0, 3), (1, 3), (2, 3), (0, 9))
+_DISTANCES: Final = ((0, 1), (0, 3), (1, 5), (2, 5), (0, 9))
 """How many registers lie between a fault and what must not show it, and how many in front of all these."""
 
 _SECONDS: Final = 30
