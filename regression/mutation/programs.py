@@ -72,6 +72,9 @@ _PAGE: Final = 4096
 _REFUSED: Final = 2
 """One of so many accesses is refused at each of its lines."""
 
+_REFUSING: Final = 300
+"""Chains of accesses of which memory refuses some."""
+
 _NUMBER_BITS: Final = 8
 """Of a register in a command."""
 
@@ -210,6 +213,25 @@ def _refuse(library: Path, preset: str, test: str) -> None:
             compare_cycles(test, (core.clear_fault()[0].value, progress, core.simulation.cycles))
 
 
+def _refuse_some(library: Path, preset: str, test: str) -> None:
+    """Accesses in each order, of which memory refuses some: the core says the same as without a fault."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    core = RtlMachine(config, _all_addresses(config), library=library)
+    core.simulation.set_slave_error(0, _PAGE)
+    accesses = accesses_of(config)
+    for _ in range(_REFUSING):
+        words = []
+        for number in random.integers(len(accesses), size=_CHAIN):
+            access, address = accesses[number], int(random.choice([0, _PAGE]))
+            register = int(random.integers(config.registers - access.fragment.registers + 1))
+            words.append(encode(access_command(access, "global", register, address, least_stride(access))))
+        if not core.execute_words(np.array(words, dtype=np.uint32)):
+            progress = int(core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
+            cause, index = core.clear_fault()
+            compare_cycles(test, (cause.value, index, progress))
+        compare_cycles(test, (core.simulation.cycles,))
+
+
 def _limit(library: Path, preset: str, test: str) -> None:
     """Every form of a command, each operand from registers of one bit, and to the last one and beyond."""
     config, random = PRESETS[preset], np.random.default_rng(_SEED)
@@ -300,6 +322,7 @@ def main(library: Path, preset: str) -> None:
         "reach": partial(_reach, library, preset),
         "meet": partial(_meet, library, preset),
         "refuse": partial(_refuse, library, preset),
+        "refuse some": partial(_refuse_some, library, preset),
         "limit": partial(_limit, library, preset),
         "flip": partial(_flip, library, preset),
         "probe": partial(_probe, library, preset),
