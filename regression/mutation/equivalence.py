@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from amaranth.back import rtlil
-from amaranth.hdl import Cat, Const, Instance, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Instance, Module, Signal, Value
 
 from regression.mutation.netlist import Mutant
 from regression.mutation.opened import READ_MITER, Opened, in_words, open_mutant, run_limited
@@ -17,7 +17,7 @@ from regression.mutation.rules import Rule, stream_rules
 from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
-_NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="nothing", source="")
+NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="nothing", source="")
 
 _SECONDS: Final = 120
 """Of processor time for a proof, so that the load of a machine does not matter."""
@@ -54,7 +54,7 @@ def _is_proven_by_rules(opened: Opened, folder: Path, rules: Iterable[Rule]) -> 
 
 def require_rules(folder: Path, rules: Sequence[Rule]) -> None:
     """ValueError if rules do not hold of a unit without a fault: then nothing could be proven of it."""
-    if rules and not _is_proven_by_rules(open_mutant(_NO_FAULT, folder), folder, rules):
+    if rules and not _is_proven_by_rules(open_mutant(NO_FAULT, folder), folder, rules):
         signals = ", ".join(rule.signals for rule in rules)
         raise ValueError(f"the rules of a unit must hold of it without a fault, and one does not: {signals}")
 
@@ -83,18 +83,16 @@ class _Miter:
     def __init__(self, opened: Opened, rules: Sequence[Rule]) -> None:
         self._opened = opened
         self._guards: dict[str, list[_Guard]] = defaultdict(list)
-        self._groups: list[tuple[Rule, list[str]]] = []
         self._values: list[tuple[list[str], tuple[int, ...]]] = []
         self._facts: list[tuple[list[str], _Guard]] = []
         for rule in rules:
             self._take(rule)
         self._loose, affected = self._affected()
-        grouped = {name for _, group in self._groups for name in group}
         self.inputs: list[Signal] = []
         self._copies: tuple[dict[str, Signal], ...] = ({}, {})
-        before = [self._alike(name, ".q") for name in self._loose - grouped]
+        before = [self._alike(name, ".q") for name in self._loose]
         after = [self._alike(name, ".q") for name in opened.outputs if name in affected]
-        after += [self._alike(name, ".d") for name in opened.registers - grouped if f"{name}.d" in affected]
+        after += [self._alike(name, ".d") for name in opened.registers if f"{name}.d" in affected]
         self._before = Cat(*before, *self._words(".q"))
         self._after = Cat(*after, *self._words(".d"))
         used = {name for copy in self._copies for name in copy}
@@ -107,16 +105,9 @@ class _Miter:
         loose: set[str] = set()
         affected = self._opened.reached([SELECT], "output")
         while True:
-            hit = {name for name in self._guards if f"{name}.d" in affected}
-            hit |= {
-                name
-                for _, group in self._groups
-                if any(f"{name}.d" in affected for name in group)
-                for name in group
-            }
-            new = (hit & self._opened.registers) - loose
+            hit = {name for name in self._guards.keys() & self._opened.registers if f"{name}.d" in affected}
+            new = hit - loose
             if not new:
-                self._groups = [group for group in self._groups if loose.intersection(group[1])]
                 return loose, affected
             loose |= new
             affected |= self._opened.reached((f"{name}.q" for name in new), "output")
@@ -140,10 +131,9 @@ class _Miter:
         bits = rule.bits(aliases)
         if not bits and not rule.of_part:
             raise ValueError(f"signals must be some of the unit, not none: {rule.signals}")
-        if rule.any or rule.highest or rule.highest_zero or rule.alike:
-            self._groups += [(rule, word) for word in self._places(bits)]
-        elif rule.values:
-            self._values += [(word, rule.values) for word in self._places(bits)]
+        if rule.values:
+            words = ([aliases[name][0] for name in word] for word in in_words(bits))
+            self._values += [(word, rule.values) for word in words]
         else:
             guarded: dict[str, list[str]] = defaultdict(list)
             for name in bits:
@@ -168,10 +158,6 @@ class _Miter:
             if place not in registers or (registers.issuperset(places) and not rule.of_ports):
                 self._guards[place].append((rule, places))
 
-    def _places(self, bits: Iterable[str]) -> list[list[str]]:
-        """The ports or registers of bits, by their words."""
-        return [[self._opened.aliases[name][0] for name in word] for word in in_words(bits)]
-
     def _value(self, copy: int, name: str, time: str) -> Signal:
         """Of a register, before or after; of a port."""
         return self._port(copy, f"{name}{time}" if name in self._opened.registers else name)
@@ -190,12 +176,9 @@ class _Miter:
         return Cat(word == code for code in rule.codes).any() if rule.codes else word.any()
 
     def _words(self, time: str) -> Iterator[Value]:
-        for rule, group in self._groups:
-            one, other = (Cat(self._value(copy, name, time) for name in group) for copy in (0, 1))
-            yield _counting(rule, one) == _counting(rule, other)
-        for group, values in self._values:
-            if time == ".q" or self._opened.registers.issuperset(group):
-                word = Cat(self._value(0, name, time) for name in group)
+        for places, values in self._values:
+            if time == ".q" or self._opened.registers.issuperset(places):
+                word = Cat(self._value(0, place, time) for place in places)
                 yield Cat(word == value for value in values).any()
         for places, guard in self._facts:
             yield ~Cat(self._value(0, place, time) for place in places).any() | self._holds(guard, time)
@@ -212,17 +195,6 @@ class _Miter:
         outer = {signal.name: (signal, None) for signal in ports}
         text: str = rtlil.convert(m, name="miter", ports=outer, emit_src=False)
         return text
-
-
-def _counting(rule: Rule, word: Value) -> Value:
-    """What counts of a word: its highest one or zero, the number but in a range, or if it is zero."""
-    if rule.highest or rule.highest_zero:
-        word = ~word if rule.highest_zero else word
-        return Cat(bit & ~word[place + 1 :].any() for place, bit in enumerate(word))
-    if rule.alike:
-        first, last = rule.alike
-        return Mux((word >= first) & (word <= last), first, word)
-    return word.any()
 
 
 def _is_whole(word: list[str], most: int) -> bool:

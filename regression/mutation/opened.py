@@ -78,9 +78,11 @@ class Opened:
             outputs=tuple(name for name, direction in plain.items() if direction == "output"),
             registers=registers,
             initial={
-                name: int(nets[name]["attributes"]["init"], 2)
-                for name in registers & nets.keys()
-                if "init" in nets[name]["attributes"]
+                name: int(net["attributes"]["init"], 2)
+                for net in nets.values()
+                if "init" in net["attributes"]
+                for name in of_bit.get(net["bits"][0], ())
+                if name in registers
             },
             aliases={
                 name: of_bit[net["bits"][0]]

@@ -8,17 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 _FILE: Final = Path(__file__).with_name("equivalent.toml")
-_SAID: Final = (
-    *("unless", "while_valid", "only_while", "any", "highest", "highest_zero"),
-    *("alike", "values"),
-)
+_SAID: Final = ("unless", "while_valid", "only_while", "values")
 """Fields of a rule, of which one says what may differ."""
 
 _CORE: Final = "core"
 _PARTS: Final = {
     "sequencer": r"warps\.",
     "decoder": r"warps\.sequencer_0\.decoder\.",
-    "scoreboard": r"warps\.sequencer_0\.scoreboard\.",
     "access check": r"warps\.sequencer_0\.check\.",
 }
 """Units whose rules hold in the whole core too, and where they are in it."""
@@ -50,14 +46,6 @@ class Rule:
     """Instead of "one is one": these, as one number, have one of these values."""
     of_ports: bool = False
     """A contract of outputs alone, where a guarded one is a register too."""
-    any: bool = False
-    """Of the signals of one name counts only whether one of them is one."""
-    highest: bool = False
-    """Of the signals of one name counts only which is the highest that is one."""
-    highest_zero: bool = False
-    """Likewise, which is the highest that is zero."""
-    alike: tuple[int, ...] = ()
-    """The numbers of the signals of one name do not differ from the first of these two to the second."""
     of_part: bool = False
     """The rule of a part, which may have no such signals in the whole core."""
     values: tuple[int, ...] = ()
@@ -88,8 +76,6 @@ def rules(path: Path = _FILE) -> tuple[Rule, ...]:
         said = sum(bool(getattr(rule, name)) for name in _SAID)
         if said != 1:
             raise ValueError(f"a rule must say one thing, not {said}: {rule.signals}")
-        if len(rule.alike) not in (0, 2):
-            raise ValueError(f"alike must have two numbers, not {len(rule.alike)}: {rule.signals}")
         if rule.values and 0 not in rule.values:
             raise ValueError(f"values must have 0, with which registers begin: {rule.signals}")
         found.append(rule)
@@ -105,7 +91,7 @@ def rules_of(unit: str) -> list[Rule]:
                 _within_core(rule, place)
                 for rule in rules()
                 # Contracts of a part's ports are nothing to assume of wires.
-                if part in rule.units and not rule.values and "(core" not in rule.signals + rule.only_while
+                if part in rule.units and not rule.values
             ]
     return found
 

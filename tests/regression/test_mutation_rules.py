@@ -10,8 +10,9 @@ import pytest
 
 from boards.flow.tools import run_tool
 from regression.mutation import equivalence, reachability
-from regression.mutation.equivalence import is_equivalent, require_rules
+from regression.mutation.equivalence import NO_FAULT, is_equivalent, require_rules
 from regression.mutation.netlist import Mutant, mutate
+from regression.mutation.opened import open_mutant
 from regression.mutation.rules import Rule, rules, rules_of, stream_rules
 from regression.mutation.units import CORE, UNITS, Unit, simulation_of
 
@@ -20,26 +21,26 @@ module mutated(
     input clk, input go, input [3:0] word, input [2:0] code, input refuse,
     output reg out_valid, output reg [3:0] out_payload,
     output some, output two, output [3:0] sum, output refused,
-    output [2:0] top, output other, output fired, output [5:0] within, output turn);
+    output [2:0] top, output other, output fired, output turn, output first);
   reg [3:0] kept;
   reg [4:0] mark;
-  reg [5:0] limit;
   reg [2:0] held;
   reg armed;
   reg [2:0] third = 0;
+  reg begun = 1;
   always @(posedge clk) begin
     out_valid <= go;
     out_payload <= word & {4{go}};
     kept <= word;
     mark <= {1'b0, word};
     held <= code;
-    limit <= {word, 2'd0} ^ {3'd0, code};
     armed <= code == 3'd6;
+    begun <= 0;
     if (go) third <= third != 3'd2 ? third + 3'd1 : 3'd0;
   end
-  assign within = limit[5] ? 6'd32 : limit;
   assign top = mark[4] ? 3'd5 : mark[3] ? 3'd4 : mark[2] ? 3'd3 : mark[1] ? 3'd2 : {2'd0, mark[0]};
   assign other = word[0] | (code == 3'd5);
+  assign first = begun;
   assign turn = ~third[1];
   assign fired = armed && held == 3'd6;
   assign some = |kept;
@@ -56,8 +57,6 @@ MUTANTS = {
     "two codes at once": "$xor -mode cnot1 -port A -portbit 0 -ctrlbit 0",
     "a bit below the highest": "$dff -mode cnot1 -port D -portbit 1 -ctrlbit 3",
     "a bit above the highest": "$dff -mode cnot1 -port D -portbit 3 -ctrlbit 1",
-    "a number among those alike": "$dff -mode cnot1 -port D -portbit 0 -ctrlbit 5",
-    "a number beside those alike": "$dff -mode cnot0 -port D -portbit 0 -ctrlbit 5",
     "what another code hides": "$or -mode inv -port A -portbit 0",
     "what another register knows": "$logic_and -mode const1 -port B -portbit 0",
     "result of what is refused": "$mux -mode inv -port B -portbit 2",
@@ -66,11 +65,7 @@ MUTANTS = {
     "result": "$mux -mode inv -port A -portbit 2",
 }
 RULES = {
-    "any": Rule(units=(), signals=r"kept\[\d\]", any=True, reason="."),
     "unless": Rule(units=(), signals=r"sum\[\d\]", unless="refused", reason="."),
-    "highest": Rule(units=(), signals=r"mark\[\d\]", highest=True, reason="."),
-    "alike": Rule(units=(), signals=r"limit\[\d\]", alike=(32, 63), reason="."),
-    "too many alike": Rule(units=(), signals=r"limit\[\d\]", alike=(31, 63), reason="."),
     "codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(5,), reason="."),
     "more codes": Rule(units=(), signals="other", while_valid=r"code\[\d\]", codes=(4, 5), reason="."),
     "only while": Rule(units=(), signals="armed", only_while=r"held\[\d\]", codes=(6,), reason="."),
@@ -91,7 +86,7 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     type, options = MUTANTS[name].split(maxsplit=1)
     cells = json.loads((folder / "netlist.json").read_text())["modules"]["mutated"]["cells"]
     words = {name: item["connections"] for name, item in cells.items() if item["type"] == type}
-    width = 5 if "highest" in name else 6 if "alike" in name else 4
+    width = 5 if "highest" in name else 4
     cell = [name for name, ports in words.items() if len(ports.get("D", width * "d")) == width][-1]
     command = f"mutate -module mutated -cell {cell} {options}"
     return is_equivalent(Mutant(command=command, what=name, source=""), folder, given)
@@ -101,9 +96,6 @@ def is_equal(folder: Path, name: str, *given: Rule) -> bool:
     ("name", "rule"),
     [
         ("payload without its valid", None),
-        ("one of the bits, where another is set", "any"),
-        ("a bit below the highest", "highest"),
-        ("a number among those alike", "alike"),
         ("what another code hides", "codes"),
         ("what another register knows", "only while"),
         ("result of what is refused", "unless"),
@@ -120,11 +112,7 @@ def test_a_mutant_is_no_fault_where_nobody_looks(
 @pytest.mark.parametrize(
     ("name", "rule"),
     [
-        ("payload", "any"),
-        ("one of the bits", "any"),
-        ("a bit above the highest", "highest"),
-        ("a number beside those alike", "alike"),
-        ("a number among those alike", "too many alike"),
+        ("payload", "unless"),
         ("what another code hides", "more codes"),
         ("what another register knows", "false"),
         ("result", "unless"),
@@ -152,6 +140,13 @@ def test_what_no_state_from_reset_on_shows_is_no_fault(
     for distances in ((ahead, behind), (0, 0)):
         monkeypatch.setattr(reachability, "_DISTANCES", (distances,))
         assert is_equal(folder, name) == (distances != (0, 0))
+
+
+def test_a_register_that_has_the_name_of_a_port_has_its_value_after_reset(folder: Path) -> None:
+    opened = open_mutant(NO_FAULT, folder)
+    (register,) = opened.aliases["first"]
+    assert register in opened.registers
+    assert opened.initial[register] == 1
 
 
 def test_a_state_that_comes_shows_a_fault(folder: Path) -> None:
@@ -197,12 +192,12 @@ def test_inputs_have_the_values_of_their_interface(folder: Path, values: tuple[i
 
 def test_rules_name_signals_of_the_unit(folder: Path) -> None:
     with pytest.raises(ValueError, match=r"^signals must be some of the unit, not none: nothing$"):
-        is_equal(folder, "payload", Rule(units=(), signals="nothing", any=True, reason="."))
+        is_equal(folder, "payload", Rule(units=(), signals="nothing", unless="refused", reason="."))
 
 
 def test_rules_of_parts_are_rules_of_the_whole_core() -> None:
     found = [rule for rule in rules_of("core") if rule.of_part]
-    assert len(found) > len(rules_of("scoreboard"))
+    assert len(found) > len(rules_of("access check"))
     assert all(re.match(r"inner\\.core\\.warps\\.", rule.signals) and not rule.values for rule in found)
 
 
@@ -223,14 +218,11 @@ def test_a_guard_may_name_a_group_of_the_signal() -> None:
 
 def test_a_rule_has_a_reason_and_says_one_thing(tmp_path: Path) -> None:
     path = tmp_path / "equivalent.toml"
-    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nany = true\nreason = " "\n')
+    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nunless = "y"\nreason = " "\n')
     with pytest.raises(ValueError, match=r"^reason must say something, not nothing, for x$"):
         rules(path)
     path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nreason = "y"\n')
     with pytest.raises(ValueError, match=r"^a rule must say one thing, not 0: x$"):
-        rules(path)
-    path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nalike = [1]\nreason = "y"\n')
-    with pytest.raises(ValueError, match=r"^alike must have two numbers, not 1: x$"):
         rules(path)
     path.write_text('[[rule]]\nunits = ["a"]\nsignals = "x"\nvalues = [1]\nreason = "y"\n')
     with pytest.raises(ValueError, match=r"^values must have 0, with which registers begin: x$"):
