@@ -93,7 +93,7 @@ def expected_cause(config: CoreConfig, command: Load) -> int:
 
 @cocotb.test
 async def random_accesses(dut: Any) -> None:
-    """Cause, stride, contiguity and span of random accesses, with pauses on both sides."""
+    """Geometry, cause, stride, contiguity and span of random accesses, with pauses on both sides."""
     rng = random.Random(cocotb.RANDOM_SEED)
     config = CONFIGS[parameters()["config"]]
     layout = checked_layout(config)
@@ -119,7 +119,8 @@ async def random_accesses(dut: Any) -> None:
             "stride": command.stride or 0,
             "listed": listed,
         }
-        source.put(REQUEST.pack(fields))
+        packed = REQUEST.pack(fields)
+        source.put(packed)
         if number % 500 == 7:
             await reset(dut)
             sink.received.clear()
@@ -129,6 +130,7 @@ async def random_accesses(dut: Any) -> None:
             continue
         (bits,) = await sink.take(1)
         checked = layout.from_bits(bits)
+        assert checked.access.geometry == AccessRequest.from_bits(packed).geometry
         if listed:
             # Whatever address and stride are.
             access = checked.access
