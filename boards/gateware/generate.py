@@ -18,7 +18,6 @@ from litex.soc.integration.builder import Builder
 from litex.soc.integration.soc_core import SoCCore
 
 from boards.boards import BOARDS, Board
-from boards.gateware.bus_answers import register_answers
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
 from boards.gateware.simulated_soc import BRIDGE, CONSOLE, SimulatedSoc
@@ -43,7 +42,6 @@ def board_soc(board: Board, folder: Path) -> SoCCore:
     target = import_module(f"litex_boards.targets.{board.target}")
     soc = target.BaseSoC(sys_clk_freq=board.clock_hz, **board.options, **SETTINGS)
     add_tensor_core(soc, board.core, folder)
-    register_answers(soc)
     return soc
 
 

@@ -13,7 +13,6 @@ from litex.soc.cores.uart import RS232PHYModel, UARTBone
 from litex.soc.integration.soc_core import SoCCore
 
 from boards.boards import Board
-from boards.gateware.bus_answers import register_answers
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
 from hdl.verilog.core_verilog import TOP
@@ -72,7 +71,6 @@ class SimulatedSoc(SoCCore):
         phy = RS232PHYModel(platform.request("serial", BRIDGE))
         self.bridge = UARTBone(phy, clock, address_width=self.bus.address_width)
         self.bus.add_master(name="bridge", master=self.bridge.wishbone)
-        register_answers(self)
         for name in ("BIOS_NO_PROMPT", "BIOS_NO_DELAYS", "BIOS_NO_CRC"):
             self.add_config(name)
         self.add_constant("SDRAM_TEST_DISABLE")
