@@ -18,6 +18,7 @@ from regression.mutation.settings import SELECT
 from sim.verilate import BuildError
 
 NO_FAULT: Final = Mutant(command="mutate -mode none -module mutated", what="nothing", source="")
+"""The unit as it is."""
 
 _SECONDS: Final = 120
 """Of processor time for a proof, so that the load of a machine does not matter."""
