@@ -1,5 +1,6 @@
 """The command line: its commands, and how it ends."""
 
+import signal
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -48,9 +49,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt.
+        0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt or SIGTERM.
     """
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        arguments = sys.argv[1:]
+        # Like an interrupt it ends what was started, and leaves no file half written.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     encodable(sys.stdout)
     try:
         with _warnings_in_one_line():

@@ -159,6 +159,7 @@ def _run_processes(kernel: CompiledKernel, launch: LaunchState, ranges: list[Ran
 def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Connection) -> None:
     """Run a range of blocks in a process of its own and send what it did; None if that is not possible."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that waits for this one
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     traces: dict[int, _Trace] = {}
     before = launch.engine.counters
     try:

@@ -4,6 +4,7 @@ It is no part of the package, which needs neither the tests nor Dask; this comma
 """
 
 import importlib.util
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ def campaign(context: typer.Context) -> int:
 def run_campaign(arguments: Sequence[str]) -> int:
     """Run ``python -m regression.campaign``, and return its exit code."""
     process = subprocess.Popen([sys.executable, "-m", "regression.campaign", *arguments])
+    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     while True:
         try:
             code = process.wait()

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import signal
 import sys
 from contextlib import closing
 from itertools import islice
@@ -217,6 +218,8 @@ def _print(console: Console, result: Result, folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line, of this process if none is given; the exit code."""
+    if arguments is None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         outcome = app(arguments, prog_name="openwmma campaign", standalone_mode=False)
     except typer.exceptions.TyperException as error:

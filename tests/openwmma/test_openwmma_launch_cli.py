@@ -10,6 +10,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import psutil
 import pytest
 from rich.console import Console
 from test_openwmma_launch import SCALE, STATIC
@@ -252,7 +253,8 @@ INTERRUPTIBLE = (
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_an_interrupt_ends_with_code_130_and_one_line(jobs):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupt_ends_with_code_130_and_one_line(number, jobs):
     launch = ["run", "endless.ptx", "--grid", "4", "--block", "32", "--jobs", jobs, "--save", "started"]
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTIBLE, *launch],
@@ -269,8 +271,14 @@ def test_an_interrupt_ends_with_code_130_and_one_line(jobs):
             assert time.monotonic() < deadline
             time.sleep(0.1)
         time.sleep(1)
-        os.killpg(process.pid, signal.SIGINT)
+        children = psutil.Process(process.pid).children()
+        assert len(children) == (2 if jobs == "2" else 0)
+        if number == signal.SIGINT:  # the terminal sends it to all of them
+            os.killpg(process.pid, number)
+        else:
+            process.send_signal(number)
         printed, error = process.communicate(timeout=60)
+        assert not any(child.is_running() for child in children)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)

@@ -270,11 +270,12 @@ def slow(path, data):
     time.sleep(60)
 Path.write_bytes = slow
 from openwmma.cli import main
-sys.exit(main(sys.argv[1:]))
+sys.exit(main())
 """
 
 
-def test_an_interrupt_leaves_nothing_half_written():
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupt_leaves_nothing_half_written(number):
     Path("d.npy").write_bytes(b"old")
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW, *MMA, "d.npy"],
@@ -286,7 +287,7 @@ def test_an_interrupt_leaves_nothing_half_written():
     try:
         assert process.stdout.readline() == "writing\n"
         time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, error = process.communicate(timeout=60)
     finally:
         process.kill()

@@ -164,15 +164,29 @@ def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
     assert rows(tmp_path) == rows(undisturbed[0])
 
 
-def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(undisturbed, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(number, undisturbed, tmp_path):
     process = campaign(tmp_path)
     wait_for_rows(process, tmp_path, 1)
-    os.kill(process.pid, signal.SIGINT)
+    os.kill(process.pid, number)
     code, _, errors = ended(process)
     assert code == 130
     assert re.fullmatch(r"interrupted; \d+ tasks are recorded, and --seed 5 resumes\n", errors)
     assert ended(campaign(tmp_path))[0] == 1
     assert rows(tmp_path) == rows(undisturbed[0])
+
+
+def test_a_command_that_is_terminated_ends_its_campaign(tmp_path):
+    options = ("--time", "10m", "--seed", "5", "--jobs", "1", "--store", str(tmp_path / "store.sqlite"))
+    process = start("-m", "openwmma", "campaign", "random", "--preset", "tiny", *options)
+    assert process.stdout.readline().startswith("random: seed 5")
+    time.sleep(1)
+    (child,) = psutil.Process(process.pid).children()
+    process.terminate()
+    code, _, errors = ended(process)
+    assert code == 130
+    assert "tasks are recorded, and --seed 5 resumes\n" in errors
+    assert not child.is_running()
 
 
 class Killed:
