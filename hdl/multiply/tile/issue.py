@@ -45,7 +45,8 @@ class TileIssue(Component):
 
     Two registers lie between the step counter and the units: the read registers of the memories, and the
     operands themselves, since block RAM is slow to give what it has read. They move together, whenever no
-    unit still has to take the operands it is offered.
+    unit still has to take the operands it is offered. Operands stay where no step follows: what a unit gets
+    does not toggle while it is idle.
 
     Where fp8 can become f16 there is a third register, in front of the conversion. Such a tile is walked
     twice; its elements of C are given away to be added in the end.
@@ -189,15 +190,16 @@ class TileIssue(Component):
             advance.eq(pending == accepted),
         ]
         m.d.sync += pending.eq(Mux(advance, valid.replicate(steps.units), pending & ~accepted))
+        taken = advance & valid
         held = {
-            name: [_held(m, advance, row, f"{name}_row_{number}") for number, row in enumerate(some)]
+            name: [_held(m, taken, row, f"{name}_row_{number}") for number, row in enumerate(some)]
             for name, some in rows.items()
         }
-        with m.If(advance):
+        with m.If(taken):
             m.d.sync += Value.cast(offered).eq(operation)
         for unit, port in enumerate(self.operands):
             x_number, y_number = divmod(unit, steps.y_rows)
-            c = _held(m, advance, elements[unit], f"c_{unit}")
+            c = _held(m, taken, elements[unit], f"c_{unit}")
             m.d.comb += [
                 port.valid.eq(pending[unit]),
                 port.payload.a.eq(held["x"][x_number]),
