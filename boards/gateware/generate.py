@@ -18,6 +18,7 @@ from litex.soc.integration.builder import Builder
 from litex.soc.integration.soc_core import SoCCore
 
 from boards.boards import BOARDS, Board
+from boards.gateware.block_memory import BlockMemorySoC
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
 from boards.gateware.simulated_soc import BRIDGE, CONSOLE, SimulatedSoc
@@ -40,7 +41,8 @@ def board_soc(board: Board, folder: Path) -> SoCCore:
     SoCCore
     """
     target = import_module(f"litex_boards.targets.{board.target}")
-    soc = target.BaseSoC(sys_clk_freq=board.clock_hz, **board.options, **SETTINGS)
+    kind = type("BoardSoC", (BlockMemorySoC, target.BaseSoC), {})
+    soc = kind(sys_clk_freq=board.clock_hz, **board.options, **SETTINGS)
     add_tensor_core(soc, board.core, folder)
     return soc
 

@@ -13,6 +13,7 @@ from litex.soc.cores.uart import RS232PHYModel, UARTBone
 from litex.soc.integration.soc_core import SoCCore
 
 from boards.boards import Board
+from boards.gateware.block_memory import BlockMemorySoC
 from boards.gateware.core import add_tensor_core
 from boards.gateware.settings import SETTINGS
 from hdl.verilog.core_verilog import TOP
@@ -32,7 +33,7 @@ _BYTES: Final = tuple(
 """A serial line without its bits: a stream of bytes in each direction."""
 
 
-class SimulatedSoc(SoCCore):
+class SimulatedSoc(BlockMemorySoC, SoCCore):
     """A board's SoC with models in place of its pins.
 
     It has two serial lines: the host's bridge, and the processor's console, which a board has as registers
