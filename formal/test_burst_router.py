@@ -12,6 +12,7 @@ from formal.streams import keeps_order, offer_stays, transferred
 from golden.tables.instruction_set import SPACES
 from hdl.config import CoreConfig
 from hdl.memory import burst_router
+from hdl.stream.distributed_memory import table_address
 
 pytestmark = pytest.mark.formal
 
@@ -65,11 +66,12 @@ def routed(hdl: ModuleType = burst_router) -> Claim:
     claim.always("none_waits_for_nothing", implies((under_way == 0) & (watched.level != 0), goes))
 
     claim.always("unanswered", (inside.signal("unanswered") + 1 == under_way) & (under_way <= MOST))
-    first, second = inside.signal("routed.output__payload"), inside.signal("routed.spare")
-    valid, spare_valid = inside.signal("routed.output__valid"), inside.signal("routed.spare_valid")
-    claim.always("level", (watched.level == valid + spare_valid) & implies(spare_valid, valid))
-    place = Mux(watched.ahead == 0, Value.cast(first), Value.cast(second))
-    claim.always("watched_place", implies(watched.active, place == watched.value))
+    level, produce, consume = (
+        inside.signal(f"routed.{register}") for register in ("level", "produce", "consume")
+    )
+    claim.always("level", (watched.level == level) & (level <= 2) & (produce == consume ^ level[0]))
+    word = claim.word(inside, "routed.storage", table_address(consume ^ watched.ahead[0]))
+    claim.always("watched_place", implies(watched.active, Value.cast(word) == watched.value))
     return claim
 
 

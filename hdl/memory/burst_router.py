@@ -11,7 +11,7 @@ from hdl.component import Component
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import burst_layout
 from hdl.memory.beats import space_burst_layout
-from hdl.stream.stream_buffer import StreamBuffer
+from hdl.stream.queue import Queue
 
 _PAGE_BITS = PAGE_BYTES.bit_length() - 1
 _MOST_UNANSWERED = 255
@@ -61,7 +61,7 @@ class BurstRouter(Component):
     def _logic(self, m: Module) -> None:
         config = self._config
         routed_layout = data.StructLayout({"is_shared": unsigned(1), "burst": burst_layout(config)})
-        m.submodules.routed = routed = StreamBuffer(routed_layout)
+        m.submodules.routed = routed = Queue(routed_layout, 2)
 
         burst: Any = self.bursts.payload
         first, pages = config.shared_base >> _PAGE_BITS, config.shared_bytes >> _PAGE_BITS

@@ -61,8 +61,9 @@ class SharedMemory(Component):
 
     Throughput: a beat per cycle each way, also from one burst to the next. Latency: 2 cycles from a read
     burst to its first beat, 1 from the last beat written to the response; a read burst that begins after the
-    response sees what was written. A word that is the next to be written is read when it has been. Critical
-    path expected: whether a beat is taken, and so the next burst.
+    response sees what was written. What is written passes a register, as its sources are not near, and a word
+    is read when it has been written. Critical path expected: whether the word to be read is being written,
+    and so the next burst.
 
     Parameters
     ----------
@@ -108,22 +109,21 @@ class SharedMemory(Component):
         )
         write_port = memory.write_port(granularity=8)
         read_port = memory.read_port()
-        writing = Signal()
-        next_write = Signal.like(write_port.addr, reset_less=True)
-        self._write(m, write_port, writing, next_write)
-        busy = writing | self._read(m, read_port, writing, next_write)
+        written = Signal()  # in this cycle
+        busy = self._write(m, write_port, written) | self._read(m, read_port, written, write_port.addr)
 
         word = self.words.address
         lane_read = Signal(lane_bits)
         word_read = read_port.data.word_select(lane_read, _WORD_BITS)
         m.d.comb += [
-            self.words.ready.eq(self.words.enable & ~busy),
+            self.words.ready.eq(self.words.enable & ~busy & (self.words.is_write | ~written)),
             self.words.read_data.eq(delay(m, word_read, WORD_READ_LATENCY - 1, "word_read")),
         ]
         with m.If(self.words.ready):
             m.d.sync += lane_read.eq(word[:lane_bits])
             with m.If(self.words.is_write):
-                m.d.comb += [
+                m.d.sync += [
+                    written.eq(1),
                     write_port.addr.eq(word[lane_bits:]),
                     write_port.data.eq(self.words.write_data.replicate(lanes)),
                     write_port.en.eq(0b1111 << (word[:lane_bits] << 2)),
@@ -131,8 +131,11 @@ class SharedMemory(Component):
             with m.Else():
                 m.d.comb += [read_port.addr.eq(word[lane_bits:]), read_port.en.eq(1)]
 
-    def _read(self, m: Module, port: Any, writing: Signal, next_write: Signal) -> Value:
-        """Serve the read bursts; returns whether they need the read port, or what it read last."""
+    def _read(self, m: Module, port: Any, written: Signal, place: Signal) -> Value:
+        """Serve the read bursts, but for the word at `place` while it is `written`.
+
+        Returns whether they need the read port, or what it read last.
+        """
         burst: Any = self.read_bursts.payload
         active = Signal()
         outside = Signal()
@@ -147,8 +150,7 @@ class SharedMemory(Component):
             port.addr.eq(address),
             port.en.eq(fetch),  # nobody looks at a word from outside
             step.eq(self.read_beats.ready | ~fetched),
-            # The next word to be written waits: whether it is written in this cycle is known too late.
-            fetch.eq(active & step & ~(writing & (next_write == address))),
+            fetch.eq(active & step & ~(written & (place == address))),
             self.read_bursts.ready.eq(~active | (fetch & at_last)),
             self.read_beats.valid.eq(fetched),
             self.read_beats.payload.data.eq(port.data),
@@ -171,12 +173,14 @@ class SharedMemory(Component):
             ]
         return active | fetched
 
-    def _write(self, m: Module, port: Any, active: Signal, address: Signal) -> None:
-        """Serve the write bursts; `active` while they may need the write port, `address` of the next word."""
+    def _write(self, m: Module, port: Any, written: Signal) -> Value:
+        """Serve the write bursts; returns whether one is not at its end."""
         m.submodules.responses = responses = StreamBuffer(unsigned(2))
         connect(m, responses.output, flipped(self.write_responses))
         burst: Any = self.write_bursts.payload
         beat: Any = self.write_beats.payload
+        active = Signal()
+        address = Signal.like(port.addr, reset_less=True)
         outside = Signal()
         taken = Signal()
         ended = Signal()
@@ -189,7 +193,8 @@ class SharedMemory(Component):
             responses.input.valid.eq(ended),
             responses.input.payload.eq(Mux(outside, Response.DECERR, Response.OKAY)),
         ]
-        m.d.comb += [
+        m.d.sync += [
+            written.eq(taken),
             port.addr.eq(address),
             port.data.eq(beat.data),
             port.en.eq(Mux(taken & ~outside, beat.strb, 0)),
@@ -202,6 +207,7 @@ class SharedMemory(Component):
                 outside.eq(self._outside(burst)),
                 address.eq(burst.address[log2_exact(len(self.write_beats.payload.strb)) :]),
             ]
+        return active
 
     def _outside(self, burst: Any) -> Value:
         pages = self._config.shared_bytes // PAGE_BYTES
