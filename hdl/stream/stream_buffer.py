@@ -15,7 +15,7 @@ class StreamBuffer(Component):
 
     Throughput: one per cycle. Latency: 1 cycle. Critical path expected: `output.ready`, the choice between
     the two sources of a place.
-    Testbench: cocotb_tests/memory/test_burst_router.py, through `BurstRouter`.
+    Testbench: cocotb_tests/memory/test_row_addresses.py, through `RowAddresses`.
 
     Parameters
     ----------
