@@ -50,7 +50,7 @@ def random_burst(rng: random.Random) -> Burst:
         bit, inside = 1 << rng.randrange(CONFIG.address_bits), rng.randrange(BASE, END)
         near = (inside ^ bit, (inside + bit) % (1 << CONFIG.address_bits))
         address = rng.choice((*edges, *near, rng.getrandbits(CONFIG.address_bits)))
-    return Burst(space, address & ~15, rng.getrandbits(8))
+    return Burst(space, address & ~15 | rng.getrandbits(4), rng.getrandbits(8))
 
 
 class Bench:
