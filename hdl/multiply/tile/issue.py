@@ -175,7 +175,8 @@ class TileIssue(Component):
         elements = [self._element(unit, step, read) for unit in range(steps.units)]
         operation: Value = Value.cast(read.operation)
         if has_conversion(self._config):
-            m.d.comb += [
+            # From block RAM to block RAM, so through a register.
+            m.d.sync += [
                 self.addend_enable.eq(advance & valid & read.converted & read.is_later),
                 self.addend_step.eq(step),
                 self.addend_data.eq(Cat(self._element_of_c(unit, step, read) for unit in range(steps.units))),
