@@ -135,6 +135,28 @@ async def a_word_in_each_cycle(dut: Any) -> None:
 
 
 @cocotb.test
+async def a_word_is_read_behind_its_write(dut: Any) -> None:
+    """Without a pause between the two, the read waits a cycle and sees what was written."""
+    await bench(dut)
+    edge = RisingEdge(dut.aclk)
+    for address in range(8):
+        value = 0x9E37_79B9 * (address + 1) & 0xFFFF_FFFF
+        dut.words_enable.value = dut.words_is_write.value = 1
+        dut.words_address.value = address
+        dut.words_write_data.value = value
+        await edge
+        assert dut.words_ready.value
+        dut.words_is_write.value = 0
+        for is_ready in (False, True):
+            await edge
+            assert bool(dut.words_ready.value) == is_ready
+        dut.words_enable.value = 0
+        for _ in range(WORD_READ_LATENCY):
+            await edge
+        assert int(dut.words_read_data.value) == value
+
+
+@cocotb.test
 async def past_the_end(dut: Any) -> None:
     """Bursts that begin past the end are answered beat by beat, change nothing, and disturb no other."""
     made = await bench(dut)

@@ -25,7 +25,8 @@ _FP8_TYPES: Final = sum(1 << Operation.as_shape()[name].offset for name in ("a_e
 class Units:
     """The dot-product units: their latency, their places for results, and golden arithmetic.
 
-    Results are computed when the first of them is due, all that are in flight at once.
+    Results are computed when the first of them is due, all that are in flight at once. The operands of the
+    first unit must not change while none are offered.
 
     Parameters
     ----------
@@ -69,6 +70,7 @@ class Units:
         ready_out = [getattr(dut, f"result_{unit}_ready") for unit in units]
         ready, valid = [False] * self._count, [False] * self._count
         offered: list[int | None] = [None] * self._count
+        kept = payload_in[0].value
         cycle = 0
         while True:
             for unit in units:
@@ -87,7 +89,12 @@ class Units:
                 for unit in units:
                     self._under_way[unit].clear()
                     valid[unit], offered[unit] = False, None
+                kept = payload_in[0].value
                 continue
+            assert valid_in[0].value or payload_in[0].value == kept, (
+                "operands 0: changed while none are offered"
+            )
+            kept = payload_in[0].value
             cycle += 1
             self.busy += int(dut.busy_units.value)
             accepted = 0

@@ -39,10 +39,13 @@ def campaign(context: typer.Context) -> int:
 def run_campaign(arguments: Sequence[str]) -> int:
     """Run ``python -m regression.campaign``, and return its exit code."""
     process = subprocess.Popen([sys.executable, "-m", "regression.campaign", *arguments])
-    signal.signal(signal.SIGTERM, lambda *_: process.terminate())
-    while True:
-        try:
-            code = process.wait()
-        except KeyboardInterrupt:
-            continue  # the campaign was interrupted as well, and ends by itself
-        return code if code >= 0 else INTERRUPTED
+    before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+    try:
+        while True:
+            try:
+                code = process.wait()
+            except KeyboardInterrupt:
+                continue  # the campaign was interrupted as well, and ends by itself
+            return code if code >= 0 else INTERRUPTED
+    finally:
+        signal.signal(signal.SIGTERM, before)
