@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from litex.gen import LiteXModule
-from litex.soc.integration.soc import LiteXSoC, SoCRegion
 from litex.soc.interconnect import wishbone
 from migen import READ_FIRST, Cat, Memory, Signal
 
-__all__ = ["BlockMemory", "BlockMemorySoC"]
+__all__ = ["BlockMemory"]
 
 _READ_ONLY_BITS = 2
 """Width of a ROM's memories. A block RAM of the ECP5 holds 8192 words of so many bits, and the BIOS has 6400
@@ -74,22 +73,3 @@ class BlockMemory(LiteXModule):
         for place, memory in enumerate(self._memories):
             memory.depth = self.mem.depth
             memory.init = [word >> self._bits * place & (1 << self._bits) - 1 for word in self.mem.init]
-
-
-class BlockMemorySoC(LiteXSoC):
-    """Base of a SoC, in front of its LiteX class, whose RAMs and ROMs are `BlockMemory`."""
-
-    def add_ram(
-        self, name: str, origin: int, size: int, contents: Sequence[int] = (), mode: str = "rwx"
-    ) -> None:
-        """Add a memory, as `LiteXSoC.add_ram` does."""
-        bus = wishbone.Interface(
-            data_width=self.bus.data_width, address_width=self.bus.address_width, addressing="word"
-        )
-        self.add_module(name=name, module=BlockMemory(size, bus, contents, read_only="w" not in mode))
-        self.bus.add_slave(name=name, slave=bus, region=SoCRegion(origin=origin, size=size, mode=mode))
-
-    def init_ram(self, name: str, contents: Sequence[int] = (), auto_size: bool = False) -> None:
-        """Fill a memory, as `LiteXSoC.init_ram` does."""
-        super().init_ram(name, contents, auto_size)
-        getattr(self, name).fill()

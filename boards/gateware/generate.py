@@ -18,8 +18,8 @@ from litex.soc.integration.builder import Builder
 from litex.soc.integration.soc_core import SoCCore
 
 from boards.boards import BOARDS, Board
-from boards.gateware.block_memory import BlockMemorySoC
 from boards.gateware.core import add_tensor_core
+from boards.gateware.registered_soc import RegisteredSoC
 from boards.gateware.settings import SETTINGS
 from boards.gateware.simulated_soc import BRIDGE, CONSOLE, SimulatedSoc
 from boards.soc.toolchain import SERIAL_PORT
@@ -41,7 +41,7 @@ def board_soc(board: Board, folder: Path) -> SoCCore:
     SoCCore
     """
     target = import_module(f"litex_boards.targets.{board.target}")
-    kind = type("BoardSoC", (BlockMemorySoC, target.BaseSoC), {})
+    kind = type("BoardSoC", (RegisteredSoC, target.BaseSoC), {})
     soc = kind(sys_clk_freq=board.clock_hz, **board.options, **SETTINGS)
     add_tensor_core(soc, board.core, folder)
     return soc

@@ -13,8 +13,8 @@ from litex.soc.cores.uart import RS232PHYModel, UARTBone
 from litex.soc.integration.soc_core import SoCCore
 
 from boards.boards import Board
-from boards.gateware.block_memory import BlockMemorySoC
 from boards.gateware.core import add_tensor_core
+from boards.gateware.registered_soc import RegisteredSoC
 from boards.gateware.settings import SETTINGS
 from hdl.verilog.core_verilog import TOP
 from sim.verilate import tracing_named
@@ -33,7 +33,7 @@ _BYTES: Final = tuple(
 """A serial line without its bits: a stream of bytes in each direction."""
 
 
-class SimulatedSoc(BlockMemorySoC, SoCCore):
+class SimulatedSoc(RegisteredSoC, SoCCore):
     """A board's SoC with models in place of its pins.
 
     It has two serial lines: the host's bridge, and the processor's console, which a board has as registers
@@ -72,6 +72,7 @@ class SimulatedSoc(BlockMemorySoC, SoCCore):
         phy = RS232PHYModel(platform.request("serial", BRIDGE))
         self.bridge = UARTBone(phy, clock, address_width=self.bus.address_width)
         self.bus.add_master(name="bridge", master=self.bridge.wishbone)
+        self.register_answers("bridge")
         for name in ("BIOS_NO_PROMPT", "BIOS_NO_DELAYS", "BIOS_NO_CRC"):
             self.add_config(name)
         self.add_constant("SDRAM_TEST_DISABLE")
