@@ -16,9 +16,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum, least_exponent
 
-_ROOM: Final = 36
-"""Places below the larger operand of an addition that are kept exactly; below them there is a sticky bit."""
-
 _DIRECTIONS: Final = ("towards zero", "away from zero", "tie towards zero", "tie away from zero")
 _OUTCOMES: Final = (
     "exact, normal",
@@ -146,32 +143,24 @@ def sample_conversion(seen: Seen, sums: NDArray[Any]) -> None:
     """Note what the conversion of bit patterns of f32 to f16 does."""
     number = decode(sums, float_format("f32"))
     usable = ~number.special
-    signed = np.where(number.negative, -number.significand, number.significand)
     place = number.exponent.astype(np.int64) - number.format.fraction_bits
-    sample_numbers(seen, _CONVERSION, signed[usable], place[usable])
+    sample_numbers(seen, _CONVERSION, _signed(number)[usable], place[usable])
 
 
 def sample_addition(seen: Seen, addition: str, x: Decoded, y: Decoded) -> None:
     """Note what rounding does to the sum of C and of the sum before."""
     finite = ~(x.special | y.special)
-    values, unit = _exact_sum(x, y)
+    least = np.minimum(x.exponent, y.exponent).astype(np.int64)
+    # Whole numbers of any length, of Python.
+    total = sum(_signed(number).astype(object) << number.exponent - least for number in (x, y))
+    shortened = np.frompyfunc(_shortened, 2, 2)(total, least - x.format.fraction_bits)
+    values, unit = (part.astype(np.int64) for part in shortened)
     sample_numbers(seen, addition, values[finite], unit[finite])
     seen["cancellation", addition] += int((finite & (values == 0) & (x.significand != 0)).sum())
 
 
-def _exact_sum(x: Decoded, y: Decoded) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The sum in units of two to an exponent; what lies far below the larger operand becomes a sticky bit."""
-    top = np.maximum(x.exponent, y.exponent).astype(np.int64)
-    total = np.zeros_like(top)
-    for number in (x, y):
-        shift = _ROOM - (top - number.exponent)
-        significand = number.significand.astype(np.int64)
-        down = np.clip(-shift, 0, 62)
-        kept = significand >> down
-        kept |= (kept << down) != significand
-        kept <<= np.maximum(shift, 0)
-        total += np.where(number.negative, -kept, kept)
-    return total, top - x.format.fraction_bits - _ROOM
+def _signed(number: Decoded) -> NDArray[np.int64]:
+    return np.where(number.negative, -number.significand, number.significand)
 
 
 def sample_numbers(seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray[Any]) -> None:
