@@ -4,7 +4,7 @@ import logging
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final
 
 import dask
@@ -41,7 +41,10 @@ def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]
         "distributed.scheduler.worker-saturation": 1.0,
         "distributed.worker.multiprocessing-method": "forkserver",
     }
-    with dask.config.set(settings), _silent():
+    with dask.config.set(settings), ExitStack() as stack:
+        # What goes wrong is told in one sentence, by the client, and not by distributed's log messages.
+        logging.disable(logging.CRITICAL)
+        stack.callback(logging.disable, logging.NOTSET)
         if scheduler is None:
             get_mp_context().set_forkserver_preload(["distributed.nanny", __name__, module])
             local = LocalCluster(
@@ -85,16 +88,6 @@ def _ready(client: Client, name: str) -> Client:
 def _report_deaths(dask_scheduler: Scheduler) -> None:
     """The client counts deaths: the scheduler would blame a task that it gave to a worker already dead."""
     dask_scheduler.allowed_failures = 0
-
-
-@contextmanager
-def _silent() -> Iterator[None]:
-    """Without the log messages of distributed: what goes wrong is told in one sentence, by the client."""
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 def work(kind: type[Kind], seed: int, configuration: Configuration, task: Task, needed: Identity) -> Report:
