@@ -16,6 +16,7 @@ from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import Illegal, illegal_commands
 from regression.random_programs.program import Program, raw_load
 from regression.random_programs.running import open_rtl
+from sim.mismatch import memory_difference, register_difference
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
@@ -38,14 +39,10 @@ class FaultSession:
         timing = BusTiming(
             latency=int(self._random.integers(1, 40)), stall=int(self._random.integers(0, 100))
         )
-        self._rtl = open_core(replace(self._program, timing=timing))
+        self.core = open_core(replace(self._program, timing=timing))
+        """Stands still between two illegal commands."""
         # In the last page but two, where neither programs nor broken accesses come.
         self._table = self._golden.memory.base + self._golden.memory.size - 3 * _PAGE
-
-    @property
-    def core(self) -> RtlMachine:
-        """The core, which stands still."""
-        return self._rtl
 
     def run(self) -> Iterator[tuple[Illegal, str, str | None]]:
         """Run every way to a fault once, first ``serial``, then ``overlapped``.
@@ -54,8 +51,8 @@ class FaultSession:
         """
         for command in self._program.commands:
             self._golden.execute(command)
-        with closing(self._rtl), closing(self._golden):
-            self._rtl.execute_batch(self._program.commands)
+        with closing(self.core), closing(self._golden):
+            self.core.execute_batch(self._program.commands)
             self._executed = len(self._program.commands)
             for mode in ("serial", "overlapped"):
                 for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
@@ -65,14 +62,14 @@ class FaultSession:
         before, after = (*self._neighbours(), *self._rows(illegal)), self._neighbours()
         for command in before:
             self._golden.execute(command)
-        self._rtl.simulation.set_slave_error(*(illegal.marked or (0, 0)))
-        self._rtl.simulation.write(REGISTERS["MODE"], np.array([mode == "serial"], dtype=np.uint32))
+        self.core.simulation.set_slave_error(*(illegal.marked or (0, 0)))
+        self.core.simulation.write(REGISTERS["MODE"], np.array([mode == "serial"], dtype=np.uint32))
         words = [*(encode(command) for command in before), illegal.words, *(encode(item) for item in after)]
-        if self._rtl.execute_words(words):
+        if self.core.execute_words(words):
             return "the core executed it"
-        progress = int(self._rtl.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
-        cause, index = self._rtl.clear_fault()
-        self._rtl.simulation.set_slave_error(0, 0)
+        progress = int(self.core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
+        cause, index = self.core.clear_fault()
+        self.core.simulation.set_slave_error(0, 0)
         expected_index = self._executed + len(before)
         golden_cause = self._golden_cause(illegal)
         self._executed = expected_index
@@ -81,13 +78,13 @@ class FaultSession:
         if (cause, index) != (illegal.cause, expected_index):
             return f"cause {cause.name} at {index}, expected {illegal.cause.name} at {expected_index}"
         if isinstance(illegal.command, Store | StoreMatrix) and illegal.cause.is_of_memory:
-            bursts = _bursts_before(illegal, self._exists)
+            bursts = self._bursts_before(illegal)
             if progress != bursts:
                 return f"progress {progress}, but the memory took {bursts} bursts before the first it refused"
         if not illegal.cause.is_of_memory or mode == "serial":
-            if self._rtl.counters.instructions != self._executed:
-                return f"the core counts {self._rtl.counters.instructions} commands, not {self._executed}"
-            return state_difference(self._golden, self._rtl)
+            if self.core.counters.instructions != self._executed:
+                return f"the core counts {self.core.counters.instructions} commands, not {self._executed}"
+            return state_difference(self._golden, self.core)
         self._resynchronise()
         return None
 
@@ -99,7 +96,7 @@ class FaultSession:
         # The load of a single register is of i4, which not every core has.
         first = min(illegal.command.addresses, self._config.registers - 2)
         load, data = raw_load(first, np.stack([illegal.rows] * 2), self._table)
-        for memory in (self._golden.memory, self._rtl.memory):
+        for memory in (self._golden.memory, self.core.memory):
             memory.write(self._table, data)
         return (load,)
 
@@ -126,51 +123,45 @@ class FaultSession:
             return fault.cause
         raise AssertionError(f"the golden machine executed {illegal.command}")
 
-    def _exists(self, illegal: Illegal, address: int) -> bool:
-        """Whether memory takes the byte at an address of the command."""
-        if illegal.marked is not None and illegal.marked[0] <= address < sum(illegal.marked):
-            return False
-        assert isinstance(illegal.command, Store | StoreMatrix)
-        command = illegal.command
-        if (command.space if isinstance(command, StoreMatrix) else command.instruction.space) == "shared":
-            return address < self._config.shared_bytes
-        return self._golden.memory.contains(address, 1)
+    def _bursts_before(self, illegal: Illegal) -> int:
+        """How many bursts of a store go well before the first that memory refuses."""
+        command, marked = illegal.command, range(0)
+        assert isinstance(command, Store | StoreMatrix)
+        if illegal.marked is not None:
+            marked = range(illegal.marked[0], sum(illegal.marked))
+
+        def exists(address: int) -> bool:
+            if command.instruction.space == "shared":
+                return address < self._config.shared_bytes
+            return address not in marked and self._golden.memory.contains(address, 1)
+
+        if isinstance(command, StoreMatrix):
+            assert illegal.rows is not None
+            return list(map(exists, illegal.rows[: 8 * command.count].tolist())).index(False)
+        burst, before = -1, -2
+        for first, count in gather_lines(command.instruction, command.address, command.stride):
+            for address in range(first, first + count):
+                burst += address != before + 1 or address % _PAGE == 0
+                if not exists(address):
+                    return burst
+                before = address
+        raise AssertionError(f"memory takes every byte of {command}")
 
     def _resynchronise(self) -> None:
         """Commands behind a failure on the bus may have been executed: begin anew from the golden state."""
-        self._rtl.write_registers(0, self._golden.read_registers())
-        np.copyto(self._rtl.memory.data, self._golden.memory.data)
-        if self._golden.shared is not None and self._rtl.shared is not None:
+        self.core.write_registers(0, self._golden.read_registers())
+        np.copyto(self.core.memory.data, self._golden.memory.data)
+        if self._golden.shared is not None and self.core.shared is not None:
             base = self._golden.shared.base
-            self._rtl.shared.write(base, self._golden.shared.read(base, self._golden.shared.size))
+            self.core.shared.write(base, self._golden.shared.read(base, self._golden.shared.size))
 
 
 def state_difference(golden: GoldenMachine, rtl: RtlMachine) -> str | None:
     """What of a core is not as on the golden machine: registers, memory, the first of on-chip memory."""
-    if not np.array_equal(rtl.inspect_registers(), golden.inspect_registers()):
-        return "a register was changed"
-    if not np.array_equal(rtl.memory.data, golden.memory.data):
-        return "memory was changed"
-    if golden.shared is not None and rtl.shared is not None:
+    found = register_difference(None, golden.inspect_registers(), rtl.inspect_registers())
+    found = found or memory_difference(None, golden.memory.base, golden.memory.data, rtl.memory.data)
+    if found is None and golden.shared is not None and rtl.shared is not None:
         place = golden.shared.base, _SHARED_COMPARED
-        if not np.array_equal(golden.shared.read(*place), rtl.shared.read(*place)):
-            return "shared memory was changed"
-    return None
-
-
-def _bursts_before(illegal: Illegal, exists: Callable[[Illegal, int], bool]) -> int:
-    """How many bursts of a store go well before the first that memory refuses."""
-    command = illegal.command
-    if isinstance(command, StoreMatrix):
-        assert illegal.rows is not None
-        taken = [exists(illegal, int(row)) for row in illegal.rows[: 8 * command.count]]
-        return taken.index(False)
-    assert isinstance(command, Store)
-    burst, before = -1, -2
-    for first, count in gather_lines(command.instruction, command.address, command.stride):
-        for address in range(first, first + count):
-            burst += address != before + 1 or address % _PAGE == 0
-            if not exists(illegal, address):
-                return burst
-            before = address
-    raise AssertionError(f"memory takes every byte of {command}")
+        parts = golden.shared.read(*place), rtl.shared.read(*place)
+        return memory_difference(None, golden.shared.base, *parts, "shared memory")
+    return found
