@@ -67,33 +67,28 @@ class Batch:
 
     def commands(self) -> Iterator[Command]:
         """Loads, multiplies and stores; successive sets are interleaved."""
+        sets = [self._set(number) for number in range(self.sets)]
         lags = (0, 1, 2) if self._slots > 1 else (0, 0, 0)
         for step in range(self.sets + lags[-1]):
-            for lag, make in zip(lags, (self._loads, self._multiplies, self._stores), strict=True):
+            for part, lag in enumerate(lags):
                 if 0 <= step - lag < self.sets:
-                    yield from make(step - lag)
+                    yield from sets[step - lag][part]
 
-    def _first(self, number: int) -> int:
-        return number % self._slots * self._slot
-
-    def _loads(self, number: int) -> Iterator[Command]:
-        for block in range(0, self._operands, BLOCK_REGISTERS):
-            place = (number * self._operands + block) * 4 * LANES
-            yield block_load(self._first(number) + block, BASE + place)
-
-    def _multiplies(self, number: int) -> Iterator[Command]:
-        register = self._first(number)
+    def _set(self, number: int) -> tuple[list[Command], list[Command], list[Command]]:
+        """The loads, the multiplies and the store of a set."""
+        register = first = number % self._slots * self._slot
+        result = first + self._operands
+        blocks = range(0, self._operands, BLOCK_REGISTERS)
+        image = BASE + number * self._operands * 4 * LANES
+        loads: list[Command] = [block_load(first + block, image + block * 4 * LANES) for block in blocks]
+        multiplies: list[Command] = []
         for tile in range(self._together):
-            places: dict[Use, int] = {}
+            places = {"d": result + tile * self._sizes["d"]}
             for use in SOURCES:
                 places[use] = register
                 register += self._sizes[use]
-            result = self._first(number) + self._operands + tile * self._sizes["d"]
-            yield Mma(self.instruction, d=result, a=places["a"], b=places["b"], c=places["c"])
-
-    def _stores(self, number: int) -> Iterator[Command]:
-        address = BASE + self.operand_bytes + number * BLOCK_BYTES
-        yield block_store(self._first(number) + self._operands, address)
+            multiplies.append(Mma(self.instruction, **places))
+        return loads, multiplies, [block_store(result, BASE + self.operand_bytes + number * BLOCK_BYTES)]
 
     def operand_image(self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint8]:
         """The bytes that the loads bring.
