@@ -15,12 +15,11 @@ from typing import Final
 
 from regression.mutation.settings import (
     CURRENT_TEST,
-    CYCLES,
     ENDED,
     FAILED,
+    MEASURED,
     SETTINGS,
     SURVIVED,
-    TIMES,
     Settings,
 )
 
@@ -81,7 +80,7 @@ def limited(test: str, *, is_last: bool) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, 0)
     if not settings().limits:
         _seconds[test] = time.process_time() - began
-        TIMES.write_text(json.dumps(_seconds))
+        MEASURED.write_text(json.dumps({"seconds": _seconds, "cycles": _counted}))
     if is_last:
         os._exit(SURVIVED)
 
@@ -94,8 +93,6 @@ def compare_cycles(test: str, counts: Sequence[int]) -> None:
     counted = _counted.setdefault(test, [])
     expected = settings().cycles.get(test, ())[len(counted) :][: len(counts)]
     counted += counts
-    if not settings().limits:
-        CYCLES.write_text(json.dumps(_counted))
-    elif expected != [*counts]:
+    if settings().limits and expected != [*counts]:
         CURRENT_TEST.write_text(f"cycles of {test}")
         raise AssertionError(f"{test}: {counts}")

@@ -24,11 +24,8 @@ ENDED: Final = Path("ended.jsonl")
 CURRENT_TEST: Final = Path("current_test")
 """The name of the test that was started last."""
 
-TIMES: Final = Path("times.json")
-"""Seconds of each test, as JSON."""
-
-CYCLES: Final = Path("cycles.json")
-"""`Settings.cycles` of the unit without a fault, as JSON, if its tests count them."""
+MEASURED: Final = Path("measured.json")
+"""The ``seconds`` of each test of the unit without a fault, and its `Settings.cycles`, as JSON."""
 
 
 @dataclass(frozen=True, kw_only=True)

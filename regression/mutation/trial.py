@@ -21,7 +21,7 @@ from regression.campaign.identity import ROOT
 from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.netlist import NETLIST, harnessed, mutate
 from regression.mutation.rules import rules_of
-from regression.mutation.settings import CYCLES, ENDED, FAILED, SETTINGS, SURVIVED, TIMES, Settings
+from regression.mutation.settings import ENDED, FAILED, MEASURED, SETTINGS, SURVIVED, Settings
 from regression.mutation.units import Simulation, Unit, simulation_of
 from sim.build import build_core
 from sim.files import locked
@@ -139,11 +139,9 @@ def run_mutants(start: _Start, cases: Sequence[str], folder: Path, numbers: Sequ
     outcomes = _run(start, settings, folder)
     if outcomes != {0: _PASSED}:
         raise BenchFailure(f"{folder}: the unit without a fault must pass: {outcomes}", log)
-    times = json.loads((folder / TIMES).read_text())
-    limits = {name: _LIMIT_FACTOR * seconds + _LIMIT_SECONDS for name, seconds in times.items()}
-    counted = folder / CYCLES
-    cycles = json.loads(counted.read_text()) if counted.exists() else {}
-    settings = replace(settings, mutants=numbers, limits=limits, cycles=cycles)
+    measured = json.loads((folder / MEASURED).read_text())
+    limits = {name: _LIMIT_FACTOR * time + _LIMIT_SECONDS for name, time in measured["seconds"].items()}
+    settings = replace(settings, mutants=numbers, limits=limits, cycles=measured["cycles"])
     outcomes = _run(start, settings, folder)
     missing = sorted({*numbers} - {*outcomes})
     if missing:
