@@ -134,13 +134,6 @@ def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed
     return [found[index] for index in random.permutation(len(found))]
 
 
-def _past_end(command: _Command, operand: str, registers: int) -> _Command | None:
-    """A command of which an operand ends one register behind the last of so many; None if it cannot."""
-    count, _ = operands_of(command)[operand]
-    changed: dict[str, Any] = {operand: max(0, registers + 1 - count)}
-    return replace(command, **changed) if changed[operand] <= _LAST_REGISTER else None
-
-
 class _Maker:
     """Legal commands, and how to break them."""
 
@@ -162,16 +155,20 @@ class _Maker:
         words = rows = marked = None
         if cause is Cause.ILLEGAL_INSTRUCTION:
             words = illegal_words(random, config, kind, way, encode(self._legal(kind)))
+        elif "matrix" in kind and not config.shared_bytes:
+            return None
         elif kind in ("ldmatrix", "stmatrix"):
-            if config.shared_bytes and (broken := self._broken_move(cause, kind, way)) is not None:
-                command, rows, marked = broken
-        elif cause is Cause.REGISTER_RANGE and kind not in ("load", "store"):
-            command = self._past_registers(kind, way)
+            command, rows, marked = self._broken_move(cause, kind, way)
         elif cause is Cause.WARP_RANGE:
-            command = self._past_warps(kind)
-        else:
-            command = access = self._broken_access(cause, kind, way)
-            marked = self._marked(access) if access is not None and way == "marked bytes" else None
+            command = self._past_warps(kind, way)
+        elif cause is Cause.REGISTER_RANGE and kind not in ("load", "store"):
+            command = self._past_end(self._legal(kind), way)
+        elif access := self._broken_access(cause, kind, way):
+            command = access
+            if way == "marked bytes":
+                # One beat, of the widest that there is.
+                last = access.address + span(access.instruction, access.stride) - 1
+                marked = (access.address if random.random() < 0.5 else last) & ~63, 64
         if command is not None:
             words = encode(command)
         if words is None:
@@ -191,20 +188,24 @@ class _Maker:
         if kind == "movmatrix":
             return MoveMatrix(1, 2)
         if kind in ("ldmatrix", "stmatrix"):
-            return self._move(kind)
+            move = LoadMatrix if kind == "ldmatrix" else StoreMatrix
+            return move(0, 9, int(self._random.choice(MATRIX_COUNTS)), bool(self._random.integers(2)))
         return self._access("store" if kind == "store" else "load")
 
-    def _past_registers(self, kind: str, way: str) -> Command | None:
-        config = self._config
-        if kind == "movmatrix" and not config.shared_bytes:
-            return None
-        named = way.removesuffix(_PAST_REGISTERS).split()[-1]
-        operand = named if kind != "fill" else "register"
-        return _past_end(self._legal(kind), operand, config.registers)
+    def _past_end(self, command: _Command, way: str) -> _Command | None:
+        """A command one of whose operands ends one register behind the last; None if it cannot.
 
-    def _past_warps(self, kind: str) -> Command | None:
+        It is the operand that `way` names, or else the one called ``register``.
+        """
+        operands = operands_of(command)
+        named = way.partition(_PAST_REGISTERS)[0].split()[-1]
+        operand = named if named in operands else "register"
+        changed: dict[str, Any] = {operand: max(0, self._config.registers + 1 - operands[operand][0])}
+        return replace(command, **changed) if changed[operand] <= _LAST_REGISTER else None
+
+    def _past_warps(self, kind: str, way: str) -> Command | None:
         legal = self._legal(kind)
-        command = _past_end(legal, "register", self._config.registers) if kind == "fill" else legal
+        command = self._past_end(legal, way) if way.startswith(_TOGETHER) else legal
         if command is None or self._config.warps > _LAST_WARP:
             return None
         return replace(command, warp=int(self._random.integers(self._config.warps, _LAST_WARP + 1)))
@@ -236,7 +237,7 @@ class _Maker:
         unit, size = stride_unit(instruction), instruction.fragment.size
         stride = default if access.stride is None else access.stride
         if cause is Cause.REGISTER_RANGE:
-            return _past_end(access, "register", self._config.registers)
+            return self._past_end(access, way)
         if cause is Cause.MISALIGNED_ADDRESS:
             return replace(access, address=access.address + int(self._random.integers(1, size)))
         if cause is Cause.SHORT_STRIDE:
@@ -289,34 +290,20 @@ class _Maker:
         space = "shared" if "shared" in way else "global"
         return access_command(access.instruction, space, access.register, max(0, address), access.stride)
 
-    def _marked(self, access: Load | Store) -> tuple[int, int]:
-        """Bytes of one beat, of the widest that there is, that the access touches."""
-        extent = span(access.instruction, access.stride)
-        last = access.address + extent - 1
-        place = access.address if self._random.random() < 0.5 else last
-        return place & ~63, 64
-
-    def _move(self, kind: str) -> LoadMatrix | StoreMatrix:
-        """A move of any form; its addresses are in register 9."""
-        move = LoadMatrix if kind == "ldmatrix" else StoreMatrix
-        return move(0, 9, int(self._random.choice(MATRIX_COUNTS)), bool(self._random.integers(2)))
-
     def _broken_move(
         self, cause: Cause, kind: str, way: str
-    ) -> tuple[LoadMatrix | StoreMatrix, NDArray[np.uint32], tuple[int, int] | None] | None:
+    ) -> tuple[Command | None, NDArray[np.uint32] | None, tuple[int, int] | None]:
         """A move on a core with on-chip memory, and `Illegal.rows` and `Illegal.marked` for it."""
-        random, memory, command = self._random, self._memory, self._move(kind)
-        count, marked = command.count, None
+        random, memory, legal = self._random, self._memory, self._legal(kind)
+        assert isinstance(legal, LoadMatrix | StoreMatrix)
+        count, marked = legal.count, None
         is_global = ("memory" in way and "shared" not in way) or "marked" in way
         place = memory.base + memory.size - 4096 if is_global else 4096
         rows = place + MATRIX_ROW_BYTES * random.permutation(64)[:LANES].astype(np.int64)
         row = 0 if way.startswith("first") else 8 * count - 1
-        if cause is Cause.REGISTER_RANGE:
-            operand = "register" if way.startswith("matrices") else "addresses"
-            past_end = _past_end(command, operand, self._config.registers)
-            if past_end is None:
-                return None
-            command = past_end
+        command = self._past_end(legal, way) if cause is Cause.REGISTER_RANGE else legal
+        if command is None:
+            return None, None, None
         if cause is Cause.MISALIGNED_ADDRESS or way.endswith(_MISALIGNED):
             rows[row] += random.integers(1, MATRIX_ROW_BYTES)
         elif "past the shared memory" in way:
