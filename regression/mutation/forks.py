@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Final
+from threading import Timer
 
 from regression.mutation.settings import (
     CURRENT_TEST,
@@ -22,8 +22,6 @@ from regression.mutation.settings import (
     SURVIVED,
     Settings,
 )
-
-_POLL_SECONDS: Final = 0.01
 
 _seconds: dict[str, float] = {}
 _counted: dict[str, list[int]] = {}
@@ -39,30 +37,19 @@ def become_mutant() -> int:
     """Go on as each mutant in turn; the process that was there first only waits for them, and ends."""
     CURRENT_TEST.write_text("")
     for number in settings().mutants:
-        deadline = time.monotonic() + settings().wall_seconds
         child = os.fork()
         if child == 0:
             return number
-        ended = {
-            "number": number,
-            "status": os.waitstatus_to_exitcode(_wait(child, deadline)),
-            "test": CURRENT_TEST.read_text(),
-        }
+        # Ends a mutant that hangs without computing.
+        watch = Timer(settings().wall_seconds, os.kill, (child, signal.SIGKILL))
+        watch.start()
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        watch.cancel()
+        watch.join()  # before the next process splits off
+        ended = {"number": number, "status": status, "test": CURRENT_TEST.read_text()}
         with ENDED.open("a") as file:
             print(json.dumps(ended), file=file)
     os._exit(0)  # the tests are the mutants' business
-
-
-def _wait(child: int, deadline: float) -> int:
-    """Wait for a mutant, and end it if it hangs without computing; its status."""
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-            return os.waitpid(child, 0)[1]
-        time.sleep(_POLL_SECONDS)
 
 
 @contextmanager
