@@ -26,6 +26,8 @@ from regression.random_programs.choices import (
     accesses_of,
     least_stride,
     multiplies_of,
+    registers_of,
+    unit_of,
 )
 
 _CONFIG: Final = PRESETS["small"]
@@ -121,19 +123,15 @@ def sample_command(seen: Seen, command: object) -> None:
             seen["multiply", str(instruction)] += 1
         case Load() | Store():
             sample_access(seen, command)
-        case LoadMatrix(register, addresses, count):
-            same = "the same" if register <= addresses < register + count else "another"
-            seen["matrix registers", bin_name("ldmatrix", same)] += 1
-        case MoveMatrix(destination, source):
-            same = "the same" if destination == source else "another"
-            seen["matrix registers", bin_name("movmatrix", same)] += 1
-        case Fill(_, count):
-            seen["registers moved", bin_name("fill", _AMOUNTS[min(count, 2)])] += 1
-        case Move(destination, source, count):
-            if source != destination and abs(source - destination) < count:
-                direction = "up" if destination > source else "down"
-                seen["registers moved", bin_name("move", f"onto itself, {direction}")] += 1
-            seen["registers moved", bin_name("move", _AMOUNTS[min(count, 2)])] += 1
+        case LoadMatrix() | MoveMatrix():
+            (read,), (written,) = registers_of(command).values()
+            same = "the same" if read.start in written else "another"
+            seen["matrix registers", bin_name(unit_of(command), same)] += 1
+        case Fill(count=count) | Move(count=count):
+            seen["registers moved", bin_name(unit_of(command), _AMOUNTS[min(count, 2)])] += 1
+    if isinstance(command, Move) and 0 < abs(command.source - command.destination) < command.count:
+        direction = "up" if command.destination > command.source else "down"
+        seen["registers moved", bin_name("move", f"onto itself, {direction}")] += 1
 
 
 def sample_access(seen: Seen, command: Load | Store) -> None:
