@@ -177,7 +177,10 @@ def _make(design: Design, sources: Sequence[str], count: int, folder: Path) -> t
     (folder / "apply.ys").write_text("\n".join([f"read_rtlil {NETLIST}", *commands, "opt_clean", write]))
     _yosys(folder, "apply")
     mutated = (folder / "mutated.v").read_text().replace(_PARALLEL, "")
-    (folder / "mutated.v").write_text(_LINT + mutated + _wrapper(design.top, netlist["ports"]))
+    widths = {name: (port["direction"], len(port["bits"])) for name, port in netlist["ports"].items()}
+    # Only the ports of the top module have to be visible, not every net.
+    wrapper = _around(design.top, {**widths, SELECT: ("input", _SELECT_BITS)}, _INNER)
+    (folder / "mutated.v").write_text(_LINT + mutated + wrapper)
     return mutants
 
 
@@ -209,12 +212,6 @@ def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:
         if cell["port_directions"][port] == "input"
     ]
     return frozenset().union(*outputs, *inputs)
-
-
-def _wrapper(top: str, ports: dict[str, Any]) -> str:
-    """A top module around the netlist: only its ports have to be visible, not every net."""
-    widths = {name: (port["direction"], len(port["bits"])) for name, port in ports.items()}
-    return _around(top, {**widths, SELECT: ("input", _SELECT_BITS)}, _INNER)
 
 
 def _around(
