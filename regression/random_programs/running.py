@@ -1,7 +1,6 @@
 """Runs a program on a core and on the golden machine: where they differ, and how much is compared."""
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 
 from golden.lines import gather_lines
 from golden.machine import Machine
@@ -97,22 +96,17 @@ def compared_results(commands: tuple[Command, ...]) -> int:
     Counted is what one multiply left in its registers, nothing of it overwritten, when a store took it to
     global memory beyond the hot bytes, to which no program of this package stores twice.
     """
-    writer: dict[int, int] = {}
-    results: dict[int, range] = {}
-    elements: dict[int, int] = {}
-    stored: set[int] = set()
-    for number, command in enumerate(commands):
+    total = 0
+    whole: dict[range, int] = {}  # registers of a result, and how many elements it has
+    for command in commands:
         registers = registers_of(command)
-        if isinstance(command, Mma):
-            (results[number],) = registers["writes"]
-            elements[number] = command.instruction.shape.m * command.instruction.shape.n
-        elif isinstance(command, Store):
+        if isinstance(command, Store):
             (taken,) = registers["reads"]
             first = gather_lines(command.instruction, command.address, command.stride)[0][0]
-            sources = {writer.get(register, -1) for register in taken}
-            source = sources.pop()
-            kept = command.instruction.space != "shared" and first >= BASE + HOT_BYTES
-            if kept and not sources and results.get(source) == taken:
-                stored.add(source)
-        writer.update(dict.fromkeys(chain(*registers["writes"]), number))
-    return sum(elements[number] for number in stored)
+            if command.instruction.space != "shared" and first >= BASE + HOT_BYTES:
+                total += whole.pop(taken, 0)
+        for written in registers["writes"]:
+            whole = {result: size for result, size in whole.items() if set(result).isdisjoint(written)}
+            if isinstance(command, Mma):
+                whole[written] = command.instruction.shape.m * command.instruction.shape.n
+    return total
