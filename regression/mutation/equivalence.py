@@ -104,14 +104,12 @@ class _Miter:
     def _affected(self) -> tuple[set[str], set[str]]:
         """The registers that may differ by the rules, and the ports that the fault or one of them reaches."""
         loose: set[str] = set()
-        affected = self._opened.reached([SELECT], "output")
         while True:
+            affected = self._opened.reached([SELECT, *(f"{name}.q" for name in loose)], "output")
             hit = {name for name in self._guards.keys() & self._opened.registers if f"{name}.d" in affected}
-            new = hit - loose
-            if not new:
+            if hit == loose:
                 return loose, affected
-            loose |= new
-            affected |= self._opened.reached((f"{name}.q" for name in new), "output")
+            loose = hit
 
     def _is_input(self, name: str) -> bool:
         return str(self._opened.module["ports"][name]["direction"]) == "input"
