@@ -210,11 +210,7 @@ def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands
             image.place_words(_SOURCE, in_order),
             LoadMatrix(_ADDRESSES, _SOURCE, size),
         )
-    return _sum_of_zeros(image, random, unit)
-
-
-def _sum_of_zeros(image: Image, random: Generator, unit: str) -> Commands:
-    """A multiply of zeros, whose C is its D: addresses are integers, or tiny numbers of f64."""
+    # A multiply of zeros, whose C is its D: addresses are integers, or tiny numbers of f64.
     is_f64 = unit == "f64"
     form = "m8n8k4.row.col.f64.f64.f64.f64" if is_f64 else "m8n8k16.row.col.s32.s8.s8.s32"
     instruction = resolve_instruction(f"mma.sync.aligned.{form}")
