@@ -84,24 +84,17 @@ def rules(path: Path = _FILE) -> tuple[Rule, ...]:
 
 def rules_of(unit: str) -> list[Rule]:
     """The rules of a unit; of the whole core also what its parts' rules say of registers."""
-    found = [rule for rule in rules() if unit in rule.units]
-    if unit == _CORE:
-        for part, place in _PARTS.items():
-            found += [
-                _within_core(rule, place)
-                for rule in rules()
-                # Contracts of a part's ports are nothing to assume of wires.
-                if part in rule.units and not rule.values
-            ]
+    every = rules()
+    found = [rule for rule in every if unit in rule.units]
+    for part, place in _PARTS.items() if unit == _CORE else ():
+        for rule in every:
+            # Contracts of a part's ports are nothing to assume of wires.
+            if part in rule.units and not rule.values:
+                names = "signals", "unless", "while_valid", "only_while"
+                own, whole = r"core\.", rf"inner\.core\.{place}"
+                patterns = {name: getattr(rule, name).replace(own, whole) for name in names}
+                found.append(replace(rule, units=(_CORE,), of_part=True, **patterns))
     return found
-
-
-def _within_core(rule: Rule, place: str) -> Rule:
-    patterns = {
-        name: getattr(rule, name).replace(r"core\.", rf"inner\.core\.{place}")
-        for name in ("signals", "unless", "while_valid", "only_while")
-    }
-    return replace(rule, units=(_CORE,), of_part=True, **patterns)
 
 
 def stream_rules(names: Collection[str]) -> list[Rule]:
