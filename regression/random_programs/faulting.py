@@ -8,14 +8,14 @@ import numpy as np
 
 from golden.lines import gather_lines
 from golden.tables.commands import Command, LoadMatrix, Store, StoreMatrix
-from golden.tables.faults import Cause, Fault
+from golden.tables.faults import Cause
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.control.host import REGISTERS
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import Illegal, illegal_commands
 from regression.random_programs.program import Program, raw_load
-from regression.random_programs.running import open_rtl
+from regression.random_programs.running import fault_of, open_rtl
 from sim.mismatch import memory_difference, register_difference
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
@@ -117,11 +117,9 @@ class FaultSession:
                 self._golden.execute(illegal.command)
                 self._golden.memory.write(address, kept)
             return illegal.cause
-        try:
-            self._golden.execute(illegal.command)
-        except Fault as fault:
-            return fault.cause
-        raise AssertionError(f"the golden machine executed {illegal.command}")
+        fault = fault_of(self._golden, [illegal.command])
+        assert fault is not None, f"the golden machine executed {illegal.command}"
+        return fault.cause
 
     def _bursts_before(self, illegal: Illegal) -> int:
         """How many bursts of a store go well before the first that memory refuses."""
