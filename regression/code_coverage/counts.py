@@ -55,7 +55,7 @@ class VerilogPlaces:
         """The assignments of each block of statements that is executed together, by its Verilog line; none of
         a process' own."""
         self.switches: list[Switch] = []
-        """Switches that have no block for some values."""
+        """All of them, those within others behind these."""
         self.choices: dict[int, Place] = {}
         """Selections between two values, by Verilog line."""
         self.signals: dict[int, tuple[str, Place]] = {}
@@ -84,7 +84,8 @@ class VerilogPlaces:
             self._open = [(0, number, None)]
         elif found := _SWITCH.match(line):
             _, block, _ = self._around(len(found["indent"]))
-            self._open.append((len(found["indent"]), block, Switch(block)))
+            self.switches.append(Switch(block))
+            self._open.append((len(found["indent"]), block, self.switches[-1]))
         elif found := _ITEM.match(line):
             _, _, switch = self._around(len(found["indent"]))
             assert switch is not None
@@ -92,17 +93,13 @@ class VerilogPlaces:
             switch.patterns.extend(_patterns(found["patterns"]))
             self._open.append((len(found["indent"]), number, None))
             self.blocks[number] = pending
-        elif line == "  end" and self._open:
-            self._around(1)
         elif found := _CHOICE.search(line):
             self.choices[number] = Place.parse(found["places"])
 
     def _around(self, indent: int) -> tuple[int, int, Switch | None]:
         """Close what ends before something with an indentation; what is around it."""
         while self._open[-1][0] >= indent:
-            _, _, closed = self._open.pop()
-            if closed is not None and not _cover_all(closed.patterns):
-                self.switches.append(closed)
+            self._open.pop()
         return self._open[-1]
 
     def _note_signal(self, number: int, name: str, pending: tuple[Place, ...]) -> None:
@@ -193,7 +190,7 @@ def read_counts(verilog: Path, counts: Path, folder: Path) -> Counter[Point]:
             found[place, "line", ""] += blocks[line]
     for switch in places.switches:
         first = places.blocks[switch.items[0]] if switch.items else ()
-        if first:
+        if first and not _cover_all(switch.patterns):
             none = blocks[switch.parent] - sum(blocks[item] for item in switch.items)
             found[first[0], "branch", "not taken"] += none
     inside: Counter[Point] = Counter()
