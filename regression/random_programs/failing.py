@@ -25,6 +25,7 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from regression.random_programs.choices import operands_of
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 
@@ -177,24 +178,24 @@ def ptx_text(program: Program, remarks: str = "") -> str:
 
 
 def _statements(command: Command) -> Iterator[str]:
+    lists = {
+        name: "{" + ", ".join(f"%r{getattr(command, name) + index}" for index in range(count)) + "}"
+        for name, (count, _) in operands_of(command).items()
+    }
     match command:
-        case Load(instruction, register, address, stride) | Store(instruction, register, address, stride):
-            operands = [_registers(register, instruction.fragment.registers), f"[{address:#x}]"]
+        case Load(instruction, _, address, stride) | Store(instruction, _, address, stride):
+            operands = [lists["register"], f"[{address:#x}]"]
             if isinstance(command, Store):
                 operands.reverse()
             if stride is not None:
                 operands.append(str(stride))
             yield f"{instruction} {', '.join(operands)}"
         case Mma(instruction):
-            operands = [
-                _registers(getattr(command, use), layout.registers)
-                for use, layout in instruction.fragments.items()
-            ]
-            yield f"{instruction} {', '.join(operands)}"
-        case LoadMatrix(register, addresses, count):
-            yield f"{command.instruction} {_registers(register, count)}, [%r{addresses}]"
-        case StoreMatrix(register, addresses, count):
-            yield f"{command.instruction} [%r{addresses}], {_registers(register, count)}"
+            yield f"{instruction} {', '.join(lists.values())}"
+        case LoadMatrix(_, addresses):
+            yield f"{command.instruction} {lists['register']}, [%r{addresses}]"
+        case StoreMatrix(_, addresses):
+            yield f"{command.instruction} [%r{addresses}], {lists['register']}"
         case MoveMatrix(destination, source):
             yield f"{command.instruction} %r{destination}, %r{source}"
         case Fill(register, count, value):
@@ -203,7 +204,3 @@ def _statements(command: Command) -> Iterator[str]:
         case Move(destination, source, count):
             for offset in range(count):
                 yield f"mov.b32 %r{destination + offset}, %r{source + offset}"
-
-
-def _registers(first: int, count: int) -> str:
-    return "{" + ", ".join(f"%r{first + index}" for index in range(count)) + "}"
