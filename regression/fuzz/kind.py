@@ -152,22 +152,18 @@ def judge(kind: Kind, files: Files) -> Outcome:
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         for name, content in files.items():
             Path(name).write_bytes(content)
-        return _outcome(kind, files)
-
-
-def _outcome(kind: Kind, files: Files) -> Outcome:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            warnings.simplefilter("ignore", ArrayTypeWarning)
-            warnings.filterwarnings("ignore", "Data type alias", DeprecationWarning)
-            warnings.filterwarnings("ignore", "Warning: converting a masked element", UserWarning)
-            warnings.simplefilter("ignore", ResourceWarning)  # numpy's, of archives that are none
-            return Outcome("result", digest(kind.run(files)))
-    except Closed:
-        return Outcome("result", "closed")
-    except BaseException as error:  # noqa: BLE001  whatever it is, it is the outcome
-        return _of_error(error, kind.errors)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.simplefilter("ignore", ArrayTypeWarning)
+                warnings.filterwarnings("ignore", "Data type alias", DeprecationWarning)
+                warnings.filterwarnings("ignore", "Warning: converting a masked element", UserWarning)
+                warnings.simplefilter("ignore", ResourceWarning)  # numpy's, of archives that are none
+                return Outcome("result", digest(kind.run(files)))
+        except Closed:
+            return Outcome("result", "closed")
+        except BaseException as error:  # noqa: BLE001  whatever it is, it is the outcome
+            return _of_error(error, kind.errors)
 
 
 def _of_error(error: BaseException, documented: tuple[type[Exception], ...]) -> Outcome:
