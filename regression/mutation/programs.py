@@ -54,8 +54,11 @@ _PROGRAMS: Final = (
 )
 """How many multiplies of its own each has, whether it is crowded, and kinds of its operands."""
 
-_REACHING: Final = 400
+_REACHING: Final = 600
 """Loads and stores all over a memory."""
+
+_FAILING: Final = 200
+"""Groups of loads and stores of which several fail."""
 
 _PAGE: Final = 4096
 """Bytes. No burst of AXI4 goes beyond a page."""
@@ -102,6 +105,7 @@ def _reach(library: Path, preset: str, test: str) -> None:
     golden = golden_machine(config, _all_addresses(config))
     core = RtlMachine(config, _all_addresses(config), library=library)
     accesses = accesses_of(config)
+    loads, stores = ([item for item in accesses if (item.use == "d") == kept] for kept in (False, True))
     for number in range(_REACHING):
         access = accesses[random.integers(len(accesses))]
         layout = access.fragment
@@ -119,11 +123,14 @@ def _reach(library: Path, preset: str, test: str) -> None:
             address |= 1 << config.address_bits + number
         command = access_command(access, "global", register, address, stride)
         registers = random.integers(0, 1 << 32, (config.registers, LANES), dtype=np.uint32)
-        near = accesses[random.integers(len(accesses))]
-        at = address + span(access, stride) * int(random.integers(2)) + 64 * int(random.integers(-1, 2))
+        opposite = loads if access.use == "d" else stores
+        near = opposite[random.integers(len(opposite))]
+        at = address + (span(access, stride) - 1) * int(random.integers(2)) + 64 * int(random.integers(-1, 2))
         at = max(0, at) // near.fragment.size * near.fragment.size
         register = int(random.integers(config.registers - near.fragment.registers + 1))
-        commands = command, access_command(near, "global", register, at, least_stride(near))
+        # Each of these takes the next slot of the scoreboard.
+        before = [access_command(loads[0], "global", 0, 0, least_stride(loads[0]))] * int(random.integers(4))
+        commands = *before, command, access_command(near, "global", register, at, least_stride(near))
         lines = [*gather_lines(access, address, stride), *gather_lines(near, at, least_stride(near))]
         lines = [line for line in lines if golden.memory.contains(*line)]
         for machine in (golden, core):
@@ -162,6 +169,25 @@ def _refuse(library: Path, preset: str, test: str) -> None:
             assert not core.execute_words(words), (access, line)
             progress = int(core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
             compare_cycles(test, (core.clear_fault()[0].value, progress, core.simulation.cycles))
+
+
+def _rival(library: Path, preset: str, test: str) -> None:
+    """Loads and stores at work at once, some of them outside of memory: the oldest of these is told."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    accesses = accesses_of(config)
+    golden, core = golden_machine(config, Memory(_PAGE)), RtlMachine(config, Memory(_PAGE), library=library)
+    for _ in range(_FAILING):
+        commands = []
+        for outside in random.random(int(random.integers(2, 6))) < 0.6:
+            access = accesses[random.integers(len(accesses))]
+            stride = least_stride(access) + stride_unit(access) * int(random.integers(3))
+            # Its last line alone is outside, or all of it.
+            address = _PAGE - access.fragment.size if random.random() < 0.5 else _PAGE
+            commands.append(access_command(access, "global", 0, address if outside else 0, stride))
+        faults = [fault_of(machine, commands) for machine in (golden, core)]
+        expected, found = (fault and (fault.cause, fault.index) for fault in faults)
+        assert expected == found, f"{commands}: {found}, not {expected}"
+        _count(test, core)
 
 
 def _limit(library: Path, preset: str, test: str) -> None:
@@ -253,6 +279,7 @@ def main(library: Path, preset: str) -> None:
         **{f"faults {seed}": partial(_fail, seed, preset, open_core) for seed in range(_SESSIONS)},
         "reach": partial(_reach, library, preset),
         "refuse": partial(_refuse, library, preset),
+        "rival": partial(_rival, library, preset),
         "limit": partial(_limit, library, preset),
         "flip": partial(_flip, library, preset),
         "probe": partial(_probe, library, preset),
