@@ -51,22 +51,17 @@ INTEGERS = [
 ]
 
 
-def elements(instruction, seed, tiles=12, each=6):
-    """Rows, columns and addends from tiles of every distribution, with their places."""
+def check_result(instruction, profile, seed, tiles=12, each=6):
+    """Explain some elements of tiles of every distribution."""
     random = np.random.default_rng(seed)
     operands = random_operands(random, instruction, tiles)
-    for tile in range(tiles):
+    expected = golden.mma(instruction, *operands, profile=profile)
+    for a, b, c, d in zip(*operands, expected, strict=True):
         for _ in range(each):
             i, j = random.integers(instruction.shape.m), random.integers(instruction.shape.n)
-            a, b, c = (operand[tile] for operand in operands)
-            yield (a, b, c), (i, j)
-
-
-def check_result(instruction, profile, seed, each=6):
-    for (a, b, c), (i, j) in elements(instruction, seed, each=each):
-        found = golden.explain(instruction, a[i], b[:, j], c[i, j], profile=profile)
-        assert found.result == int(golden.mma(instruction, a, b, c, profile=profile)[i, j])
-        yield found
+            found = golden.explain(instruction, a[i], b[:, j], c[i, j], profile=profile)
+            assert found.result == int(d[i, j])
+            yield found
 
 
 @pytest.mark.parametrize("profile", [*PROFILES, *EXACT_PROFILES])
