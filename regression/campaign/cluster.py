@@ -1,14 +1,16 @@
 """The Dask cluster of a campaign, processes of this machine or one that is there, and what its workers do."""
 
 import logging
+import os
+import signal
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 import dask
-from distributed import Client, LocalCluster, get_worker
+from distributed import Client, LocalCluster, Worker, WorkerPlugin, get_worker
 from distributed.scheduler import Scheduler
 from distributed.utils import get_mp_context
 
@@ -23,6 +25,13 @@ _WORKER_SECONDS: Final = 300
 
 _LINES: Final = 30
 """Of a traceback."""
+
+
+class _Leader(WorkerPlugin):
+    """Makes a worker the leader of a process group, where all is that its tasks start."""
+
+    def setup(self, worker: Worker) -> None:
+        os.setpgid(0, 0)
 
 
 class ClusterLost(UsageError):
@@ -55,8 +64,14 @@ def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
+            groups: list[int] = []
+            stack.callback(_end, groups)
             with local, Client(local) as client:
-                yield _ready(client, "the local cluster")
+                client.register_plugin(_Leader())
+                try:
+                    yield _ready(client, "the local cluster")
+                finally:
+                    groups += [nanny.pid for nanny in local.workers.values() if nanny.pid]
             return
         try:
             client = Client(scheduler, set_as_default=False)
@@ -67,6 +82,13 @@ def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]
             yield _ready(client, scheduler)
         finally:
             client.close(timeout=5)
+
+
+def _end(groups: list[int]) -> None:
+    """End what the tasks of some workers have started and a worker that ends leaves behind."""
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def restore_workers(client: Client) -> None:

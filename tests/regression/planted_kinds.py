@@ -5,6 +5,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from importlib import import_module
@@ -50,8 +51,23 @@ class Deadly(Squares):
         return super().run(task)
 
 
+class Starting(Squares):
+    """Each task waits for a process that it starts, whose number is a line in a file."""
+
+    name = "starting"
+
+    def run(self, task):
+        command = [sys.executable, "-c", "import time; time.sleep(60)"]
+        # The client's pipes would stay open with a process that is left.
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            with Path(self.configuration["path"][1]).open("a") as log:
+                print(process.pid, file=log)
+        return super().run(task)
+
+
 KINDS["squares"] = ("planted_kinds:Squares", "squares")
 KINDS["deadly"] = ("planted_kinds:Deadly", "squares and a death")
+KINDS["starting"] = ("planted_kinds:Starting", "squares and processes")
 KINDS["broken-fuzz"] = ("planted_fuzz:BrokenFuzz", "inputs that meet a defect")
 
 

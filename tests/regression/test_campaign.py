@@ -78,18 +78,27 @@ def rows(folder):
     return sorted(found)
 
 
-def wait_for_rows(process, folder, count):
-    """Wait until a campaign has recorded so many tasks; it has the file locked, so the bytes are searched."""
+def wait_for(process, condition):
+    """Wait until something holds of a campaign that goes on."""
     limit = time.monotonic() + LIMIT
-    place = folder / "store.sqlite"
     while time.monotonic() < limit and process.poll() is None:
-        content = place.read_bytes() if place.exists() else b""
-        if len(set(re.findall(rb"square (\d\d)", content))) >= count:
+        if condition():
             return
         time.sleep(0.1)
     os.killpg(process.pid, signal.SIGKILL)
     output, errors = process.communicate()
-    pytest.fail(f"{count} tasks were not recorded in {LIMIT} s: {output}{errors}")
+    pytest.fail(f"it did not come to {condition.__name__} in {LIMIT} s: {output}{errors}")
+
+
+def wait_for_rows(process, folder, count):
+    """Wait until a campaign has recorded so many tasks; it has the file locked, so the bytes are searched."""
+    place = folder / "store.sqlite"
+
+    def rows_of_tasks():
+        content = place.read_bytes() if place.exists() else b""
+        return len(set(re.findall(rb"square (\d\d)", content))) >= count
+
+    wait_for(process, rows_of_tasks)
 
 
 def workers(pid):
@@ -174,6 +183,22 @@ def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(number, undis
     assert re.fullmatch(r"interrupted; \d+ tasks are recorded, and --seed 5 resumes\n", errors)
     assert ended(campaign(tmp_path))[0] == 1
     assert rows(tmp_path) == rows(undisturbed[0])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_what_tasks_have_started_ends_with_the_campaign(number, tmp_path):
+    log = tmp_path / "started"
+    process = campaign(tmp_path, "--path", "0", "--path", str(log), kind="starting")
+
+    def two_processes():
+        return log.exists() and len(log.read_text().splitlines()) == 2
+
+    wait_for(process, two_processes)
+    started = [psutil.Process(int(line)) for line in log.read_text().splitlines()]
+    os.kill(process.pid, number)
+    assert ended(process)[0] == 130
+    # Those whose parent has ended may not have been waited for.
+    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in started)
 
 
 def test_a_command_that_is_terminated_ends_its_campaign(tmp_path):
