@@ -29,8 +29,8 @@ REGISTERS := build/docs/registers
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # Recorded in build/campaigns: what was stopped resumes.
 CAMPAIGN = $(BIN)/python -m openwmma campaign --jobs $(JOBS)
-# setuptools, the build backend, is pinned like everything else: hence no isolated build environment. Most modules
-# are never imported, so each is compiled when it is first.
+# setuptools, the build backend, is pinned like everything else: hence no isolated build environment. Modules
+# are compiled when they are first imported, as most of them never are.
 INSTALL := $(PIP) install --quiet --no-compile --constraint requirements.lock
 
 .PHONY: help

@@ -55,7 +55,7 @@ class VerilogPlaces:
         """The assignments of each block of statements that is executed together, by its Verilog line; none of
         a process' own."""
         self.switches: list[Switch] = []
-        """All of them, those within others behind these."""
+        """In the order of the text."""
         self.choices: dict[int, Place] = {}
         """Selections between two values, by Verilog line."""
         self.signals: dict[int, tuple[str, Place]] = {}

@@ -100,7 +100,7 @@ def _fail(seed: int, preset: str, open_core: Callable[[Program], RtlMachine], te
 
 
 def _reach(library: Path, preset: str, test: str) -> None:
-    """Loads and stores anywhere in a memory of all addresses, with any stride, and another one near each."""
+    """Loads and stores anywhere in a memory, with any stride; near a load is a store, near a store a load."""
     config, random = PRESETS[preset], np.random.default_rng(_SEED)
     golden = golden_machine(config, _all_addresses(config))
     core = RtlMachine(config, _all_addresses(config), library=library)
