@@ -1,6 +1,6 @@
 """The access check: whether a load or store is aligned and in range, before anything is touched."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,7 @@ from golden.tables.instruction_set import SPACES
 from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, STRIDE_BITS, access_layout
-from hdl.memory.fragment_geometry import FragmentGeometry
+from hdl.memory.fragment_geometry import FragmentGeometry, line_alignment, log2_exact
 
 
 class AccessRequest(data.Struct):
@@ -103,8 +103,8 @@ class AccessCheck(Component):
             checked.access.geometry.eq(geometry),
             checked.access.register.eq(request.register),
             checked.access.space.eq(request.space),
-            checked.access.address.eq(request.address),
-            checked.access.stride.eq(stride_bytes),
+            checked.access.address.eq(_aligned(request.address, config)),
+            checked.access.stride.eq(_aligned(stride_bytes, config)),
             checked.access.contiguous.eq(contiguous),
             checked.access.listed.eq(request.listed),
         ]
@@ -164,3 +164,10 @@ class AccessCheck(Component):
                 m.d.comb += self.checked.valid.eq(1)
                 with m.If(self.checked.ready):
                     m.next = "IDLE"
+
+
+def _aligned(value: Value, config: CoreConfig) -> Value:
+    """An address or stride of a legal access: low bits that are zero lead to hardware that is removed."""
+    bits = log2_exact(line_alignment(config))
+    # Nobody looks at the lowest two.
+    return Cat(Const(0, bits), value[bits:]) if bits > 2 else value

@@ -113,6 +113,12 @@ def legal_fragments(config: CoreConfig) -> Iterator[tuple[Use, str, Shape, Layou
                             yield row
 
 
+def line_alignment(config: CoreConfig) -> int:
+    """What the first byte of every line is a multiple of, in every legal fragment, and of a matrix's rows."""
+    sizes = (fragment(use, name, shape).size for use, name, shape, _ in legal_fragments(config))
+    return min(sizes, default=SEGMENT_BYTES)
+
+
 def fragment_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict[str, object]:
     """The fields of `FragmentGeometry` for one fragment, ready for `FragmentGeometry.const`.
 

@@ -6,11 +6,10 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
-from golden.tables.layouts import fragment
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
-from hdl.memory.fragment_geometry import SEGMENT_BYTES, legal_fragments, log2_exact
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, line_alignment, log2_exact
 
 _WORDS = 4
 """32-bit words of a segment."""
@@ -60,6 +59,11 @@ def row_quads_signature(config: CoreConfig) -> stream.Signature:
     return stream.Signature(unsigned(log2_exact(config.beat_quads)))
 
 
+def has_pieces(config: CoreConfig) -> bool:
+    """Whether a group may lie in two beats, or in a part of one."""
+    return line_alignment(config) < SEGMENT_BYTES * config.beat_quads
+
+
 class LineWalk(Component):
     """Says which parts of beats belong to which segments, in the order of memory.
 
@@ -87,10 +91,9 @@ class LineWalk(Component):
     """
 
     def __init__(self, config: CoreConfig) -> None:
-        sizes = [fragment(use, name, shape).size for use, name, shape, _ in legal_fragments(config)]
         self._quads = config.beat_quads
         self._finds_rows = finds_rows(config)
-        self._moves = min(sizes) < SEGMENT_BYTES * self._quads
+        self._has_pieces = has_pieces(config)
         members = {
             "access": In(access_layout(config)),
             "step": In(1),
@@ -119,7 +122,7 @@ class LineWalk(Component):
             for k in range(quad_bits)
         ]
         begin: Value = Const(0, 2)
-        if self._moves:
+        if self._has_pieces:
             begin = (access.address[2 : segment_log2 + quad_bits] + moved)[: len(moved)]
         stride: Value = access.stride[2 : segment_log2 + quad_bits]
         mask: Value = Const((1 << words) - 1)
@@ -147,7 +150,7 @@ class LineWalk(Component):
         last_segment = ((1 << geometry.line_log2) - 1)[segment_log2:][:3]
         m.d.comb += [
             short.eq(geometry.line_log2 < segment_log2),
-            covered.eq(Mux(short, 0b0011, mask) << begin),
+            covered.eq((Mux(short, 0b0011, mask) if self._has_pieces else mask) << begin),
             line_end.eq(segment[quad_bits:] == last_segment[quad_bits:]),
             last_line.eq((line | lines_less_one) == ((1 << geometry.lines_log2) - 1)[:5]),
             goes_on.eq(covered[words:].any() & ~is_rest),
@@ -167,7 +170,7 @@ class LineWalk(Component):
                 of_segment = Mux(is_narrow, number & ((1 << k) - 1), of_segment)
             m.d.comb += [part.lines[number].eq(of_line), part.segments[number].eq(of_segment)]
         with m.If(self.step):
-            if self._moves:
+            if self._has_pieces:
                 m.d.sync += is_rest.eq(goes_on)
             with m.If(~goes_on):
                 m.d.sync += segment.eq(segment + quads)

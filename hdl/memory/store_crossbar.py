@@ -20,8 +20,8 @@ from hdl.memory.bank_mapping import (
 )
 from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import access_layout
-from hdl.memory.fragment_geometry import BlockOrder, Pattern
-from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
+from hdl.memory.fragment_geometry import BlockOrder, Pattern, line_alignment
+from hdl.memory.line_walk import LineWalk, finds_rows, has_pieces, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay
 
@@ -42,8 +42,15 @@ class StoredQuad(data.Struct):
 
 
 def stored_layout(config: CoreConfig) -> data.StructLayout:
-    """A beat, and as its tag which of its 32-bit words are to be written."""
-    return assembled_layout(QUAD_BITS * config.beat_quads, unsigned(_LANES * config.beat_quads))
+    """A beat, and as its tag which of its parts, of `stored_words` each, are to be written."""
+    return assembled_layout(
+        QUAD_BITS * config.beat_quads, unsigned(_LANES * config.beat_quads // stored_words(config))
+    )
+
+
+def stored_words(config: CoreConfig) -> int:
+    """32-bit words of a beat that are written together, if at all: a beat's at most."""
+    return min(line_alignment(config) * 8 // LANE_BITS, _LANES * config.beat_quads)
 
 
 class StoreCrossbar(Component):
@@ -116,8 +123,8 @@ class StoreCrossbar(Component):
     def _drain(self, m: Module, banks: Any) -> None:
         """Parts of beats out of the banks, into a queue that has kept a place for each beat."""
         quads = self._config.beat_quads
-        lane_count = _LANES * quads
-        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, unsigned(lane_count))
+        tag = stored_layout(self._config)["tag"].shape
+        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, tag)
         m.submodules.walk = walk = LineWalk(self._config)
         if finds_rows(self._config):
             connect(m, flipped(self.row_quads), walk.row_quads)
@@ -145,14 +152,17 @@ class StoreCrossbar(Component):
         if quads > 1:
             back = delay(m, (-part.offset)[: len(part.offset)], DRAIN_LATENCY, "part_back")
             beat = rotated(m, beat, back, LANE_BITS)
-        # Words of the beat at hand that came with earlier parts.
-        earlier = Signal(lane_count)
         lanes = delay(m, Mux(walk.step, part.lanes, 0), DRAIN_LATENCY, "part_lanes", reset_less=False)
         m.d.comb += [
             queue.write.eq(lanes),
             queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "beat_push", reset_less=False)),
             queue.data.eq(beat),
-            queue.tag.eq(earlier | lanes),
         ]
-        m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))
+        if has_pieces(self._config):
+            # What of the beat at hand came with earlier parts.
+            earlier = Signal(tag)
+            m.d.comb += queue.tag.eq(earlier | lanes[:: stored_words(self._config)])
+            m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))
+        else:
+            m.d.comb += queue.tag.eq(1)
         connect(m, queue.output, flipped(self.beats))

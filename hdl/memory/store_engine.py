@@ -14,7 +14,7 @@ from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, writ
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
 from hdl.memory.line_walk import finds_rows
-from hdl.memory.store_crossbar import StoreCrossbar
+from hdl.memory.store_crossbar import StoreCrossbar, stored_words
 from hdl.registers.register_ports import quad_read_signature
 from hdl.stream.queue import Queue
 
@@ -127,6 +127,7 @@ class StoreEngine(Component):
         unasked = Signal(range(_UNASKED + 1))
         room = finals.input.ready & (unasked != 0)
         issued = bursts.bursts.valid & bursts.bursts.ready
+        part_bytes = 4 * stored_words(self._config)
         m.d.comb += [
             self.bursts.payload.eq(bursts.bursts.payload),
             self.bursts.valid.eq(bursts.bursts.valid & room),
@@ -134,7 +135,7 @@ class StoreEngine(Component):
             finals.input.payload.eq(bursts.ends),
             finals.input.valid.eq(issued),
             self.beats.payload.data.eq(crossbar.beats.payload.data),
-            self.beats.payload.strb.eq(Cat(lane.replicate(4) for lane in crossbar.beats.payload.tag)),
+            self.beats.payload.strb.eq(Cat(bit.replicate(part_bytes) for bit in crossbar.beats.payload.tag)),
             self.beats.valid.eq(crossbar.beats.valid),
             crossbar.beats.ready.eq(self.beats.ready),
         ]
