@@ -126,5 +126,5 @@ class Warps(Component):
             m.d.comb += [sequencer.rows_done.eq(self.rows_done), sequencer.rows_cause.eq(self.rows_cause)]
         with m.Switch(turn):
             for warp, sequencer in enumerate(sequencers):
-                with m.Case(warp):
+                with m.Case(warp) if warp < len(sequencers) - 1 else m.Default():
                     m.d.comb += [self.rows.eq(sequencer.rows), sequencer.rows_room.eq(self.rows_room)]

@@ -123,11 +123,11 @@ class Decode(DotProductStage):
         if self.widths.fp8:
             e4m3 = word & every_place(0xC000) | (word >> 1) & every_place(0x1F80)
             byte = common(m, Mux(kinds.e5m2, word & every_place(0xFF00), e4m3))
+        half = Mux(kinds.fp8, byte, word & ordinary) if self.widths.fp8 else word & ordinary
         if "tf32" not in self.config.formats:
-            return [cut(Mux(kinds.fp8, byte, word & ordinary), f"{name}_raw"), Const(0, 64)]
+            return [cut(half, f"{name}_raw"), Const(0, 64)]
         decodes_tf32 = [lane % 2 == 1 and lane < 2 * self.config.tf32_products for lane in lanes]
         kept = Cat(Const(-1 if decodes else 0, PLACE) for decodes in decodes_tf32)
-        half = Mux(kinds.fp8, byte, word & ordinary) if self.widths.fp8 else word & ordinary
         raw = cut(Mux(tf32, word & kept, half), f"{name}_raw")
         if not any(decodes_tf32):
             return [raw, Const(0, 64)]

@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from hdl.dot_product.adders import incremented
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.operands import Result
-from hdl.dot_product.widths import HALF, INTEGER
+from hdl.dot_product.widths import HALF, INTEGER, WIDE
 from hdl.stream.pipeline import Cut, behind
 
 _DISCARDED = 10
@@ -68,14 +68,17 @@ class Round(DotProductStage):
             fp8 = self.widths.chosen(operation.multiplicand, frozenset({"fp8"}))
             lowest = Mux(behind(two, fp8, "fp8"), 0, lowest)
         rest = Mux(is_half | is_other, 0, Cat(lowest, single[_DISCARDED:31], sign & ~zero))
-        infinite = single[31] | single[23:31].all()
+        # Products of f16 are less than the last place of the largest f32.
+        wide = bool(self.config.formats & WIDE)
+        infinite = single[31] | single[23:31].all() if wide else Const(0, 1)
         whole = third(other | rest, "early_3")
         if has_half:
             half, half_infinite = self._half(two, significand, carries, sign, zero)
             whole |= third(Mux(is_half & ~is_other, half, 0), "half_3")
-            infinite = Mux(is_half, half_infinite, infinite)
+            infinite = Mux(is_half, half_infinite, infinite) if wide else is_half & half_infinite
 
-        limit = Cat(_limit(third(is_half, "is_half_3"), third(saturate, "saturate_3"), whole[15]), whole[31])
+        limit_is_half = third(is_half, "is_half_3") if wide else Const(1, 1)
+        limit = Cat(_limit(limit_is_half, third(saturate, "saturate_3"), whole[15]), whole[31])
         infinite = third(infinite & ~is_other, "infinite_3")
         m.d.comb += self.output.d.eq(last(Mux(infinite, limit, whole), "d"))
 

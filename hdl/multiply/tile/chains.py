@@ -6,6 +6,9 @@ from golden.tables.profiles import Profile
 from hdl.config import CoreConfig
 from hdl.registers.register_ports import QUAD_BITS
 
+SIXTEEN_BITS = frozenset({"f16", "bf16"})
+"""Multiplicand formats of so many bits."""
+
 _CONVERTED_PASSES = 2
 """Of fp8 that becomes f16: half of every four k each."""
 
@@ -60,9 +63,9 @@ def has_integer_chains(config: CoreConfig) -> bool:
 
 def has_half_chains(config: CoreConfig) -> bool:
     """Whether any result of 16-bit elements does."""
-    return most_passes(config, frozenset({"f16", "bf16"})) > 1
+    return most_passes(config, SIXTEEN_BITS) > 1
 
 
 def splits_words(config: CoreConfig) -> bool:
     """Whether a block of 16-bit elements is half a quad's register, as on volta."""
-    return most_passes(config, frozenset({"f16", "bf16"})) == 4
+    return most_passes(config, SIXTEEN_BITS) == 4

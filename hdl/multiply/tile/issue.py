@@ -8,6 +8,7 @@ from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
 from hdl.multiply.tile.chains import (
+    SIXTEEN_BITS,
     has_chains,
     has_conversion,
     has_half_chains,
@@ -155,7 +156,9 @@ class TileIssue(Component):
         is_square = tile.tile_shape == TileShape.SQUARE_16
         second = number[0]
         if splits_words(self._config):
-            second = Mux(_is_half(tile.operation), number[1], number[0])
+            second = number[1]
+            if not self._config.dot_product.formats <= SIXTEEN_BITS:
+                second = Mux(_is_half(tile.operation), number[1], number[0])
         if has_conversion(self._config):
             second = second & ~tile.converted  # every pass takes bytes of the whole row
         m.d.comb += [
