@@ -47,7 +47,7 @@ class Switch:
 class VerilogPlaces:
     """The places of a Verilog file that `sources.convert_with_sources` has written.
 
-    A signal that comes from a file outside `folder`, the project, has the place of its module.
+    A signal from a file outside `folder`, the project, or of a library has the place of its module.
     """
 
     def __init__(self, text: str, folder: str) -> None:
@@ -108,7 +108,9 @@ class VerilogPlaces:
         if place is None:
             return
         self._of_name[name] = place
-        if not place.file.startswith(self._folder) and self._module is not None:
+        # An environment may lie in the project or not.
+        inside = place.file.startswith(self._folder) and "/site-packages/" not in place.file
+        if not inside and self._module is not None:
             place = self._module
         plain = _NUMBER.sub("", name.removeprefix("\\"))
         if not {".", "["} & set(plain):

@@ -15,7 +15,7 @@ from cocotb.triggers import FallingEdge
 from cocotb_tests.streams import start
 from hdl.config import PRESETS
 from regression.campaign.kinds.code_coverage import CodeCoverage, CoverageReport
-from regression.code_coverage.counts import Place, Point, read_counts
+from regression.code_coverage.counts import Place, Point, VerilogPlaces, read_counts
 from regression.code_coverage.requirements import (
     EXCLUSIONS,
     Exclusion,
@@ -90,6 +90,16 @@ def counts(tmp_path_factory: pytest.TempPathFactory) -> Counter[Point]:
     run(unit_design("code-coverage", MadeUp()), __name__, coverage=coverage)
     (verilog,) = folder.glob("*.v")
     return read_counts(verilog, verilog.with_suffix(".dat"), PROJECT)
+
+
+@pytest.mark.parametrize("environment", ["/project/.venv", "/project/env", "/elsewhere"])
+def test_a_signal_of_a_library_counts_at_its_module_wherever_the_environment_lies(environment: str) -> None:
+    library = f"{environment}/lib/python3.11/site-packages/amaranth/lib/wiring.py:198"
+    sources = {"inner": "/project/hdl/unit.py:7", "port": library, "own": "/project/hdl/unit.py:9"}
+    module, *signals = (f'(* src = "{place}" *)\n' for place in sources.values())
+    text = f"{module}module inner(port);\n  {signals[0]}  wire port;\n  {signals[1]}  wire own;\nendmodule\n"
+    found = VerilogPlaces(text, "/project/").signals.values()
+    assert dict(found) == {"port": Place("/project/hdl/unit.py", 7), "own": Place("/project/hdl/unit.py", 9)}
 
 
 def points(counts: Counter[Point], kind: str, *, reached: bool) -> set[tuple[Place, str]]:
