@@ -108,13 +108,16 @@ _CANDIDATES: Final = 4
 
 # What yosys would optimise away is no hardware, and a mutant of it no fault. Bits of a word that nobody reads
 # are cells of their own only when it is split. Without the pass after `flatten`, yosys 0.70 may find
-# conflicting initial values in bits of registers that are constant.
+# conflicting initial values in bits of registers that are constant. Enables are found before multiplexers are
+# shared, since a register that keeps its value through a shared one never becomes a constant.
 _READ: Final = """# {version}
 read_verilog design.v
 hierarchy -check -top {top}
 proc
 flatten
 opt_clean
+opt_expr
+opt_dff
 opt -full
 splitcells
 opt_clean

@@ -6,7 +6,7 @@ cycles of each program and up to each fault, and the core's own counters.
 """
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from mmap import MADV_NOHUGEPAGE, MAP_PRIVATE, mmap
@@ -18,8 +18,9 @@ import numpy as np
 
 from golden.lines import gather_lines
 from golden.memory import Memory
-from golden.tables.commands import Fill, Move
+from golden.tables.commands import Command, Fill, Move
 from golden.tables.layouts import LANES
+from golden.warp import GoldenMachine
 from hdl.command import COMMAND_BITS, encode
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import REGISTERS
@@ -99,6 +100,12 @@ def _fail(seed: int, preset: str, open_core: Callable[[Program], RtlMachine], te
         _count(test, session.core)
 
 
+def _tell_alike(golden: GoldenMachine, core: RtlMachine, commands: Sequence[Command]) -> None:
+    expected, found = (fault_of(machine, commands) for machine in (golden, core))
+    told = [fault and (fault.cause, fault.index) for fault in (expected, found)]
+    assert told[0] == told[1], f"{commands}: {told[1]}, not {told[0]}"
+
+
 def _reach(library: Path, preset: str, test: str) -> None:
     """Loads and stores anywhere in a memory, with any stride; near a load is a store, near a store a load."""
     config, random = PRESETS[preset], np.random.default_rng(_SEED)
@@ -139,9 +146,7 @@ def _reach(library: Path, preset: str, test: str) -> None:
             values = random.integers(0, 256, count, dtype=np.uint8)
             for machine in (golden, core):
                 machine.memory.write(place, values)
-        faults = [fault_of(machine, commands) for machine in (golden, core)]
-        expected, found = (fault and (fault.cause, fault.index) for fault in faults)
-        assert expected == found, f"{commands}: {found}, not {expected}"
+        _tell_alike(golden, core, commands)
         assert np.array_equal(golden.read_registers(), core.read_registers()), commands
         for line in lines:
             assert np.array_equal(golden.memory.read(*line), core.memory.read(*line)), commands
@@ -184,9 +189,7 @@ def _rival(library: Path, preset: str, test: str) -> None:
             # Its last line alone is outside, or all of it.
             address = _PAGE - access.fragment.size if random.random() < 0.5 else _PAGE
             commands.append(access_command(access, "global", 0, address if outside else 0, stride))
-        faults = [fault_of(machine, commands) for machine in (golden, core)]
-        expected, found = (fault and (fault.cause, fault.index) for fault in faults)
-        assert expected == found, f"{commands}: {found}, not {expected}"
+        _tell_alike(golden, core, commands)
         _count(test, core)
 
 
@@ -211,9 +214,7 @@ def _limit(library: Path, preset: str, test: str) -> None:
                 if isinstance(form, Fill):
                     changed["value"] = int(random.integers(1 << 32))
                 command = replace(form, **changed)
-                faults = [fault_of(machine, (command,)) for machine in (golden, core)]
-                expected, found = (fault and (fault.cause, fault.index) for fault in faults)
-                assert expected == found, f"{command}: {found}, not {expected}"
+                _tell_alike(golden, core, (command,))
         assert np.array_equal(golden.read_registers(), core.read_registers()), form
         _count(test, core)
 
