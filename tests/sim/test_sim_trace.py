@@ -119,7 +119,7 @@ def test_the_rules_of_the_scoreboard_hold_in_every_cycle(traced):
 
 
 def test_a_trace_follows_the_commands_of_each_warp(tmp_path):
-    config = replace(CONFIG, warps=2)
+    config = replace(PRESETS["tiny"], warps=2)
     trace = TraceFile(tmp_path / "t.json")
     machine = RtlMachine(config, memory_of_noise(), trace=trace)
     work = [replace(command, warp=warp) for command in PROGRAM[:6] for warp in (1, 0)]
