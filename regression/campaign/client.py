@@ -87,7 +87,7 @@ class Campaign:
         try:
             while True:
                 if client.status != "running":
-                    raise ClusterLost(f"the scheduler is gone; {self._kept()}")
+                    raise self._lost("the scheduler is gone")
                 now = time.monotonic()
                 if now - looked >= _TICK_SECONDS:
                     looked, threads = now, client.nthreads()
@@ -96,7 +96,7 @@ class Campaign:
                     on_progress()
                 had_workers = now if threads else had_workers
                 if now - had_workers > _PATIENCE_SECONDS:
-                    raise ClusterLost(f"no worker for {_PATIENCE_SECONDS} s; {self._kept()}")
+                    raise self._lost(f"no worker for {_PATIENCE_SECONDS} s")
                 is_over = end is not None and now > end
                 is_empty = False
                 while len(self._running) < sum(threads.values()) and not (is_over or is_empty):
@@ -115,7 +115,7 @@ class Campaign:
                     time.sleep(_TICK_SECONDS)
         except CommClosedError:
             # The connection can break before the client has noticed that it is not running.
-            raise ClusterLost(f"the scheduler is gone; {self._kept()}") from None
+            raise self._lost("the scheduler is gone") from None
         finally:
             if client.status == "running":
                 with suppress(CommClosedError):
@@ -150,7 +150,7 @@ class Campaign:
                     future.release()
                     client.run_on_scheduler(_remove_worker, address=report.worker)
                     if not client.nthreads():
-                        raise ClusterLost(f"no worker is left; {self._kept()}")
+                        raise self._lost("no worker is left")
                 else:
                     reports.append((task, report))
                 future = None if self._ended.empty() else self._ended.get()
@@ -174,12 +174,10 @@ class Campaign:
                     return None
                 case = self.kind.case(task, f"ended its worker {DEATHS} times")
                 return Report(outcome=Outcome(cases=(case,)), seconds=0, worker=error.last_worker.address)
-            raise ClusterLost(
-                f"workers cannot do tasks of this client: {type(error).__name__}: {error}; {self._kept()}"
-            )
+            raise self._lost(f"workers cannot do tasks of this client: {type(error).__name__}: {error}")
         if future.status == "lost":  # with the worker, and the scheduler has noticed
             return None
-        raise ClusterLost(f"the scheduler is gone; {self._kept()}")
+        raise self._lost("the scheduler is gone")
 
     def _count(self, task: Task, outcome: Outcome) -> None:
         self._done.add(task.key)
@@ -189,8 +187,8 @@ class Campaign:
         self.failures += len(outcome.failures)
         self.holes = len(self.kind.holes()) if self.kind.has_coverage else None
 
-    def _kept(self) -> str:
-        return f"{self.tasks} tasks are recorded, and the same command resumes"
+    def _lost(self, reason: str) -> ClusterLost:
+        return ClusterLost(f"{reason}; {self.tasks} tasks are recorded, and the same command resumes")
 
 
 async def _remove_worker(dask_scheduler: Scheduler, address: str) -> None:

@@ -64,24 +64,20 @@ def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
             )
-            groups: list[int] = []
-            stack.callback(_end, groups)
             with local, Client(local) as client:
                 client.register_plugin(_Leader())
                 try:
                     yield _ready(client, "the local cluster")
                 finally:
-                    groups += [nanny.pid for nanny in local.workers.values() if nanny.pid]
+                    stack.callback(_end, [nanny.pid for nanny in local.workers.values() if nanny.pid])
             return
         try:
             client = Client(scheduler, set_as_default=False)
         except (OSError, TimeoutError, ValueError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ClusterLost(f"scheduler {scheduler} cannot be reached: {reason}") from None
-        try:
-            yield _ready(client, scheduler)
-        finally:
-            client.close(timeout=5)
+        stack.callback(client.close, timeout=5)
+        yield _ready(client, scheduler)
 
 
 def _end(groups: list[int]) -> None:
