@@ -165,10 +165,7 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
                 with cluster as client, progress(errors, work) as tell:
                     work.run(client, errors.print, tell)
         except KeyboardInterrupt:
-            print(
-                f"interrupted; {work.tasks} tasks are recorded, and --seed {kind.seed} resumes",
-                file=sys.stderr,
-            )
+            errors.print(f"interrupted; {work.tasks} tasks are recorded, and --seed {kind.seed} resumes")
             return INTERRUPTED
         outcomes = list(recorded.outcomes())
         result = Result(

@@ -41,11 +41,10 @@ class Identity:
 
 def captured(*command: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a program in a folder, with some more variables of the environment, and keep what it prints."""
-    environment = os.environ | variables
     return subprocess.run(
         command,
         cwd=folder,
-        env=environment,
+        env=os.environ | variables,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -56,12 +55,11 @@ def captured(*command: str, folder: Path = ROOT, **variables: str) -> subprocess
 @cache
 def identity() -> Identity:
     """The identity of this process; found out once."""
-    asked = captured("git", "rev-parse", "--short=12", "HEAD")
     digest = hashlib.sha256()
     for folder in sorted(_FOLDERS):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in _SUFFIXES and path.is_file():
                 digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
-    commit = asked.stdout.strip() or "no-commit"
+    commit = captured("git", "rev-parse", "--short=12", "HEAD").stdout.strip() or "no-commit"
     tools = {"python": platform.python_version()} | {name: version(name) for name in _TOOLS}
     return Identity(commit=f"{commit}-{digest.hexdigest()[:12]}", tools=tools)
