@@ -68,14 +68,12 @@ class CoverageReport:
     @property
     def failures_in_all(self) -> list[str]:
         """What is too little in all sources together."""
-        found = []
-        for kind, required in REQUIRED.items():
-            reached, count = _reached(self.counts, kind)
-            if reached < required * count:
-                found.append(
-                    f"{kind} coverage in all must be at least {required:.1%}, not {reached / count:.2%}"
-                )
-        return found
+        return [
+            f"{kind} coverage in all must be at least {required:.1%}, not {reached / count:.2%}"
+            for kind, required in REQUIRED.items()
+            for reached, count in [_reached(self.counts, kind)]
+            if reached < required * count
+        ]
 
     def tables(self) -> list[Table]:
         """The share of each kind by file, and what is excluded."""
@@ -167,17 +165,14 @@ class CodeCoverage(Kind):
 
     def tasks(self) -> Iterator[Task]:
         """A task for each file of testbenches. Of a change, sources with few testbenches come first."""
-        names: dict[str, None] = {}
         if self._change:
             known = [self._benches[source].files for source in self._touched if source in self._benches]
-            for benches in sorted(known, key=len):
-                names |= dict.fromkeys(sorted(benches))
+            names = [name for benches in sorted(known, key=len) for name in sorted(benches)]
         else:
-            for path in self.configuration["path"]:
-                place = ROOT / path
-                files = sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
-                names |= dict.fromkeys(file.relative_to(ROOT).as_posix() for file in files)
-        for name in names:
+            places = [ROOT / path for path in self.configuration["path"]]
+            found = [sorted(place.rglob("test_*.py")) if place.is_dir() else [place] for place in places]
+            names = [file.relative_to(ROOT).as_posix() for files in found for file in files]
+        for name in dict.fromkeys(names):
             yield Task(key=name, arguments={"file": name})
 
     def run(self, task: Task) -> Outcome:

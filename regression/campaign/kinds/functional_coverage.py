@@ -70,9 +70,7 @@ class FunctionalCoverage(Kind):
             program = make_program(self.configuration["preset"], self.seed, number, type=type)
             found = _run_program(seen, program)
         data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
-        return Outcome(
-            cases=(self.case(task, found or ""),), results=int("number" in task.arguments), data=data
-        )
+        return Outcome(cases=(self.case(task, found or ""),), results=task.results, data=data)
 
     def add(self, task: Task, outcome: Outcome) -> None:
         """Add what was seen up."""

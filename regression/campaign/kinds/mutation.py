@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
 from regression.campaign.identity import ROOT
-from regression.campaign.kind import Case, Configuration, Kind, Outcome, Table, Task, Verdict
+from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
 from regression.mutation.trial import Record, try_unit
 from regression.mutation.units import Unit, units_named
 
@@ -35,8 +35,7 @@ class Mutation(Kind):
 
     def tasks(self) -> Iterator[Task]:
         """Those of each unit, the units with most mutants first."""
-        units = units_named(self.configuration["unit"])
-        for unit in sorted(units, key=lambda unit: -unit.mutants):
+        for unit in sorted(units_named(self.configuration["unit"]), key=lambda unit: -unit.mutants):
             count = self._count(unit)
             for first in range(1, count + 1, TOGETHER):
                 last = min(first + TOGETHER - 1, count)
@@ -49,9 +48,8 @@ class Mutation(Kind):
         numbers = range(task.arguments["first"], task.arguments["last"] + 1)
         place = ROOT / "build" / "mutation"
         records = try_unit(unit, place, count=self._count(unit), seed=self.seed, numbers=numbers)
-        return Outcome(
-            cases=(Case(name=task.key),), results=len(records), data=[asdict(record) for record in records]
-        )
+        data = [asdict(record) for record in records]
+        return Outcome(cases=(self.case(task),), results=len(records), data=data)
 
     def _count(self, unit: Unit) -> int:
         return int(self.configuration["mutants"] or unit.mutants)
@@ -77,12 +75,9 @@ def judge(records: Sequence[Record]) -> Verdict:
         tables.append(Table(title="survivors", header=("unit", "place", "fault", "source"), rows=survivors))
     killed, faults, share = _share(records)
     low, high = wilson(killed, faults)
-    interval = f"95 % interval {low:.1%} to {high:.1%}"
-    failures = []
-    if share < LEAST_SHARE:
-        failures.append(f"killed must be at least {LEAST_SHARE:.0%} of the faults, not {share:.1%}")
-    lines = [f"{killed} of {faults} faults are killed: {share:.1%}, {interval}"]
-    return Verdict(failures=failures, lines=lines, tables=tables)
+    line = f"{killed} of {faults} faults are killed: {share:.1%}, 95 % interval {low:.1%} to {high:.1%}"
+    failure = f"killed must be at least {LEAST_SHARE:.0%} of the faults, not {share:.1%}"
+    return Verdict(failures=[failure] if share < LEAST_SHARE else [], lines=[line], tables=tables)
 
 
 def _is_missed(record: Record) -> bool:

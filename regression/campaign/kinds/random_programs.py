@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import ClassVar, Final
@@ -62,14 +63,11 @@ class RandomPrograms(Kind):
         """Shrink a program that differs, and save it as PTX with its memory."""
         number = int(case.name.removeprefix("program "))
         program, is_lockstep = self._program(number)
-
-        def fails(candidate: Program) -> bool:
-            return difference(candidate, lockstep=is_lockstep) is not None
-
-        if not fails(program):
+        differs = partial(difference, lockstep=is_lockstep)
+        if differs(program) is None:
             return replace(case, failure=f"on a worker, but not here: {case.failure}")
-        program = shrink(program, fails)
-        found = difference(program, lockstep=is_lockstep) or case.failure
+        program = shrink(program, lambda candidate: differs(candidate) is not None)
+        found = differs(program) or case.failure
         place = folder / f"{program.preset}-{self.seed}-{number}"
         save_program(place, program, found)
         return replace(

@@ -1,6 +1,6 @@
 """Random results of mma.sync by the million: the Verilated core against the golden model."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import count
@@ -90,20 +90,15 @@ class Batch:
             multiplies.append(Mma(self.instruction, **places))
         return loads, multiplies, [block_store(result, BASE + self.operand_bytes + number * BLOCK_BYTES)]
 
-    def operand_image(self, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]) -> NDArray[np.uint8]:
+    def operand_image(self, operands: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
         """The bytes that the loads bring.
 
-        Matrices have shapes (tiles, m, k), (tiles, k, n) and (tiles, m, n), and elements as `golden.mma`
+        The operands have shapes (tiles, m, k), (tiles, k, n) and (tiles, m, n), and elements as `golden.mma`
         takes them.
         """
         types, shape = self.instruction.types, self.instruction.shape
-        words = np.concatenate(
-            [
-                distribute(matrix, use, types[use], shape)
-                for use, matrix in zip(SOURCES, (a, b, c), strict=True)
-            ],
-            axis=1,
-        )
+        sources = zip(SOURCES, operands, strict=True)
+        words = np.hstack([distribute(matrix, use, types[use], shape) for use, matrix in sources])
         image = np.zeros((self.sets, self._operands, LANES), dtype=np.uint32)
         packed = words.reshape(self.sets, -1, LANES)
         image[:, : packed.shape[1]] = packed
@@ -128,8 +123,6 @@ F64_CORE: Final = replace(
 )
 """Four f64 units, and little beside them: a quarter of the cycles of `standard`, and shorter ones."""
 
-_SETS: Final = 64
-
 
 class WrongResult(Exception):
     """The first result that is wrong."""
@@ -141,7 +134,7 @@ def core_of(family: str, preset: str = "standard") -> CoreConfig:
 
 
 def compare(
-    family: str, results: int, *, config: CoreConfig, seed: int | tuple[int, ...] = 1, sets: int = _SETS
+    family: str, results: int, *, config: CoreConfig, seed: int | tuple[int, ...] = 1, sets: int = 64
 ) -> Iterator[int]:
     """Multiply random tiles and compare every bit of at least so many elements of D.
 
@@ -167,10 +160,7 @@ def compare(
             yield found
 
 
-Operands = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-
-
-def _operands(random: np.random.Generator, batch: Batch) -> Operands:
+def _operands(random: np.random.Generator, batch: Batch) -> list[NDArray[Any]]:
     is_float = isinstance(FORMATS[batch.instruction.a_type], FloatFormat)
     kinds = FLOAT_KINDS if is_float else INTEGER_KINDS
     start = int(random.integers(len(kinds)))
@@ -178,13 +168,14 @@ def _operands(random: np.random.Generator, batch: Batch) -> Operands:
         draw_operands(random, batch.instruction, kinds[(start + tile) % len(kinds)])
         for tile in range(batch.tiles)
     ]
-    a, b, c = (np.stack(matrices) for matrices in zip(*drawn, strict=True))
-    return a, b, c
+    return [np.stack(matrices) for matrices in zip(*drawn, strict=True)]
 
 
-def _run(machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operands: Operands) -> int:
+def _run(
+    machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operands: Sequence[NDArray[Any]]
+) -> int:
     data, size = machine.memory.data, batch.operand_bytes
-    data[:size] = batch.operand_image(*operands)
+    data[:size] = batch.operand_image(operands)
     data[size:] = 0
     if not machine.execute_words(commands):
         raise RuntimeError(f"{batch.instruction}: the core stopped with a fault: {machine.clear_fault()}")
