@@ -22,7 +22,6 @@ _TILE_WINDOW: Final = HOPPER.fp8_fraction_bits or 0
 _FAR: Final = _TILE_WINDOW + 3
 """From this distance on nothing is left of any term: a product is less than 4 times its power of two."""
 
-_TILE_EDGES: Final = tuple(range(_FAR + 1))
 _TILE_DISTANCES: Final = (*(str(distance) for distance in range(_FAR)), f"{_FAR} and more", "zero")
 _FATES: Final = ("whole", "cut", "nothing left")
 _GAPS: Final = (
@@ -118,7 +117,7 @@ def sample_alignment(seen: Seen, item: Sum) -> None:
     """Note the distances in a sum, of the elements whose terms are finite."""
     kind = item.kind
     is_tile = kind.terms in _TILES
-    edges, names = (_TILE_EDGES, _TILE_DISTANCES) if is_tile else (_EDGES, _DISTANCES)
+    edges, names = (range(_FAR + 1), _TILE_DISTANCES) if is_tile else (_EDGES, _DISTANCES)
     finite = np.isfinite(item.total)
     addend = item.addend.float64(), item.addend.alignment_exponent(), item.largest, finite
     products = item.products, item.product_exponents, item.largest[:, None, :], finite[:, None, :]

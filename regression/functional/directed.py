@@ -41,7 +41,6 @@ from regression.random_programs.program import (
 )
 from sim.simulation import BusTiming
 
-_TRIES: Final = 500
 Commands = tuple[Command, ...]
 
 _SOURCE: Final = 0
@@ -97,12 +96,10 @@ def _register_pair(
 
     Before them come the loads of the addresses of rows that they need.
     """
-    for _ in range(_TRIES):
+    before, after = hazards.ROLES[kind]
+    for _ in range(500):
         first, second = _command(random, config, older), _command(random, config, younger)
-        one, other = (
-            _operand(random, item, role)
-            for item, role in zip((first, second), hazards.ROLES[kind], strict=True)
-        )
+        one, other = _operand(random, first, before), _operand(random, second, after)
         count, size = operands_of(first)[one][0], operands_of(second)[other][0]
         shift = 0 if extent == "all" else int(random.integers(1 - size, count))
         place = getattr(first, one) + shift

@@ -40,13 +40,11 @@ def _sizes(unit: str, role: str) -> frozenset[int]:
 
 def impossible(kind: str, older: str, younger: str, extent: str) -> str | None:
     """Why there is no such register hazard; None where there is one."""
-    operands = []
-    for unit, role in zip((older, younger), ROLES[kind], strict=True):
-        sizes = _sizes(unit, role)
-        if not sizes:
+    roles = list(zip((older, younger), ROLES[kind], strict=True))
+    first, second = (_sizes(unit, role) for unit, role in roles)
+    for unit, role in roles:
+        if not _sizes(unit, role):
             return f"a {unit} {role} no register"
-        operands.append(sizes)
-    first, second = operands
     if extent == "all" and not first & second:
         return f"no operand of a {younger} has as many registers as one of a {older}"
     if extent == "part" and first == second == {1}:

@@ -143,22 +143,20 @@ def sample_access(seen: Seen, command: Load | Store) -> None:
     if place == "generic":
         place += " to shared" if command.address in window else " to global"
     seen["access place", bin_name(name, place)] += 1
-    stride = "wide"
-    if command.stride in (None, least_stride(instruction)):
-        stride = "none" if command.stride is None else "smallest"
+    stride = {None: "none", least_stride(instruction): "smallest"}.get(command.stride, "wide")
     seen["access stride", bin_name(name, stride)] += 1
     seen["access offset", bin_name(name, str(command.address % _BEAT))] += 1
     lines = gather_lines(instruction, command.address, command.stride)
     inside = any(start // _PAGE != (start + count - 1) // _PAGE for start, count in lines)
     across = lines[0][0] // _PAGE != (sum(lines[-1]) - 1) // _PAGE
     boundary = "within a line" if inside else "between lines" if across else "none"
-    kind = "load" if isinstance(command, Load) else "store"
-    seen["page", bin_name(kind, "shared" if "shared" in place else "global", boundary)] += 1
+    memory = "shared" if "shared" in place else "global"
+    seen["page", bin_name(unit_of(command), memory, boundary)] += 1
 
 
 def sample_rows(seen: Seen, command: LoadMatrix | StoreMatrix, rows: Sequence[int]) -> None:
     """Note a move of matrices that was executed; `rows` are the generic addresses of its rows."""
-    name = "ldmatrix" if isinstance(command, LoadMatrix) else "stmatrix"
+    name = unit_of(command)
     in_shared = {row >= _CONFIG.shared_base for row in rows}
     place: str = command.space
     if place == "generic":

@@ -173,8 +173,6 @@ def sample_numbers(seen: Seen, rounder: str, values: NDArray[Any], unit: NDArray
     to_nearest = mode == "rn"
     use = values != 0
     values, unit = values[use], unit[use]
-    if not values.size:
-        return
     magnitude = np.abs(values).astype(np.int64)
     leading = bit_lengths(magnitude) - 1 + unit
     normal = np.maximum(leading, format.minimum_exponent)

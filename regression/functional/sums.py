@@ -16,6 +16,7 @@ from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER
 from regression.random_programs.choices import multiplies_of
+from regression.random_programs.operands import SOURCES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,18 +123,14 @@ def kinds_of(instruction: MmaInstruction) -> tuple[SumKind, ...]:
 def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> tuple[Sum, ...]:
     """The sums of `kinds_of`, one after the other."""
     kinds = kinds_of(instruction)
-    a, b = (
-        bits if type == held else convert(bits, type, held)
-        for bits, type, held in zip(
-            (matrices["a"], matrices["b"]), kinds[0].types, kinds[0].multiplied, strict=True
-        )
+    formats = (float_format(instruction.types[use]) for use in SOURCES)
+    a, b, addend = (
+        matrices[use] if format == held else convert(matrices[use], format, held)
+        for use, format, held in zip(SOURCES, formats, (*kinds[0].multiplied, kinds[0].result), strict=True)
     )
-    c_format, result = float_format(instruction.c_type), kinds[0].result
-    c = matrices["c"] if c_format == result else convert(matrices["c"], c_format, result)
-    addend = c
     parts: Sequence[slice | list[int]] = [slice(kinds[0].block)]
     if len(kinds) == 2:
-        addend, parts = np.zeros_like(c), fp8_halves(instruction.shape.k)
+        addend, parts = np.zeros_like(addend), fp8_halves(instruction.shape.k)
     found = []
     for kind, part in zip(kinds, parts, strict=True):
         total, unit, bits = block_sums(a[:, part], b[part], addend, *kind.multiplied, kind.rules)
@@ -145,7 +142,7 @@ def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -
                 kind=kind,
                 products=products,
                 product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
-                addend=decode(addend, result),
+                addend=decode(addend, kind.result),
                 total=total,
                 unit=unit,
                 bits=bits.astype(addend.dtype),

@@ -87,12 +87,8 @@ def _not_of_type(type: str, name: str) -> str | None:
 
 
 def _no_operand(use: str, type: str, name: str) -> str | None:
-    held = {
-        item
-        for family in CORE_FAMILIES
-        for item in (family.accumulators if use == "c" else family.multiplicands)
-    }
-    if type not in held:
+    held = (family.accumulators if use == "c" else family.multiplicands for family in CORE_FAMILIES)
+    if not any(type in types for types in held):
         return f"no operand {use} has this type"
     return _not_of_type(type, name)
 
