@@ -191,9 +191,7 @@ class _Miter:
         assumed, differ = Signal(name="assumed"), Signal(name="differ")
         m.d.comb += [assumed.eq(self._before.all()), differ.eq(~self._after.all())]
         ports = (*self.inputs, assumed, differ)
-        outer = {signal.name: (signal, None) for signal in ports}
-        text: str = rtlil.convert(m, name="miter", ports=outer, emit_src=False)
-        return text
+        return str(rtlil.convert(m, name="miter", ports=ports, emit_src=False))
 
 
 def _is_whole(word: list[str], most: int) -> bool:

@@ -118,9 +118,8 @@ def _miter(opened: Opened, ahead: int, behind: int) -> str:
     for number, copy in enumerate(copies):
         ends = [(direction, port, signal) for port, (direction, signal) in copy.items()]
         m.submodules[f"copy{number}"] = Instance("mutated", *ends, ("i", SELECT, Const(number, 1)))
-    ports = {signal.name: (signal, None) for signal in (*inputs, differ, clocked.clk)}
-    text: str = rtlil.convert(m, name="miter", ports=ports, emit_src=False)
-    return text
+    ports = (*inputs, differ, clocked.clk)
+    return str(rtlil.convert(m, name="miter", ports=ports, emit_src=False))
 
 
 def _registers(opened: Opened, ports: set[str], end: str) -> Iterator[str]:

@@ -34,11 +34,6 @@ _ENDS: Final = {SURVIVED: "survived", FAILED: "failed", -signal.SIGPROF: "time",
 _PASSED: Final = ("survived", "")
 """The outcome where no test fails."""
 
-_FORK_POINT: Final = "regression.mutation.fork_point"
-_PROGRAMS: Final = "regression.mutation.programs"
-_SEED: Final = 1
-"""Of the tests' randomness."""
-
 _LIMIT_FACTOR: Final = 3.0
 _LIMIT_SECONDS: Final = 1.0
 """A test may take so many times, and so many seconds beside, as on the unit without a fault."""
@@ -165,7 +160,7 @@ def _run(start: _Start, settings: Settings, folder: Path) -> _Outcomes:
 
 
 def _run_programs(library: Path, preset: str, folder: Path) -> None:
-    program = [sys.executable, "-m", _PROGRAMS, str(library), preset]
+    program = [sys.executable, "-m", "regression.mutation.programs", str(library), preset]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (folder / "simulation.log").open("w") as log:
         subprocess.run(program, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
@@ -176,12 +171,12 @@ def _run_bench(simulation: Simulation, folder: Path) -> None:
     # One that breaks off leaves mutants without an outcome.
     with tool_environment(), suppress(RuntimeError, SystemExit):
         get_runner("verilator").test(
-            test_module=_FORK_POINT,
+            test_module="regression.mutation.fork_point",
             hdl_toplevel=simulation.design.top,
             hdl_toplevel_lang="verilog",
             build_dir=folder.parent,
             test_dir=folder,
-            seed=_SEED,
+            seed=1,  # of the tests' randomness
             extra_env={**bench, "COCOTB_LOG_LEVEL": "ERROR"},
             results_xml=str(folder / "none.xml"),
             log_file=folder / "simulation.log",
