@@ -29,9 +29,6 @@ from regression.random_programs.choices import operands_of
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 
-ENTRY = "program"
-"""The name of the kernel; its one parameter is the array that becomes global memory."""
-
 _Item = TypeVar("_Item")
 _KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in get_args(Command)}
 
@@ -164,14 +161,15 @@ def _command(description: Mapping[str, Any]) -> Command:
 def ptx_text(program: Program, remarks: str = "") -> str:
     """Write a program as a PTX module; the lines of `remarks` become comments at the top.
 
-    Every command becomes what gives it back: a matrix statement, or a ``mov`` for each register of a fill or
-    move. Those of no registers have no statement.
+    The one parameter of the kernel is the array that becomes global memory. Every command becomes what gives
+    it back: a matrix statement, or a ``mov`` for each register of a fill or move. Those of no registers have
+    no statement.
     """
     comments = "".join(f"// {line}\n" for line in remarks.splitlines())
     body = "".join(f"    {line};\n" for command in program.commands for line in _statements(command))
     return (
         f"{comments}.version 8.0\n.target sm_90\n.address_size 64\n\n"
-        f".visible .entry {ENTRY}(.param .u64 memory)\n"
+        ".visible .entry program(.param .u64 memory)\n"
         f'.pragma "{RAW_REGISTERS}";\n'
         f"{{\n    .reg .b32 %r<{program.config.registers}>;\n\n{body}    ret;\n}}\n"
     )

@@ -21,7 +21,6 @@ from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
 _PAGE = 4096
-_SHARED_COMPARED = 4096
 
 
 class FaultSession:
@@ -70,13 +69,12 @@ class FaultSession:
         progress = int(self.core.simulation.read(REGISTERS["FAULT_PROGRESS"])[0])
         cause, index = self.core.clear_fault()
         self.core.simulation.set_slave_error(0, 0)
-        expected_index = self._executed + len(before)
+        self._executed += len(before)
         golden_cause = self._golden_cause(illegal)
-        self._executed = expected_index
         if golden_cause is not illegal.cause:
             return f"golden says {golden_cause.name}, expected was {illegal.cause.name}"
-        if (cause, index) != (illegal.cause, expected_index):
-            return f"cause {cause.name} at {index}, expected {illegal.cause.name} at {expected_index}"
+        if (cause, index) != (illegal.cause, self._executed):
+            return f"cause {cause.name} at {index}, expected {illegal.cause.name} at {self._executed}"
         if isinstance(illegal.command, Store | StoreMatrix) and illegal.cause.is_of_memory:
             bursts = self._bursts_before(illegal)
             if progress != bursts:
@@ -159,7 +157,7 @@ def state_difference(golden: GoldenMachine, rtl: RtlMachine) -> str | None:
     found = register_difference(None, golden.inspect_registers(), rtl.inspect_registers())
     found = found or memory_difference(None, golden.memory.base, golden.memory.data, rtl.memory.data)
     if found is None and golden.shared is not None and rtl.shared is not None:
-        place = golden.shared.base, _SHARED_COMPARED
+        place = golden.shared.base, 4096
         parts = golden.shared.read(*place), rtl.shared.read(*place)
         return memory_difference(None, golden.shared.base, *parts, "shared memory")
     return found

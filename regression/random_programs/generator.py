@@ -98,8 +98,8 @@ class _Maker:
         self.random: Generator = np.random.default_rng((seed, number))
         self.image = Image(self.random)
         dealt = number * multiplies
-        chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
-        self._multiplies = deck(chosen, seed, dealt)
+        self._chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
+        self._multiplies = deck(self._chosen, seed, dealt)
         self._float_kinds = deck(kinds, seed, dealt)
         self._integer_kinds = deck(INTEGER_KINDS, seed, dealt)
         places = PLACES if config.shared_bytes else PLACES[::2]
@@ -108,7 +108,6 @@ class _Maker:
         )
         self._moves = deck(MOVES, seed, dealt)
         self.crowded = False
-        self._chosen = chosen
 
     def commands(self, multiplies: int) -> Iterator[Command]:
         """First every register and the hot on-chip memory get a value; then come the multiplies."""
@@ -205,16 +204,15 @@ class _Maker:
         """First registers of the operands: mostly apart from each other in a half of the register file."""
         random, count = self.random, self.config.registers
         room = count // halves
-        if random.random() < 0.15 or sum(sizes.values()) > room:
+        free = room - sum(sizes.values())
+        if random.random() < 0.15 or free < 0:
             return {use: int(random.integers(count - size + 1)) for use, size in sizes.items()}
+        order = random.permutation(["a", "b", "c", "d"]).tolist()
+        start = half * room + int(random.integers(free + 1))
         places: dict[Use, int] = {}
-        start = 0
-        for use in random.permutation(["a", "b", "c", "d"]).tolist():
-            places[use] = half * room + start
+        for use in order:
+            places[use] = start
             start += sizes[use]
-        if start < room:
-            shift = int(random.integers(room - start + 1))
-            places = {use: place + shift for use, place in places.items()}
         if sizes["c"] == sizes["d"] and random.random() < 0.4:
             places["d"] = places["c"]
         return places

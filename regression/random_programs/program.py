@@ -182,8 +182,7 @@ class Image:
 
 def span(instruction: Access, stride: int | None) -> int:
     """Bytes from the first to the last that an access touches."""
-    lines = gather_lines(instruction, 0, stride)
-    return sum(lines[-1])
+    return sum(gather_lines(instruction, 0, stride)[-1])
 
 
 def draw_stride(random: Generator, instruction: Access) -> int | None:
