@@ -15,6 +15,9 @@ __all__ = ["SerialBridge", "ServerBridge"]
 _ANSWER_SECONDS: Final = 1.0
 """What a board and a USB adapter may take beside the time of the bytes."""
 
+_SERVER_SECONDS: Final = 5.0
+"""What a server may take, which does what others ask first."""
+
 
 class SerialBridge(CommUART):
     """The serial line to a UART bridge, for this program alone.
@@ -94,7 +97,7 @@ class ServerBridge(RemoteClient):
         super().__init__(host, port)
         self._place = f"litex_server at {host}:{port}"
         try:
-            self.socket = socket.create_connection((host, port), timeout=_ANSWER_SECONDS)
+            self.socket = socket.create_connection((host, port), timeout=_SERVER_SECONDS)
             self.binded = True
             self._receive_server_info()
         except OSError as error:
@@ -108,7 +111,7 @@ class ServerBridge(RemoteClient):
         except OSError as error:
             raise LinkError(f"{self._place} is gone: {error.strerror or error}") from error
         if not packet:
-            raise LinkError(f"{self._place} did not answer within {_ANSWER_SECONDS:g} s")
+            raise LinkError(f"{self._place} did not answer within {_SERVER_SECONDS:g} s")
         return bytes(packet)
 
     def send_packet(self, socket: socket.socket, packet: Any) -> None:
