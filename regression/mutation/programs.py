@@ -61,6 +61,9 @@ _REACHING: Final = 600
 _FAILING: Final = 200
 """Groups of loads and stores of which several fail."""
 
+_TOUCHING: Final = 200
+"""Commands with others behind them."""
+
 _PAGE: Final = 4096
 """Bytes. No burst of AXI4 goes beyond a page."""
 
@@ -193,6 +196,35 @@ def _rival(library: Path, preset: str, test: str) -> None:
         _count(test, core)
 
 
+def _touch(library: Path, preset: str, test: str) -> None:
+    """Fills and moves right behind a command, up to a register at either end of one of its operands."""
+    config, random = PRESETS[preset], np.random.default_rng(_SEED)
+    golden, core = golden_machine(config, Memory(_PAGE)), RtlMachine(config, Memory(_PAGE), library=library)
+    forms = [form for unit in ("load", "store", "tile", "move") for form in commands_of(unit, config)]
+    for _ in range(_TOUCHING):
+        form = forms[random.integers(len(forms))]
+        values = random.integers(0, 256, _PAGE, dtype=np.uint8)
+        for machine in (golden, core):
+            machine.memory.write(0, values)
+        commands: list[Command] = []
+        changed: dict[str, Any] = {
+            operand: int(random.integers(config.registers - size + 1))
+            for operand, (size, _) in operands_of(form).items()
+        }
+        form = replace(form, **changed)
+        for operand, (size, _) in operands_of(form).items():
+            first = changed[operand]
+            for edge in (first - 1, first, first + size - 1, first + size):
+                count = int(random.integers(1, 5))
+                near = int(np.clip(edge - random.choice([0, count - 1]), 0, config.registers - count))
+                far = int(random.integers(config.registers - count + 1))
+                behind = Fill(near, count, edge & 0xFF), Move(near, far, count), Move(far, near, count)
+                commands += [form, behind[random.integers(3)]]
+        _tell_alike(golden, core, commands)
+        assert np.array_equal(golden.read_registers(), core.read_registers()), commands
+        _count(test, core)
+
+
 def _limit(library: Path, preset: str, test: str) -> None:
     """Every form of a command, each operand from registers of one bit, and to the last one and beyond."""
     config, random = PRESETS[preset], np.random.default_rng(_SEED)
@@ -281,6 +313,7 @@ def main(library: Path, preset: str) -> None:
         "reach": partial(_reach, library, preset),
         "refuse": partial(_refuse, library, preset),
         "rival": partial(_rival, library, preset),
+        "touch": partial(_touch, library, preset),
         "limit": partial(_limit, library, preset),
         "flip": partial(_flip, library, preset),
         "probe": partial(_probe, library, preset),
