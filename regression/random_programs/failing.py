@@ -162,8 +162,8 @@ def ptx_text(program: Program, remarks: str = "") -> str:
     """Write a program as a PTX module; the lines of `remarks` become comments at the top.
 
     The one parameter of the kernel is the array that becomes global memory. Every command becomes what gives
-    it back: a matrix statement, or a ``mov`` for each register of a fill or move. Those of no registers have
-    no statement.
+    it back: a matrix statement, or a ``mov`` for each register of a fill or move. A fill or move of no
+    registers has no statement.
     """
     comments = "".join(f"// {line}\n" for line in remarks.splitlines())
     body = "".join(f"    {line};\n" for command in program.commands for line in _statements(command))
