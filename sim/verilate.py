@@ -58,7 +58,8 @@ constants as `always @*`."""
 
 _VERILATOR_FLAGS = (
     *("--cc", "--assert", "-O3"),
-    *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "20000"),
+    *("--x-assign", "fast", "--x-initial", "fast"),
+    *("--output-split", "20000", "--output-split-cfuncs", "4000"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
 SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE)
@@ -80,6 +81,8 @@ _OPTIMISATION = {
     False: ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
     True: ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
 }
+# A block is too small to be split, and to have its headers compiled first.
+_BLOCK_OPTIMISATION = ("OPT_FAST=-O2", "VM_PARALLEL_BUILDS=0")
 _HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
 
 
@@ -97,6 +100,7 @@ class _Variant(NamedTuple):
 
     observed: bool = False
     counts: bool = False
+    block: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -111,7 +115,7 @@ class _Variant(NamedTuple):
     @property
     def optimisation(self) -> tuple[str, ...]:
         """Variables of Verilator's makefiles."""
-        return _OPTIMISATION[self.observed or self.counts]
+        return _BLOCK_OPTIMISATION if self.block else _OPTIMISATION[self.observed or self.counts]
 
     @property
     def together(self) -> int:
@@ -241,11 +245,12 @@ def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
 
 def _block_archive(block: Block) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
-    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, _Variant())}.a"
+    variant = _Variant(block=True)
+    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, variant)}.a"
 
     def build(folder: Path) -> tuple[Path]:
         _write(folder, {"block.v": block.verilog, "block.cpp": block.model})
-        return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), _Variant()),)
+        return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), variant),)
 
     cached((archive,), build)
     return archive
