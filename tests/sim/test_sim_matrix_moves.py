@@ -1,5 +1,9 @@
 """`ldmatrix`, `stmatrix` and `movmatrix` on the simulated core, against the golden machine."""
 
+from dataclasses import replace
+from functools import partial
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -14,8 +18,8 @@ from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 
 CONFIG = PRESETS["small"]
-WIDE = CoreConfig(dot_product_units=4, data_bits=256, shared_bytes=CONFIG.shared_bytes)
-"""Two rows lie in a beat."""
+WIDE = CoreConfig(dot_product_units=4, data_bits=256, shared_bytes=CONFIG.shared_bytes, warps=2)
+"""Two rows lie in a beat, and another warp wants rows too."""
 
 BASE = 0x4000
 ADDRESSES = 60
@@ -30,11 +34,12 @@ def machines(config=CONFIG):
     bytes_of = {
         size: random.integers(0, 256, size, dtype=np.uint8) for size in (1 << 14, CONFIG.shared_bytes)
     }
-    registers = random.integers(0, 1 << 32, (CONFIG.registers, 32), dtype=np.uint32)
+    registers = random.integers(0, 1 << 32, (config.warps, CONFIG.registers, 32), dtype=np.uint32)
     for made, memory in zip((machine, rtl), memories, strict=True):
         memory.data[:] = bytes_of[1 << 14]
         made.shared.write(CONFIG.shared_base, bytes_of[CONFIG.shared_bytes])
-        made.write_registers(0, registers)
+        for warp in range(config.warps):
+            made.write_registers(0, registers[warp], warp=warp)
     return machine, rtl
 
 
@@ -45,16 +50,21 @@ def pair(request):
     rtl.close()
 
 
-def row_addresses(random, space="shared", distinct=True):
-    """Addresses of 32 rows, anywhere in the memory that a space means."""
-    place = random.permutation(CONFIG.shared_bytes // 16)[:32] if distinct else random.integers(0, 64, 32)
+def row_addresses(random, space="shared", distinct=True, part=0, parts=1):
+    """Addresses of 32 rows, anywhere in one of equal parts of the memory that a space means."""
+    rows = CONFIG.shared_bytes // 16 // parts
+    place = part * rows + (random.permutation(rows)[:32] if distinct else random.integers(0, 64, 32))
     base = {"shared": 0, "generic": CONFIG.shared_base, "global": BASE}[space]
     return (base + 16 * place.astype(np.int64)).astype(np.uint32)
 
 
-def write_everywhere(machines, register, values):
+def write_everywhere(machines, register, values, warps=None):
+    """Write a register of some warps, or of all."""
     for machine in machines:
-        machine.write_registers(register, np.ascontiguousarray(values, dtype=np.uint32).reshape(1, 32))
+        for warp in range(machines[-1].config.warps) if warps is None else warps:
+            machine.write_registers(
+                register, np.ascontiguousarray(values, dtype=np.uint32).reshape(1, 32), warp=warp
+            )
 
 
 @pytest.mark.parametrize("space", ["shared", "generic"])
@@ -66,7 +76,8 @@ def test_every_form_equals_golden(pair, space):
             for transposed in (False, True):
                 for register in (0, 7, 32, 56):
                     write_everywhere(pair, ADDRESSES, row_addresses(random, space, distinct=register != 7))
-                    lockstep.execute(kind(register, ADDRESSES, count, transposed, space))
+                    for warp in range(pair[1].config.warps):
+                        lockstep.execute(kind(register, ADDRESSES, count, transposed, space, warp=warp))
     lockstep.finish()
 
 
@@ -98,20 +109,21 @@ def test_generic_addresses_of_global_memory(pair):
 
 @pytest.mark.parametrize("kind", [LoadMatrix, StoreMatrix])
 def test_faults(pair, kind):
-    """Each with the cause of the golden machine, the registers unchanged, and work goes on after it."""
+    """Of the last warp, each with the cause of the golden machine; the registers stay, and work goes on."""
+    move = partial(kind, warp=pair[1].config.warps - 1)
     random = np.random.default_rng(8)
     good = row_addresses(random)
     write_everywhere(pair, ADDRESSES, good)
-    cases = [(kind(61, ADDRESSES, 4), good, Cause.REGISTER_RANGE)]
-    cases.append((kind(0, 64, 1), good, Cause.REGISTER_RANGE))
+    cases = [(move(61, ADDRESSES, 4), good, Cause.REGISTER_RANGE)]
+    cases.append((move(0, 64, 1), good, Cause.REGISTER_RANGE))
     for lane in (0, 13, 31):
         bad = good.copy()
         bad[lane] += 8
-        cases.append((kind(0, ADDRESSES, 4), bad, Cause.MISALIGNED_ADDRESS))
+        cases.append((move(0, ADDRESSES, 4), bad, Cause.MISALIGNED_ADDRESS))
         bad = good.copy()
         bad[lane] = CONFIG.shared_bytes
         absent = Cause.READ_DECODE_ERROR if kind is LoadMatrix else Cause.WRITE_DECODE_ERROR
-        cases.append((kind(0, ADDRESSES, 4), bad, absent))
+        cases.append((move(0, ADDRESSES, 4), bad, absent))
     for command, addresses, cause in cases:
         write_everywhere(pair, ADDRESSES, addresses)
         for machine in pair:
@@ -121,7 +133,7 @@ def test_faults(pair, kind):
         np.testing.assert_array_equal(pair[0].inspect_registers(), pair[1].inspect_registers())
         write_everywhere(pair, ADDRESSES, good)
         for machine in pair:
-            machine.execute(kind(0, ADDRESSES, 2))
+            machine.execute(move(0, ADDRESSES, 2))
     base, size = CONFIG.shared_base, CONFIG.shared_bytes
     np.testing.assert_array_equal(pair[0].shared.read(base, size), pair[1].shared.read(base, size))
 
@@ -160,13 +172,20 @@ def program(random, count):
 
 
 def test_commands_that_overlap_in_time(pair):
-    """Hazards of registers and of bytes, addresses in registers included."""
+    """Hazards of registers and of bytes, addresses in registers included; each warp has its own bytes."""
     golden, rtl = pair
     random = np.random.default_rng(10)
+    warps = rtl.config.warps
     for round_number in range(4):
-        for register in range(56, 64):
-            write_everywhere(pair, register, row_addresses(random, distinct=bool(round_number % 2)))
-        commands = list(program(random, 150))
+        for register, warp in product(range(56, 64), range(warps)):
+            addresses = row_addresses(random, distinct=bool(round_number % 2), part=warp, parts=warps)
+            write_everywhere(pair, register, addresses, [warp])
+        programs = [program(random, 150) for _ in range(warps)]
+        commands = [
+            replace(command, warp=warp)
+            for given in zip(*programs, strict=True)
+            for warp, command in enumerate(given)
+        ]
         for command in commands:
             golden.execute(command)
         rtl.queue(commands)
