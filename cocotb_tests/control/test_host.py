@@ -523,28 +523,34 @@ async def accesses_behind_a_stall(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
     at_rest(dut)
     await start(dut)
-    registers = RegisterPorts(dut, configuration())
-    lanes = registers.values.size
+    config = configuration()
+    registers, shared = RegisterPorts(dut, config), SharedWords(dut, config, pauses(rng, 0.3))
+    lanes = [WINDOW + 4 * place for place in range(registers.values.size)]
+    words = [SHARED_WINDOW + 4 * place for place in range(len(shared.values))]
     for _ in range(4):
-        places = rng.sample(range(lanes), 60)
+        places = rng.sample(lanes, 60) + rng.sample(words, min(30, len(words)))
+        rng.shuffle(places)
         accesses = [
-            (rng.choice([WINDOW + 4 * place] * 4 + [REGISTERS["IDENTITY"]]), rng.getrandbits(32), strobes)
-            for place, strobes in zip(places, rng.choices([15, 15, 15, 7, 14], k=60), strict=True)
+            (rng.choice([place] * 4 + [REGISTERS["IDENTITY"]]), rng.getrandbits(32), strobes)
+            for place, strobes in zip(places, rng.choices([15, 15, 15, 7, 14], k=len(places)), strict=True)
         ]
-        expected = registers.values.flatten()
+        expected = dict(zip(lanes, registers.values.flatten().tolist(), strict=True))
+        expected |= dict(zip(words, shared.values, strict=True))
         responses = []
         for address, value, strobes in accesses:
-            is_legal = address >= WINDOW and strobes == 15
+            is_legal = address in expected and strobes == 15
             responses.append(AxiResp.OKAY if is_legal else AxiResp.SLVERR)
             if is_legal:
-                expected[(address - WINDOW) // 4] = value
+                expected[address] = value
         answers = await offered_per_cycle(dut, "b", accesses, pauses(rng, 0.7))
         assert [response for _, response, _ in answers] == responses
-        assert np.array_equal(registers.values.flatten(), expected)
+        assert [*registers.values.flatten().tolist(), *shared.values] == list(expected.values())
+        before = registers.reads, shared.reads
         answers = await offered_per_cycle(dut, "r", accesses, pauses(rng, 0.7))
-        assert [data for *_, data in answers] == [
-            expected[(address - WINDOW) // 4] if address >= WINDOW else IDENTITY for address, *_ in accesses
-        ]
+        assert [data for *_, data in answers] == [expected.get(address, IDENTITY) for address, *_ in accesses]
+        asked = [address for address, *_ in accesses]
+        assert registers.reads - before[0] == sum(WINDOW <= address < SHARED_WINDOW for address in asked)
+        assert shared.reads - before[1] == sum(address >= SHARED_WINDOW for address in asked)
 
 
 async def offered_per_cycle(
