@@ -6,7 +6,6 @@ prints tables and writes ``build/bench/core.json``; without names, all of it.
 """
 
 import platform
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -15,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 import golden
-from bench.measurement import fastest, number_table, write_results
+from bench.measurement import fastest, named, number_table, write_results
 from bench.utilisation import CONFIG, Figure, operands, print_figures
 from golden.programs.execution import MatrixRun
 from golden.programs.gemm import Gemm, multiply_matrices
@@ -140,19 +139,9 @@ def print_rates(rates: Sequence[CoreRate]) -> None:
     Console().print(table)
 
 
-def main(names: Sequence[str] = ()) -> None:
-    """Measure, print, write.
-
-    Raises
-    ------
-    ValueError
-        For a name that is neither ``matrices`` nor ``tiles``.
-    """
-    known = ("matrices", "tiles")
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise ValueError(f"Figures must be among {', '.join(known)}, not {', '.join(unknown)}")
-    chosen = names or known
+def main() -> None:
+    """Measure, print, write."""
+    chosen = named(__doc__, ("matrices", "tiles"))
     figures = matrices() if "matrices" in chosen else []
     if figures:
         print_figures("Verilated core, one processor core: preset standard", figures)
@@ -170,4 +159,4 @@ def main(names: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -6,7 +6,6 @@ simulates the programs and writes the file anew, for all presets or the named on
 change that moved a number: `tests/sim/test_sim_cycles.py` fails where one moves by more than 1 % without it.
 """
 
-import argparse
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 
 import golden
 from bench.core import INSTRUCTION
+from bench.measurement import named
 from bench.utilisation import FIGURES
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
@@ -88,14 +88,7 @@ def _tile_cycles(preset: str, config: CoreConfig) -> int:
 
 def main() -> None:
     """Measure and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("presets", nargs="*", metavar="PRESET", help=f"of {', '.join(PRESETS)}")
-    chosen = parser.parse_args().presets or list(PRESETS)
-    unknown = sorted(set(chosen) - set(PRESETS))
-    if unknown:
-        parser.error(f"presets must be among {', '.join(PRESETS)}, not {', '.join(unknown)}")
+    chosen = named(__doc__, PRESETS)
     found = recorded() if CYCLES.exists() else {}
     for preset in chosen:
         found[preset] = cycles(preset)

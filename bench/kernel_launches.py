@@ -8,7 +8,6 @@ measured on the presets, by default ``small`` and ``standard``. The kernels of C
 """
 
 import runpy
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -20,8 +19,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from bench.measurement import fastest, write_results
+from bench.measurement import fastest, named, write_results
 from golden.simt.errors import LaunchError
+from hdl.config import PRESETS
 from openwmma.cuda_source import CompilerError
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
@@ -117,8 +117,9 @@ def measured(kernel: str, launch: Launch, presets: list[str]) -> Times:
     return Times(kernel, run.warp_instructions, run.matrix_instructions, seconds)
 
 
-def main(presets: list[str]) -> None:
+def main() -> None:
     """Measure everything, print it and write it."""
+    presets = named(__doc__, PRESETS, ["small", "standard"])
     launches: dict[str, Launch] = {case: partial(captured, case) for case in CASES}
     launches["tiled_gemm"] = partial(example, "tiled_gemm", 32)
     launches["mma_sync.hgemm"] = hgemm
@@ -135,4 +136,4 @@ def main(presets: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["small", "standard"])
+    main()

@@ -8,7 +8,6 @@ its PTX.
 """
 
 import resource
-import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from bench.measurement import fastest, write_results
+from bench.measurement import fastest, named, write_results
 from golden.simt import LaunchResult, Module
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.machine_engine import MachineEngine
@@ -106,8 +105,9 @@ def many_registers() -> float:
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
-def main(presets: list[str]) -> None:
+def main() -> None:
     """Measure everything, print it and write it."""
+    presets = named(__doc__, PRESETS, ["small"])
     runs = [shared_gemm(), block_gemm("golden", None)]
     for preset in presets:
         config = PRESETS[preset]
@@ -128,4 +128,4 @@ def main(presets: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["small"])
+    main()

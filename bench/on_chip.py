@@ -6,8 +6,7 @@ prints a table and writes ``build/bench/on_chip.json``; without names, all of it
 the golden machine.
 """
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from itertools import chain, islice, product, zip_longest
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.measurement import write_results
+from bench.measurement import named, write_results
 from bench.utilisation import MULTIPLY, Figure, busy, operands, print_figures, register_multiplies
 from golden.lines import pack
 from golden.machine import Counters, Machine
@@ -185,22 +184,13 @@ def _stores(
     ]
 
 
-def main(names: Sequence[str] = ()) -> None:
-    """Measure, print, write.
-
-    Raises
-    ------
-    ValueError
-        For a name that is neither.
-    """
+def main() -> None:
+    """Measure, print, write."""
     known: dict[str, Callable[[], list[Figure]]] = {"multiplies": multiplies, "gemm": lambda: [gemm()]}
-    unknown = sorted(set(names) - set(known))
-    if unknown:
-        raise ValueError(f"Figures must be among {', '.join(known)}, not {', '.join(unknown)}")
-    figures = [figure for name in names or known for figure in known[name]()]
+    figures = [figure for name in named(__doc__, known) for figure in known[name]()]
     print_figures("How busy preset large is", figures)
     write_results("on_chip", [asdict(figure) for figure in figures])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -7,7 +7,6 @@ prints a table and writes ``build/bench/utilisation.json``; without names, all o
 machine.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product as pairs
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from bench.measurement import number_table, write_results
+from bench.measurement import named, number_table, write_results
 from golden.arguments import dtype_of
 from golden.machine import Counters
 from golden.memory import Memory
@@ -316,21 +315,12 @@ FIGURES: Final[dict[str, Callable[[], list[Figure]]]] = {
 """What can be measured alone, by name."""
 
 
-def main(names: Sequence[str] = ()) -> None:
-    """Measure, print, write.
-
-    Raises
-    ------
-    ValueError
-        For a name that is not in `FIGURES`.
-    """
-    unknown = sorted(set(names) - set(FIGURES))
-    if unknown:
-        raise ValueError(f"Figures must be among {', '.join(FIGURES)}, not {', '.join(unknown)}")
-    figures = [figure for name in names or FIGURES for figure in FIGURES[name]()]
+def main() -> None:
+    """Measure, print, write."""
+    figures = [figure for name in named(__doc__, FIGURES) for figure in FIGURES[name]()]
     print_figures("How busy the core is: memory of 128 bits, 20 cycles", figures)
     write_results("utilisation", [asdict(figure) for figure in figures])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()
