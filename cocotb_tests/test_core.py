@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.core_bench import BASE, SCRATCH, SIZE, SQUARE, CoreBench, start_bench
 from cocotb_tests.core_commands import SHAPES, TYPES, multiply_of, random_stride
 from cocotb_tests.core_design import core_design
@@ -183,7 +183,7 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
         ("tiny", 2, 3),
         pytest.param("tiny", 1, 40, marks=pytest.mark.long),
         pytest.param("tiny", 8, 3, marks=pytest.mark.long),
-        pytest.param("standard", 1, 3, marks=(pytest.mark.long, pytest.mark.coverage)),
+        pytest.param("standard", 1, 3, marks=SLOW),
     ],
 )
 def test_core(simulate: Simulate, preset: str, warps: int, rounds: int) -> None:

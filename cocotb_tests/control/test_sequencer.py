@@ -10,7 +10,7 @@ import cocotb
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.control.sequencer_bench import (
     CONFIG,
     COUNT_FROM,
@@ -528,7 +528,7 @@ async def each_fault_is_cleared_by_itself(dut: Any) -> None:
     assert not int(dut.busy.value)
 
 
-@pytest.mark.parametrize("count", [1, 2, 8])
+@pytest.mark.parametrize("count", [1, 2, pytest.param(8, marks=SLOW)])
 def test_sequencer(simulate: Simulate, count: int) -> None:
     unit = Warps(replace(CONFIG, warps=count), count_from=COUNT_FROM)
     simulate(unit_design(f"sequencer-{count}", unit), __name__, values={"warps": count})

@@ -10,7 +10,7 @@ import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.configurations import MEMORY_PATHS
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.memory.accesses import BEAT, Access, beat_of, far_access, random_access
 from cocotb_tests.memory.burst_memory import BurstMemory
 from cocotb_tests.register_ports import RegisterPorts
@@ -263,7 +263,8 @@ WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
     ("preset", "cases"),
     [
         *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
-        *(("two_quads", WIDTHS), ("four_quads", WIDTHS), ("large", ())),
+        *(("two_quads", WIDTHS), ("four_quads", WIDTHS)),
+        pytest.param("large", (), marks=SLOW),
     ],
 )
 def test_load_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.configurations import MEMORY_PATHS
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.line_walks import Placed
 from cocotb_tests.packing import Packing
@@ -188,7 +188,9 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
         await bench.check(bench.put(bench.placed()))
 
 
-@pytest.mark.parametrize("preset", ["tiny", "small", "two_quads", "four_quads", "large"])
+@pytest.mark.parametrize(
+    "preset", ["tiny", "small", "two_quads", "four_quads", pytest.param("large", marks=SLOW)]
+)
 def test_store_crossbar(simulate: Simulate, preset: str) -> None:
     config = MEMORY_PATHS[preset]
     unit = WithBanks(config, StoreCrossbar(config))

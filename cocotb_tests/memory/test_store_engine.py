@@ -11,7 +11,7 @@ import pytest
 from cocotb.triggers import RisingEdge
 
 from cocotb_tests.configurations import MEMORY_PATHS
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.memory.accesses import (
     BEAT,
     PAGE,
@@ -373,7 +373,8 @@ WIDTHS = (
     ("preset", "cases"),
     [
         *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
-        *(("two_quads", WIDTHS), ("four_quads", WIDTHS), ("large", ())),
+        *(("two_quads", WIDTHS), ("four_quads", WIDTHS)),
+        pytest.param("large", (), marks=SLOW),
     ],
 )
 def test_store_engine(simulate: Simulate, preset: str, cases: tuple[str, ...]) -> None:

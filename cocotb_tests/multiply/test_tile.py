@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.multiply.tile_bench import TileBench, config_of
 from cocotb_tests.multiply.tiles import (
     MMA_SYNC,
@@ -279,9 +279,6 @@ SHARES = {
 Many units wait in chains; 64 of them write two registers in every cycle, and `others` take a quarter."""
 
 
-ALL_CASES = (1, 8, 32)
-"""Units with which every case is simulated: words of one quad or of all quads, and many units for a word."""
-
 SOME_CASES = (2, 4, 16)
 
 EVERYWHERE = (
@@ -303,8 +300,9 @@ def simulate_tile(simulate: Simulate, units: int, cases: tuple[str, ...] = ()) -
     )
 
 
-@pytest.mark.parametrize("units", ALL_CASES)
+@pytest.mark.parametrize("units", [1, 8, pytest.param(32, marks=SLOW)])
 def test_tile(simulate: Simulate, units: int) -> None:
+    """Words of one quad or of all quads, and many units for a word."""
     simulate_tile(simulate, units)
 
 
@@ -313,8 +311,8 @@ def test_other_numbers_of_units(simulate: Simulate, units: int) -> None:
     simulate_tile(simulate, units, EVERYWHERE)
 
 
-@pytest.mark.long
-@pytest.mark.coverage
-@pytest.mark.parametrize("units", sorted({*SHARES} - {*ALL_CASES}))
+@pytest.mark.parametrize(
+    "units", [pytest.param(units, marks=SLOW) for units in sorted({*SHARES} - {1, 8, 32})]
+)
 def test_every_case(simulate: Simulate, units: int) -> None:
     simulate_tile(simulate, units)
