@@ -9,7 +9,7 @@ from sim.testbench.runner import SIMULATORS, run
 Simulate = Callable[..., None]
 
 SLOW = (pytest.mark.long, pytest.mark.coverage)
-"""Marks of a size that takes long to build, of which smaller ones are simulated by `make test`."""
+"""Marks of a size that takes long to build; `make test` simulates smaller ones."""
 
 COVERAGE = "testbench-coverage"
 """Name under which a plugin registers a `sim.testbench.runner.Coverage`, for all designs."""

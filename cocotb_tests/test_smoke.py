@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cocotbext.axi import AxiResp
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.core_bench import BASE, SQUARE, CoreBench, start_bench
 from cocotb_tests.core_commands import random_stride
 from cocotb_tests.core_design import core_design
@@ -112,9 +112,7 @@ async def faults(dut: Any) -> None:
 
 def presets(*quick: str) -> list[Any]:
     """All presets; those that are not quick are `long`, and all but the largest one count for coverage."""
-    slow = {
-        name: (pytest.mark.long, *([] if name == "large" else [pytest.mark.coverage])) for name in PRESETS
-    }
+    slow = {name: pytest.mark.long if name == "large" else SLOW for name in PRESETS}
     return [pytest.param(name, marks=() if name in quick else slow[name]) for name in PRESETS]
 
 

@@ -96,7 +96,7 @@ class _Texts(NamedTuple):
 
 
 class _Variant(NamedTuple):
-    """What a simulation can do beside simulating; see `build_verilog`."""
+    """What a simulation can do beside simulating, see `build_verilog`, or that it is a block of one."""
 
     observed: bool = False
     counts: bool = False

@@ -279,8 +279,6 @@ SHARES = {
 Many units wait in chains; 64 of them write two registers in every cycle, and `others` take a quarter."""
 
 
-SOME_CASES = (2, 4, 16)
-
 EVERYWHERE = (
     "every_instruction",
     "small_after_large",
@@ -291,28 +289,18 @@ EVERYWHERE = (
 """The cases that depend most on how many units there are."""
 
 
-def simulate_tile(simulate: Simulate, units: int, cases: tuple[str, ...] = ()) -> None:
+# Every case, quickly: with words of one quad and of all quads.
+@pytest.mark.parametrize(
+    ("units", "cases"),
+    [
+        *((units, () if units in (1, 8) else EVERYWHERE) for units in (1, 2, 4, 8, 16)),
+        *(pytest.param(units, (), marks=SLOW) for units in SHARES if units not in (1, 8)),
+    ],
+)
+def test_tile(simulate: Simulate, units: int, cases: tuple[str, ...]) -> None:
     simulate(
         unit_design(f"tile-{units}", TileMultiplier(config_of(units))),
         __name__,
         values={"units": units, "shares": SHARES[units]},
         cases=cases,
     )
-
-
-@pytest.mark.parametrize("units", [1, 8, pytest.param(32, marks=SLOW)])
-def test_tile(simulate: Simulate, units: int) -> None:
-    """Words of one quad or of all quads, and many units for a word."""
-    simulate_tile(simulate, units)
-
-
-@pytest.mark.parametrize("units", SOME_CASES)
-def test_other_numbers_of_units(simulate: Simulate, units: int) -> None:
-    simulate_tile(simulate, units, EVERYWHERE)
-
-
-@pytest.mark.parametrize(
-    "units", [pytest.param(units, marks=SLOW) for units in sorted({*SHARES} - {1, 8, 32})]
-)
-def test_every_case(simulate: Simulate, units: int) -> None:
-    simulate_tile(simulate, units)
