@@ -75,9 +75,11 @@ def test_every_form_equals_golden(pair, space):
         for count in (1, 2, 4):
             for transposed in (False, True):
                 for register in (0, 7, 32, 56):
-                    write_everywhere(pair, ADDRESSES, row_addresses(random, space, distinct=register != 7))
                     for warp in range(pair[1].config.warps):
-                        lockstep.execute(kind(register, ADDRESSES, count, transposed, space, warp=warp))
+                        addresses = row_addresses(random, space, distinct=register != 7)
+                        write_everywhere(pair, ADDRESSES, addresses, [warp])
+                        move = kind(register + warp, ADDRESSES, count, transposed, space, warp=warp)
+                        lockstep.execute(move)
     lockstep.finish()
 
 
