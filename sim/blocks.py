@@ -10,10 +10,14 @@ from typing import Final
 
 from hdl.verilog.modules import INSTANCE, MODULE
 
-__all__ = ["BLOCK_SOURCES", "Block", "instances", "separate"]
+__all__ = ["BLOCK_SOURCES", "COLD", "Block", "instances", "separate"]
 
-BLOCK_SOURCES: Final = (Path(__file__), Path(__file__).with_name("harness") / "block.h")
-"""What decides, beside the Verilog, how a simulation calls its blocks."""
+_HARNESS: Final = Path(__file__).with_name("harness")
+COLD: Final = _HARNESS / "cold.h"
+"""The header that a model is compiled with first if it is one file."""
+
+BLOCK_SOURCES: Final = (Path(__file__), _HARNESS / "block.h", COLD)
+"""What decides, beside the Verilog, how a model is compiled and calls its blocks."""
 
 _PORT: Final = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ?;$", re.MULTILINE)
 _CLOCK: Final = "clk"

@@ -21,7 +21,7 @@ from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
 from sim import host_map
-from sim.blocks import BLOCK_SOURCES, Block, instances, separate
+from sim.blocks import BLOCK_SOURCES, COLD, Block, instances, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
 from sim.trace.probes import Probe, harness_header, verilator_settings
@@ -56,10 +56,11 @@ WAIVED = ("WIDTHEXPAND", "WIDTHTRUNC", "CASEINCOMPLETE", "ALWNEVER")
 results to Verilog's rules, writes default values before a case instead of into it, and a block of
 constants as `always @*`."""
 
+# A model of up to 100 000 operations is one file, for which no headers are compiled first.
 _VERILATOR_FLAGS = (
     *("--cc", "--assert", "-O3"),
     *("--x-assign", "fast", "--x-initial", "fast"),
-    *("--output-split", "20000", "--output-split-cfuncs", "4000"),
+    *("--output-split", "100000", "--output-split-cfuncs", "4000"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
 SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE)
@@ -77,12 +78,9 @@ neither that a switch covers all values nor that its order counts."""
 
 _MACROS = ("-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
 # Beyond -O2 a core only takes longer to build; its tracing code gains nothing beyond -O1.
-_OPTIMISATION = {
-    False: ("OPT_FAST=-O2", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
-    True: ("OPT_FAST=-O1", "OPT_SLOW=-O0", "OPT_GLOBAL=-O2"),
-}
-# A block is too small to be split, and to have its headers compiled first.
-_BLOCK_OPTIMISATION = ("OPT_FAST=-O2", "VM_PARALLEL_BUILDS=0")
+_OPTIMISATION = {False: "-O2", True: "-O1"}
+_ONE_FILE = "VM_PARALLEL_BUILDS = 0"
+"""In Verilator's makefile of a model that was not split."""
 _HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
 
 
@@ -96,11 +94,10 @@ class _Texts(NamedTuple):
 
 
 class _Variant(NamedTuple):
-    """What a simulation can do beside simulating, see `build_verilog`, or that it is a block of one."""
+    """What a simulation can do beside simulating, see `build_verilog`."""
 
     observed: bool = False
     counts: bool = False
-    block: bool = False
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -113,9 +110,9 @@ class _Variant(NamedTuple):
         return f"-DOPENWMMA_OBSERVED={int(self.observed)}", f"-DOPENWMMA_COUNTS={int(self.counts)}"
 
     @property
-    def optimisation(self) -> tuple[str, ...]:
-        """Variables of Verilator's makefiles."""
-        return _BLOCK_OPTIMISATION if self.block else _OPTIMISATION[self.observed or self.counts]
+    def optimisation(self) -> str:
+        """The compiler's, of what runs in every cycle."""
+        return _OPTIMISATION[self.observed or self.counts]
 
     @property
     def together(self) -> int:
@@ -245,7 +242,7 @@ def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
 
 def _block_archive(block: Block) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
-    variant = _Variant(block=True)
+    variant = _Variant()
     archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, variant)}.a"
 
     def build(folder: Path) -> tuple[Path]:
@@ -284,7 +281,7 @@ def _key(texts: Sequence[str], sources: Sequence[Path], variant: _Variant) -> st
         *_VERILATOR_FLAGS,
         *_compiler_flags(),
         *tool.link_flags,
-        *variant.optimisation,
+        variant.optimisation,
         *_HARNESS_FLAGS,
         *variant.flags,
     )
@@ -329,11 +326,13 @@ def _archive(folder: Path, name: str, top: str, sources: Sequence[str], variant:
     )
     archive = f"libV{name}.a"
     jobs = f"-j{min(2, os.cpu_count() or 1)}"
+    is_one_file = _ONE_FILE in (folder / _OBJECTS / f"V{name}_classes.mk").read_text()
+    cold = f" -include ../harness/{COLD.name}" if is_one_file else ""
     _run(
         "make",
         [
             *("make", "-C", _OBJECTS, "-f", f"V{name}.mk", jobs),
-            *(*_assignments(), *variant.optimisation, archive),
+            *(*_assignments(), f"OPT_FAST={variant.optimisation}{cold}", "OPT_SLOW=-O0", archive),
         ],
         folder,
     )

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from sim.blocks import COLD
 from sim.cache import cached
 from sim.compiler import compiler
 from sim.verilate import VERILATOR_ROOT
@@ -12,12 +13,7 @@ from sim.verilate import VERILATOR_ROOT
 __all__ = ["precompiled_header"]
 
 _HEADER: Final = "headers.h"
-_HEADERS: Final = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h")
-# What a model runs once is up to half of its code, and is one file with what it runs in every cycle.
-_COLD: Final = """\
-#undef VL_ATTR_COLD
-#define VL_ATTR_COLD __attribute__((__cold__, __optimize__(0)))
-"""
+_HEADERS: Final = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h", str(COLD))
 # As in the makefiles of a model without waves and coverage.
 _MACROS: Final = (
     "VERILATOR=1",
@@ -53,7 +49,7 @@ def precompiled_header(folder: Path, flags: Sequence[str]) -> Path | None:
     def build(place: Path) -> tuple[Path, Path]:
         header = place / _HEADER
         compiled = header.with_suffix(".h.gch")
-        header.write_text("".join(f'#include "{name}"\n' for name in _HEADERS) + _COLD)
+        header.write_text("".join(f'#include "{name}"\n' for name in _HEADERS))
         command = [*compiler().command, *options, "-x", "c++-header", str(header), "-o", str(compiled)]
         subprocess.run(command, check=True)
         return header, compiled
