@@ -1,8 +1,8 @@
-"""The clock cycles that programs take on each preset: a contract, kept in ``bench/data/cycles.json``.
+"""The clock cycles that programs take on each core: a contract, kept in ``bench/data/cycles.json``.
 
-    python -m bench.cycles [PRESET ...]
+    python -m bench.cycles [CORE ...]
 
-simulates the programs and writes the file anew, for all presets or the named ones. Commit the file with the
+simulates the programs and writes the file anew, for all cores or the named ones. Commit the file with the
 change that moved a number: `tests/sim/test_sim_cycles.py` fails where one moves by more than 1 % without it.
 """
 
@@ -19,20 +19,24 @@ from bench.measurement import named
 from bench.utilisation import FIGURES
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import PRESETS
 from sim.build import build_core
 from sim.machines import Backend, open_machine
 
-__all__ = ["CYCLES", "cycles", "recorded"]
+__all__ = ["CORES", "CYCLES", "cycles", "recorded"]
 
 CYCLES: Final = Path(__file__).parent / "data" / "cycles.json"
-"""Cycles by preset and program."""
+"""Cycles by core and program."""
+
+CORES: Final = {
+    **PRESETS,
+    **{f"tiny, {warps} warps": replace(PRESETS["tiny"], warps=warps) for warps in (2, 4)},
+}
+"""The registers of `tiny` hold one tile, so another warp alone can load while it multiplies."""
 
 _TILES: Final = 32
-_ONE_TILE: Final = "tiny"
-"""The preset whose registers hold one tile, so that another warp alone can load while it multiplies."""
 _UTILISATION: Final = {"standard": ("multiplies", "gemm", "loads"), "small": ("soc",)}
-"""Names of the figures of `bench.utilisation`, by preset."""
+"""Names of the figures of `bench.utilisation`, by core."""
 
 
 def recorded() -> dict[str, dict[str, int]]:
@@ -41,12 +45,13 @@ def recorded() -> dict[str, dict[str, int]]:
     return found
 
 
-def cycles(preset: str) -> dict[str, int]:
-    """Simulate the programs of a preset, and compare their results with the golden model's.
+def cycles(core: str) -> dict[str, int]:
+    """Simulate the programs of a core, and compare their results with the golden model's.
 
     Parameters
     ----------
-    preset : str
+    core : str
+        A name in `CORES`.
 
     Returns
     -------
@@ -58,18 +63,15 @@ def cycles(preset: str) -> dict[str, int]:
     RuntimeError
         If a result differs.
     """
-    found = {f"{_TILES} tiles with loads and store": _tile_cycles(preset, PRESETS[preset])}
-    if preset == _ONE_TILE:
-        for warps in (2, 4):
-            config = replace(PRESETS[preset], warps=warps)
-            found[f"{_TILES} tiles with loads and store, {warps} warps"] = _tile_cycles(preset, config)
-    for name in _UTILISATION.get(preset, ()):
+    found = {f"{_TILES} tiles with loads and store": _tile_cycles(core)}
+    for name in _UTILISATION.get(core, ()):
         found |= {figure.name: figure.cycles for figure in FIGURES[name]()}
     return found
 
 
-def _tile_cycles(preset: str, config: CoreConfig) -> int:
+def _tile_cycles(core: str) -> int:
     """Tiles loaded, multiplied and stored, dealt out to the warps."""
+    config = CORES[core]
     instruction = resolve_instruction(INSTRUCTION)
     random = np.random.default_rng(3)
     a, b = (random.standard_normal((_TILES, 16, 16)).astype(np.float16).view(np.uint16) for _ in "ab")
@@ -82,17 +84,17 @@ def _tile_cycles(preset: str, config: CoreConfig) -> int:
         registers=config.registers,
     )
     if not np.array_equal(run.d, golden.mma(instruction, a, b, c, profile=config.dot_product.profile)):
-        raise RuntimeError(f"preset {preset}: the core's results differ from the golden model's")
+        raise RuntimeError(f"{core}: the core's results differ from the golden model's")
     return run.execution.counters.cycles
 
 
 def main() -> None:
     """Measure and write."""
-    chosen = named(__doc__, PRESETS)
+    chosen = named(__doc__, CORES)
     found = recorded() if CYCLES.exists() else {}
-    for preset in chosen:
-        found[preset] = cycles(preset)
-    ordered = {preset: found[preset] for preset in PRESETS if preset in found}
+    for core in chosen:
+        found[core] = cycles(core)
+    ordered = {core: found[core] for core in CORES if core in found}
     CYCLES.write_text(json.dumps(ordered, indent=2) + "\n")
 
 

@@ -9,6 +9,7 @@ from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Unit
 from hdl.memory.axi import Response
+from hdl.verilog.modules import INSTANCE, MODULE
 from sim.trace.probes import of_warp
 
 __all__ = ["SCOPE", "ShownSignal", "SignalGroup", "signal_groups", "signal_widths"]
@@ -18,7 +19,8 @@ SCOPE: Final = "TOP.openwmma_core"
 
 Format = Literal["bit", "binary", "decimal", "hexadecimal"]
 
-_MODULE: Final = re.compile(r"^module (?:\\(\S+) |(\w+))(.*?)^endmodule", re.DOTALL | re.MULTILINE)
+_TOP: Final = "openwmma_core"
+_CORE: Final = r"\openwmma_core.core"
 _DECLARATION: Final = re.compile(r"^  (?:input|output|wire|reg)(?: \[(\d+):0\])? (\w+)", re.MULTILINE)
 
 
@@ -168,15 +170,26 @@ def signal_groups(config: CoreConfig, verilog: str) -> list[SignalGroup]:
 
 
 def signal_widths(verilog: str) -> dict[str, int]:
-    """The width of every signal of the core by its path below the core's module, ports of the top by name."""
+    """The width of every signal of the core by its path below the core's module, ports of the top by name.
+
+    Instances of equal modules are of one module, which has the name of the first.
+    """
+    modules = {match[1]: match[0] for match in MODULE.finditer(verilog)}
     found = {}
-    for match in _MODULE.finditer(verilog):
-        module = match[1] or match[2]
-        prefix = module.removeprefix("openwmma_core").removeprefix(".core").lstrip(".")
-        if module.startswith("openwmma_core") and module != "openwmma_core.core":
-            for declaration in _DECLARATION.finditer(match[3]):
-                path = f"{prefix}.{declaration[2]}" if prefix else declaration[2]
-                found[path] = int(declaration[1] or 0) + 1
+
+    def add(place: str, module: str) -> None:
+        for declaration in _DECLARATION.finditer(modules[module]):
+            found[f"{place}{declaration[2]}"] = int(declaration[1] or 0) + 1
+        add_instances(place, module)
+
+    def add_instances(place: str, module: str) -> None:
+        for instance in INSTANCE.finditer(modules[module]):
+            if instance[2] == _CORE:
+                add_instances("", _CORE)
+            else:
+                add(f"{place}{instance[3].split()[0]}.", instance[2])
+
+    add("", _TOP)
     return found
 
 

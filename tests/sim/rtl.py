@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bench.cycles import CORES
 from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.instruction_set import Shape
@@ -15,6 +16,8 @@ SQUARE = Shape(16, 16, 16)
 CONFIG = PRESETS["small"]
 TINY = PRESETS["tiny"]
 """f16 alone, so that there is something to refuse."""
+FOUR_WARPS = CORES["tiny, 4 warps"]
+"""Built once for several tests, with waves too."""
 
 
 def memory_of_noise(seed=1, size=1 << 14):

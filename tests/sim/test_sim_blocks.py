@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_commands import MULTIPLIES
-from rtl import CONFIG, TINY, load, rtl_machine
+from rtl import CONFIG, FOUR_WARPS, TINY, load, rtl_machine
 
 from golden.memory import Memory
 from golden.tables.commands import Mma
@@ -92,7 +92,7 @@ def program(config):
 
 
 @pytest.mark.parametrize("latency", [0, 150])
-@pytest.mark.parametrize("config", [TINY, CONFIG], ids=["tiny", "small"])
+@pytest.mark.parametrize("config", [FOUR_WARPS, CONFIG], ids=["tiny", "small"])
 def test_blocks_and_the_whole_core_take_the_same_cycles(config, latency, tmp_path):
     """A waveform is of the whole core; with a slow memory the units come to rest between multiplies."""
     ends = []

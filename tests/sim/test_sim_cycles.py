@@ -2,22 +2,21 @@
 
 import pytest
 
-from bench.cycles import cycles, recorded
-from hdl.config import PRESETS
+from bench.cycles import CORES, cycles, recorded
 
-FAST = ("tiny", "small", "standard")
+FAST = ("tiny", "tiny, 4 warps", "small", "standard")
 
 
 @pytest.mark.parametrize(
-    "preset", [pytest.param(name, marks=() if name in FAST else pytest.mark.long) for name in PRESETS]
+    "core", [pytest.param(name, marks=() if name in FAST else pytest.mark.long) for name in CORES]
 )
-def test_cycles_are_those_recorded(preset: str) -> None:
-    expected = recorded()[preset]
-    found = cycles(preset)
+def test_cycles_are_those_recorded(core: str) -> None:
+    expected = recorded()[core]
+    found = cycles(core)
     assert found.keys() == expected.keys()
     moved = {
         name: (found[name], expected[name])
         for name in found
         if abs(found[name] - expected[name]) > 0.01 * expected[name]
     }
-    assert not moved, f"cycles found and recorded: {moved}; record them with python -m bench.cycles {preset}"
+    assert not moved, f'cycles found and recorded: {moved}; record them with python -m bench.cycles "{core}"'

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from rtl import BASE, CONFIG, fill, load, memory_of_noise, multiply, store
+from rtl import BASE, CONFIG, FOUR_WARPS, fill, load, memory_of_noise, multiply, store
 
 from golden.ptx.source import Location, Source, SourceLine
 from golden.tables.commands import LoadMatrix, Move, MoveMatrix, StoreMatrix
@@ -119,16 +119,16 @@ def test_the_rules_of_the_scoreboard_hold_in_every_cycle(traced):
 
 
 def test_a_trace_follows_the_commands_of_each_warp(tmp_path):
-    config = replace(PRESETS["tiny"], warps=2)
+    config = FOUR_WARPS
     trace = TraceFile(tmp_path / "t.json")
     machine = RtlMachine(config, memory_of_noise(), trace=trace)
-    work = [replace(command, warp=warp) for command in PROGRAM[:6] for warp in (1, 0)]
+    work = [replace(command, warp=warp) for command in PROGRAM[:6] for warp in (3, 0)]
     machine.queue(work)
     machine.finish()
     recording = Recording(probes_of(config), machine.simulation.changes, machine.simulation.observed_cycles)
     machine.close()
     first = 0
-    for warp in range(2):
+    for warp in (0, 3):
         found = lifetimes(recording.of_warp(warp), trace.log.parts(warp), first)
         assert [item.logged.command for item in found] == [item for item in work if item.warp == warp]
         assert [item.number for item in found] == list(range(first, first + len(found)))
@@ -136,7 +136,7 @@ def test_a_trace_follows_the_commands_of_each_warp(tmp_path):
         first += len(found)
     events = json.loads(trace.path.read_text())["traceEvents"]
     names = {event["args"]["name"] for event in events if event.get("name") == "process_name"}
-    assert {"commands of warp 0", "commands of warp 1", "load engine"} <= names
+    assert {"commands of warp 0", "commands of warp 3", "load engine"} <= names
 
 
 def test_waits_are_those_that_the_core_counts(traced):

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from rtl import CONFIG, fill, memory_of_noise
+from rtl import CONFIG, FOUR_WARPS, fill, memory_of_noise
 from test_sim_waves import HIERARCHY_LZ4, blocks, decompress
 
 from golden.tables.faults import Cause
@@ -71,10 +71,10 @@ def signals_of(data):
     return found
 
 
-@pytest.fixture(scope="module")
-def waves(tmp_path_factory):
+@pytest.fixture(scope="module", params=[CONFIG, FOUR_WARPS], ids=["small", "four warps"])
+def waves(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("waves") / "w.fst"
-    machine = RtlMachine(CONFIG, memory_of_noise(), waves=path)
+    machine = RtlMachine(request.param, memory_of_noise(), waves=path)
     machine.execute(fill(0, 1))
     machine.close()
     return path
