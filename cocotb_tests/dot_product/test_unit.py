@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge, Timer
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.dot_product.captures import captured_tiles
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
 from hdl.config import DotProductConfig
@@ -213,7 +213,9 @@ async def reset_in_mid_work(dut: Any) -> None:
         assert await exchange(dut, operands, rng) == expected
 
 
-@pytest.mark.parametrize("depth", SETTINGS)
+@pytest.mark.parametrize(
+    "depth", [pytest.param(depth, marks=SLOW if depth == 8 else ()) for depth in SETTINGS]
+)
 def test_unit(simulate: Simulate, depth: int) -> None:
     unit = DotProductUnit(replace(CONFIG, depth=depth))
     simulate(unit_design(f"dot_product_unit-{depth}", unit), __name__, values={"depth": depth})

@@ -8,7 +8,7 @@ import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, ReadOnly, RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.fma64.corners import CORNERS
 from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import Case, pack, random_cases
@@ -137,7 +137,9 @@ async def no_path_between_the_ports(dut: Any) -> None:
     assert seen >= {(0, 1), (1, 0)}
 
 
-@pytest.mark.parametrize("depth", F64_SETTINGS)
+@pytest.mark.parametrize(
+    "depth", [pytest.param(depth, marks=SLOW if depth == 8 else ()) for depth in F64_SETTINGS]
+)
 def test_fma64(simulate: Simulate, depth: int) -> None:
     design = unit_design(f"fma64-{depth}", FusedMultiplyAdd64(depth))
     simulate(design, __name__, values={"depth": depth})

@@ -263,7 +263,8 @@ WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
     ("preset", "cases"),
     [
         *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
-        *(("two_quads", WIDTHS), ("four_quads", WIDTHS)),
+        ("four_quads", WIDTHS),
+        pytest.param("two_quads", WIDTHS, marks=SLOW),
         pytest.param("large", (), marks=SLOW),
     ],
 )

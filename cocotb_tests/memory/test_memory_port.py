@@ -12,7 +12,7 @@ from cocotbext.axi import AxiResp
 
 from cocotb_tests.axi_checker import AxiChecker
 from cocotb_tests.axi_memory import BusMemory
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.memory.accesses import beat_of
 from cocotb_tests.memory.burst_traffic import Burst, BurstTraffic, access_word
 from cocotb_tests.streams import reset, start
@@ -574,12 +574,12 @@ def _kept(made: Bench) -> tuple[list[Burst], list[list[tuple[int, int]]]]:
         (64, 2 * PAGE_BYTES, 5, 1),
         (128, 2 * PAGE_BYTES, 64, 1),
         (256, 0, 5, 1),
-        (256, 2 * PAGE_BYTES, 5, 1),
-        (512, 2 * PAGE_BYTES, 5, 1),
-        (64, 0, 5, 1),
         (256, 2 * PAGE_BYTES, 5, 8),
         (512, 2 * PAGE_BYTES, 5, 4),
-        (512, 2 * PAGE_BYTES, 5, 16),
+        pytest.param(64, 0, 5, 1, marks=SLOW),
+        pytest.param(256, 2 * PAGE_BYTES, 5, 1, marks=SLOW),
+        pytest.param(512, 2 * PAGE_BYTES, 5, 1, marks=SLOW),
+        pytest.param(512, 2 * PAGE_BYTES, 5, 16, marks=SLOW),
     ],
 )
 def test_memory_port(

@@ -373,7 +373,8 @@ WIDTHS = (
     ("preset", "cases"),
     [
         *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
-        *(("two_quads", WIDTHS), ("four_quads", WIDTHS)),
+        ("four_quads", WIDTHS),
+        pytest.param("two_quads", WIDTHS, marks=SLOW),
         pytest.param("large", (), marks=SLOW),
     ],
 )

@@ -17,7 +17,7 @@ import pytest
 from cocotb.triggers import RisingEdge
 from numpy.typing import NDArray
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSink, StreamSource, never, pauses, reset, start
@@ -321,7 +321,10 @@ async def reset_in_the_middle(dut: Any) -> None:
         await bench.multiply([(first, 2, SHAPE), (first | {"d": 40}, 3, SHAPE)])
 
 
-@pytest.mark.parametrize(("units", "words"), [(1, 1), (1, 4), (2, 2), (4, 8), (4, 1)])
+@pytest.mark.parametrize(
+    ("units", "words"),
+    [(1, 1), (2, 2), (4, 8), *(pytest.param(*few, marks=SLOW) for few in ((1, 4), (4, 1)))],
+)
 def test_f64_multiplier(simulate: Simulate, units: int, words: int) -> None:
     config = CoreConfig(f64_units=units, dot_product_units=words)
     design = unit_design(f"f64-{units}-{words}", F64Multiplier(config))

@@ -7,7 +7,7 @@ import cocotb
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.multiply.tile_bench import config_of
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
@@ -139,7 +139,7 @@ async def words(dut: Any) -> None:
     assert reached > 3000, "most of what is read was written"
 
 
-@pytest.mark.parametrize("units", [1, 2, 8, 32, 64])
+@pytest.mark.parametrize("units", [1, 8, 64, *(pytest.param(units, marks=SLOW) for units in (2, 32))])
 def test_row_memories(simulate: Simulate, units: int) -> None:
     design = unit_design(f"row_memories-{units}", RowMemories(config_of(units)))
     simulate(design, __name__, values={"units": units})

@@ -293,7 +293,7 @@ EVERYWHERE = (
 @pytest.mark.parametrize(
     ("units", "cases"),
     [
-        *((units, () if units in (1, 8) else EVERYWHERE) for units in (1, 2, 4, 8, 16)),
+        *((1, ()), (4, EVERYWHERE), (8, ())),
         *(pytest.param(units, (), marks=SLOW) for units in SHARES if units not in (1, 8)),
     ],
 )
