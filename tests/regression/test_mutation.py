@@ -173,6 +173,7 @@ def test_unit_has_tests(unit: Unit, monkeypatch: pytest.MonkeyPatch) -> None:
         return f"// converted with sources: {sources}\n"
 
     monkeypatch.setattr("regression.mutation.units.convert", told)
+    gc.freeze()  # so that little is searched below
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnusedElaboratable)
         simulation = simulation_of(unit)
