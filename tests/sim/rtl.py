@@ -1,5 +1,7 @@
 """What the tests of the simulated core share: small machines, and commands in short."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from bench.cycles import CORES
@@ -18,6 +20,8 @@ TINY = PRESETS["tiny"]
 """f16 alone, so that there is something to refuse."""
 FOUR_WARPS = CORES["tiny, 4 warps"]
 """Built once for several tests, with waves too."""
+WIDE = replace(CONFIG, warps=4, dot_product_units=4, data_bits=256, queue_depth=4, shared_bytes=1 << 15)
+"""Two rows lie in a beat, and all warps want all units."""
 
 
 def memory_of_noise(seed=1, size=1 << 14):

@@ -6,20 +6,16 @@ from itertools import product
 
 import numpy as np
 import pytest
+from rtl import CONFIG, WIDE
 
 from golden.memory import Memory
 from golden.tables.commands import Fill, LoadMatrix, Mma, Move, MoveMatrix, StoreMatrix
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import MmaInstruction
-from hdl.config import PRESETS, CoreConfig
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
-
-CONFIG = PRESETS["small"]
-WIDE = CoreConfig(dot_product_units=4, data_bits=256, shared_bytes=CONFIG.shared_bytes, warps=2)
-"""Two rows lie in a beat, and another warp wants rows too."""
 
 BASE = 0x4000
 ADDRESSES = 60
@@ -32,12 +28,12 @@ def machines(config=CONFIG):
     memories = [Memory(1 << 14, BASE) for _ in range(2)]
     machine, rtl = golden_machine(config, memories[0]), RtlMachine(config, memories[1])
     bytes_of = {
-        size: random.integers(0, 256, size, dtype=np.uint8) for size in (1 << 14, CONFIG.shared_bytes)
+        size: random.integers(0, 256, size, dtype=np.uint8) for size in (1 << 14, config.shared_bytes)
     }
     registers = random.integers(0, 1 << 32, (config.warps, CONFIG.registers, 32), dtype=np.uint32)
     for made, memory in zip((machine, rtl), memories, strict=True):
         memory.data[:] = bytes_of[1 << 14]
-        made.shared.write(CONFIG.shared_base, bytes_of[CONFIG.shared_bytes])
+        made.shared.write(CONFIG.shared_base, bytes_of[config.shared_bytes])
         for warp in range(config.warps):
             made.write_registers(0, registers[warp], warp=warp)
     return machine, rtl
@@ -123,7 +119,7 @@ def test_faults(pair, kind):
         bad[lane] += 8
         cases.append((move(0, ADDRESSES, 4), bad, Cause.MISALIGNED_ADDRESS))
         bad = good.copy()
-        bad[lane] = CONFIG.shared_bytes
+        bad[lane] = pair[1].config.shared_bytes
         absent = Cause.READ_DECODE_ERROR if kind is LoadMatrix else Cause.WRITE_DECODE_ERROR
         cases.append((move(0, ADDRESSES, 4), bad, absent))
     for command, addresses, cause in cases:
@@ -136,7 +132,7 @@ def test_faults(pair, kind):
         write_everywhere(pair, ADDRESSES, good)
         for machine in pair:
             machine.execute(move(0, ADDRESSES, 2))
-    base, size = CONFIG.shared_base, CONFIG.shared_bytes
+    base, size = CONFIG.shared_base, pair[1].config.shared_bytes
     np.testing.assert_array_equal(pair[0].shared.read(base, size), pair[1].shared.read(base, size))
 
 
@@ -193,7 +189,7 @@ def test_commands_that_overlap_in_time(pair):
         rtl.queue(commands)
         rtl.finish()
         np.testing.assert_array_equal(golden.inspect_registers(), rtl.inspect_registers())
-        base, size = CONFIG.shared_base, CONFIG.shared_bytes
+        base, size = CONFIG.shared_base, rtl.config.shared_bytes
         np.testing.assert_array_equal(golden.shared.read(base, size), rtl.shared.read(base, size))
 
 

@@ -16,6 +16,7 @@ from random_commands import (
     fragment_instruction,
     machines_of_noise,
 )
+from rtl import WIDE
 
 from bench.utilisation import FIGURES
 from golden.tables.commands import Fill, Load, Mma, Move, Store
@@ -112,11 +113,10 @@ OTHERS = {
     "sixteen units, 512 bits": replace(ALL, dot_product_units=16, data_bits=512, queue_depth=4),
     "thirty-two units, 512 bits": replace(ALL, dot_product_units=32, data_bits=512, warps=2),
     "two warps": replace(ALL, warps=2),
+    "eight warps": replace(ALL, warps=8, queue_depth=4, shared_bytes=8 * WINDOW),
     "standard, eight warps": replace(PRESETS["standard"], warps=8),
 }
 """Sizes that take long to build."""
-
-EIGHT_WARPS = replace(ALL, warps=8, queue_depth=4, shared_bytes=8 * WINDOW)
 
 
 def execute_all(machine, commands):
@@ -148,8 +148,8 @@ def test_random_programs_on_other_sizes(name, stall):
 
 @pytest.mark.parametrize("stall", [0, 120])
 @pytest.mark.parametrize("seed", range(4))
-def test_random_programs_of_eight_warps(seed, stall):
-    run_random_programs(EIGHT_WARPS, seed, stall)
+def test_random_programs_of_four_warps(seed, stall):
+    run_random_programs(WIDE, seed, stall)
 
 
 def programs(random, config, count):
@@ -248,14 +248,14 @@ def all_faults(machine, work):
         action = machine.finish
 
 
-@pytest.mark.parametrize("failing", [1, 2, 8])
+@pytest.mark.parametrize("failing", [1, 2, 4])
 @pytest.mark.parametrize("bad", [*REFUSED, *FAILING], ids=str)
 def test_a_fault_stops_its_warp_alone(bad, failing):
-    """Of eight warps some fail: each for its cause, at its command; the others execute all they have."""
-    config = EIGHT_WARPS
+    """Of four warps some fail: each for its cause, at its command; the others execute all they have."""
+    config = WIDE
     random = np.random.default_rng([REFUSED.index(bad) if bad in REFUSED else FAILING.index(bad), failing])
     golden, rtl = machines_of_noise(config)
-    commands = list(programs(random, config, 24))
+    commands = list(programs(random, config, 48))
     failed = random.choice(config.warps, failing, replace=False).tolist()
     for warp in failed:
         commands.insert(int(random.integers(20, 150)), replace(bad, warp=warp))
@@ -280,16 +280,16 @@ def test_a_fault_stops_its_warp_alone(bad, failing):
     rtl.close()
 
 
-@pytest.mark.parametrize("warp", [8, 9, 15])
+@pytest.mark.parametrize("warp", [4, 5, 15])
 def test_a_command_for_a_warp_that_does_not_exist_is_refused_by_warp_0(warp):
-    config = EIGHT_WARPS
+    config = WIDE
     golden, rtl = machines_of_noise(config)
     commands = list(programs(np.random.default_rng(warp), config, 8))
     commands[20:20] = [Fill(1, 1, 5, warp=warp)]
     index = sum(command.warp == 0 for command in commands[:20])
     assert all_faults(rtl, commands) == {0: (Cause.WARP_RANGE, index)}
     for place, command in enumerate(commands):
-        if command.warp < 8 and (command.warp or place < 20):
+        if command.warp < config.warps and (command.warp or place < 20):
             golden.execute(command)
     assert_equal_state(golden, rtl, config)
     rtl.close()
@@ -297,7 +297,7 @@ def test_a_command_for_a_warp_that_does_not_exist_is_refused_by_warp_0(warp):
 
 def test_warps_hide_each_others_latency():
     """The same programs, one warp after the other and side by side."""
-    config = EIGHT_WARPS
+    config = WIDE
     commands = list(programs(np.random.default_rng(5), config, 16))
     cycles = []
     for order in (commands, sorted(commands, key=lambda command: command.warp)):
