@@ -12,7 +12,7 @@ from golden.arithmetic import fma
 from golden.arithmetic import round_pack as rounding_rules
 from golden.arithmetic.compiled import bit_length, one_by_one
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, layout
-from golden.arithmetic.engine import Compiled, run_chunks
+from golden.arithmetic.engine import Compiled, read_only, run_chunks
 from golden.arithmetic.round_pack import NEAREST, ROUNDINGS
 from golden.tables.formats import FloatFormat, float_format
 
@@ -128,7 +128,7 @@ def _converted(
 def look_up(table: NDArray[Any], places: NDArray[Any]) -> NDArray[Any]:
     """The entries of a table at these places, which are unsigned."""
     entries = np.empty(np.shape(places), table.dtype)
-    _look_up(table, np.ascontiguousarray(places).reshape(-1), entries.reshape(-1))
+    _look_up(*read_only(table, places.reshape(-1)), entries.reshape(-1))
     return entries
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
 from golden.arithmetic.decode import NAN, Layout, layout
-from golden.arithmetic.engine import Compiled, scratch
+from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
     GROUP,
     Operand,
@@ -96,9 +96,9 @@ def _by_lanes(
     sums = scratch(lanes)
     room = tuple(scratch(lanes) for _ in range(4))
     multiply = _multiplier(*(layout(format) for format in (*formats, rules.format)), rules.rounding, lanes)
-    flat = np.ascontiguousarray(a).reshape(-1), b.reshape(-1)
     numbers = (*rules[:4], rules.discarded_bits)
-    multiply(*flat, c, results, rows, columns, sums, room, numbers)
+    flat = np.ascontiguousarray(a).reshape(-1), b.reshape(-1)
+    multiply(*read_only(*flat, c), results, rows, columns, sums, room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room

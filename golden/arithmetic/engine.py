@@ -305,6 +305,14 @@ def thread_count(threads: int | None = None) -> int:
     return checked_integer(name, given, 1)
 
 
+def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Contiguous arrays that cannot be written, of each one type, so that a kernel is compiled once."""
+    views = tuple(np.ascontiguousarray(array).view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
+
+
 def scratch(count: int) -> NDArray[np.int32]:
     """Memory for `count` words that no other thread's words share a cache line with."""
     return np.empty(_LINES + count + _LINES, np.int32)[_LINES : _LINES + count]

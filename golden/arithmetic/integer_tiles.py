@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
 from golden.arithmetic.compiled import unsigned_word, word
-from golden.arithmetic.engine import Compiled, scratch
+from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.integer import (
     OPERATIONS,
     PRODUCTS,
@@ -57,15 +57,15 @@ def integer_tiles(
         a, b = np.pad(a, ((0, 0), *filling)), np.pad(b, ((0, 0), *filling[::-1]))
     tiles, m, depth = a.shape
     groups, n = depth // size, b.shape[2]
-    rows, columns = np.ascontiguousarray(a), np.ascontiguousarray(b)
+    rows, columns, addends = read_only(a, b, c)
     if operation:
         room = scratch(m * groups).reshape(m, groups), scratch(groups * n).reshape(groups, n), scratch(n)
         bits = rows.reshape(tiles, m, groups, size), columns.reshape(tiles, groups, -1)
-        _counts(n, OPERATIONS.index(operation))(*bits, c, d, room)
+        _counts(n, OPERATIONS.index(operation))(*bits, addends, d, room)
         return d
     sizes = rows[0].size, columns[0].size + _LANES, m * n + _LANES, m * n
     memory = tuple(scratch(size) for size in sizes)
-    flat = (x.reshape(tiles, -1) for x in (rows, columns, np.ascontiguousarray(c), d))
+    flat = (x.reshape(tiles, -1) for x in (rows, columns, addends, d))
     _sums(*flat, memory, n, satfinite)
     return d
 

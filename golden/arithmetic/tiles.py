@@ -9,7 +9,7 @@ import numpy as np
 from golden.arithmetic.arrays import add, convert, saturate
 from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
-from golden.arithmetic.engine import Compiled, run_chunks
+from golden.arithmetic.engine import Compiled, read_only, run_chunks
 from golden.arithmetic.exact import exact_dot_product
 from golden.arithmetic.fma import fused_multiply_add
 from golden.arithmetic.round_pack import ROUNDINGS
@@ -112,8 +112,7 @@ def multiply_add_tiles(
 ) -> Patterns:
     """D = A B + C of f64: for each element the products in ascending k, each added with one rounding."""
     d = c.astype(np.int64)
-    operands = (np.ascontiguousarray(x).view(np.int64) for x in (a, b))
-    _multiply_add(*operands, d, layout(_F64), ROUNDINGS.index(rounding))
+    _multiply_add(*read_only(a.view(np.int64), b.view(np.int64)), d, layout(_F64), ROUNDINGS.index(rounding))
     return filled(out, d.view(np.uint64))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba.core import event
 
 import golden
 from golden.approximation.instructions import FORMS
@@ -265,6 +266,22 @@ def start(cache, program=PROGRAM, *arguments):
 def kept_files(folder):
     """A file written again is another one."""
     return {path: path.stat().st_ino for path in folder.rglob("*.nbc")}
+
+
+@pytest.mark.parametrize("text", FAMILIES)
+def test_operands_of_every_kind_are_computed_by_one_kernel(text):
+    """Those that can be written or not, and parts of larger arrays."""
+    made = random_operands(np.random.default_rng(4), resolve_instruction(text), 3)
+    expected = golden.mma(text, *made)
+    with event.install_recorder("numba:compile") as compiled:
+        for number in range(1, 8):
+            given = [np.repeat(x, 2, axis=-1)[..., ::2] if number >> i & 1 else x for i, x in enumerate(made)]
+            np.testing.assert_array_equal(golden.mma(text, *given), expected)
+            frozen = [x.copy() for x in made]
+            for index, operand in enumerate(frozen):
+                operand.flags.writeable = not number >> index & 1
+            np.testing.assert_array_equal(golden.mma(text, *frozen), expected)
+    assert not compiled.buffer
 
 
 def test_two_processes_compile_at_once_and_a_third_finds_it(tmp_path):
