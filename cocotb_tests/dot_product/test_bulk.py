@@ -112,7 +112,8 @@ def test_captures(unit: BulkUnit) -> None:
     check_captures(unit)
 
 
-@pytest.mark.parametrize("depth", [16, *(pytest.param(depth, marks=pytest.mark.long) for depth in (1, 4, 8))])
+@pytest.mark.long
+@pytest.mark.parametrize("depth", [1, 4, 8, 16])
 def test_depths(depth: int) -> None:
     """The same bits at every depth."""
     unit = BulkUnit(DotProductUnit(replace(ALL, depth=depth)))

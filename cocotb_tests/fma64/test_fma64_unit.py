@@ -138,7 +138,7 @@ async def no_path_between_the_ports(dut: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "depth", [pytest.param(depth, marks=SLOW if depth == 8 else ()) for depth in F64_SETTINGS]
+    "depth", [pytest.param(depth, marks=SLOW if depth in (8, 16) else ()) for depth in F64_SETTINGS]
 )
 def test_fma64(simulate: Simulate, depth: int) -> None:
     design = unit_design(f"fma64-{depth}", FusedMultiplyAdd64(depth))

@@ -203,7 +203,7 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
 
 @pytest.mark.parametrize(
     "preset",
-    ["tiny", "small", "four_quads", *(pytest.param(slow, marks=SLOW) for slow in ("two_quads", "large"))],
+    ["tiny", "four_quads", *(pytest.param(slow, marks=SLOW) for slow in ("small", "two_quads", "large"))],
 )
 def test_load_crossbar(simulate: Simulate, preset: str) -> None:
     config = MEMORY_PATHS[preset]

@@ -262,9 +262,8 @@ WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
 @pytest.mark.parametrize(
     ("preset", "cases"),
     [
-        *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
-        ("four_quads", WIDTHS),
-        pytest.param("two_quads", WIDTHS, marks=SLOW),
+        *(("tiny", ()), ("standard", ()), ("four_quads", WIDTHS)),
+        *(pytest.param(preset, WIDTHS, marks=SLOW) for preset in ("small", "two_quads")),
         pytest.param("large", (), marks=SLOW),
     ],
 )

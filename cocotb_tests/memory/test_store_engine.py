@@ -372,9 +372,8 @@ WIDTHS = (
 @pytest.mark.parametrize(
     ("preset", "cases"),
     [
-        *(("tiny", ()), ("small", WIDTHS), ("standard", ())),
-        ("four_quads", WIDTHS),
-        pytest.param("two_quads", WIDTHS, marks=SLOW),
+        *(("tiny", ()), ("standard", ()), ("four_quads", WIDTHS)),
+        *(pytest.param(preset, WIDTHS, marks=SLOW) for preset in ("small", "two_quads")),
         pytest.param("large", (), marks=SLOW),
     ],
 )

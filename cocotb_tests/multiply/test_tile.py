@@ -279,28 +279,13 @@ SHARES = {
 Many units wait in chains; 64 of them write two registers in every cycle, and `others` take a quarter."""
 
 
-EVERYWHERE = (
-    "every_instruction",
-    "small_after_large",
-    "additions_among_others/share=0.0",
-    *(f"throughput/item={index}" for index in range(len(THROUGHPUT))),
-    "throughput_with_others",
-)
-"""The cases that depend most on how many units there are."""
-
-
-# Every case, quickly: with words of one quad and of all quads.
+# Quickly with words of one quad and of all quads.
 @pytest.mark.parametrize(
-    ("units", "cases"),
-    [
-        *((1, ()), (4, EVERYWHERE), (8, ())),
-        *(pytest.param(units, (), marks=SLOW) for units in SHARES if units not in (1, 8)),
-    ],
+    "units", [pytest.param(units, marks=() if units in (1, 8) else SLOW) for units in SHARES]
 )
-def test_tile(simulate: Simulate, units: int, cases: tuple[str, ...]) -> None:
+def test_tile(simulate: Simulate, units: int) -> None:
     simulate(
         unit_design(f"tile-{units}", TileMultiplier(config_of(units))),
         __name__,
         values={"units": units, "shares": SHARES[units]},
-        cases=cases,
     )

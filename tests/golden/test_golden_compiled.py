@@ -309,8 +309,7 @@ for text in sys.argv[1:]:
 
 def test_what_other_processes_compiled_for_other_formats_is_not_taken_for_ones_own(tmp_path):
     """Each compiles first what it needs alone, so that numba counts the functions of each alike."""
-    forms = [f"wgmma.mma_async.sync.aligned.m64n8k32.f32.{type}.{type}" for type in ("e4m3", "e5m2")]
-    forms.append(FAMILIES[1])
+    forms = [*FAMILIES[-2:], FAMILIES[1]]
     alone = [start(tmp_path, MULTIPLY, form) for form in forms]
     expected = [process.communicate(timeout=240)[0] for process in alone]
     before = kept_files(tmp_path)
