@@ -306,7 +306,7 @@ def thread_count(threads: int | None = None) -> int:
 
 
 def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """Contiguous arrays that cannot be written, of each one type, so that a kernel is compiled once."""
+    """Views that are contiguous and cannot be written: one type for kernels, which are then compiled once."""
     views = tuple(np.ascontiguousarray(array).view() for array in arrays)
     for view in views:
         view.flags.writeable = False

@@ -15,6 +15,8 @@ _WIDE_WRITE = re.compile(
 )
 _ASSIGNMENT = re.compile(r"^      .*\n", re.MULTILINE)
 
+_END = "endmodule\n"
+
 _BLOCK_WORDS = 256
 """Words that one block sets: yosys takes a time that grows with the square of a block's statements, which are
 the variables of its unrolled loops too."""
@@ -26,7 +28,8 @@ _LEAST_LOOP = 5
 def with_initial_loops(text: str) -> str:
     """Let a loop set the successive words of a memory that begin with the same value.
 
-    Each loop stands in a block of its own that declares its index, as Verilog-2001 has it.
+    Each loop stands in a block of its own that declares its index, as Verilog-2001 has it. They are numbered
+    module by module, so that a module is the same text in every design.
 
     Parameters
     ----------
@@ -38,8 +41,12 @@ def with_initial_loops(text: str) -> str:
     str
         Verilog in which every word begins with the same value. The same text gives the same text.
     """
+    return _END.join(map(_with_loops, text.split(_END)))
+
+
+def _with_loops(module: str) -> str:
     numbers = count()
-    return _INITIAL.sub(lambda match: "".join(_blocks(match[1], numbers)), text)
+    return _INITIAL.sub(lambda match: "".join(_blocks(match[1], numbers)), module)
 
 
 def with_wide_writes(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from random_commands import MULTIPLIES
-from rtl import CONFIG, FOUR_WARPS, TINY, load, rtl_machine
+from rtl import CONFIG, FOUR_WARPS, TINY, WIDE, load, rtl_machine
 
 from golden.memory import Memory
 from golden.tables.commands import Mma
@@ -37,6 +37,11 @@ def test_a_block_has_the_modules_it_needs_and_the_core_calls_it(config, count):
         assert {block.name, block.top} <= modules(block.verilog)
         assert modules(block.verilog) - {block.top} < modules(whole)
         assert "openwmma_core" not in modules(block.verilog)
+
+
+def test_a_block_is_the_same_in_every_core_so_that_it_is_built_once():
+    found, expected = (separate(core_verilog(config), SHARED_MODULES)[1] for config in (WIDE, CONFIG))
+    assert found == expected
 
 
 def test_instances_are_counted_through_the_hierarchy():
