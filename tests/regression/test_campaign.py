@@ -26,6 +26,10 @@ from regression.campaign.store import Store, StoreError
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 240
+# Each of the two signals ends a campaign in one quick test.
+LONG_SIGINT, LONG_SIGTERM = (
+    pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGINT, signal.SIGTERM)
+)
 
 # What a shell starts in the background ignores SIGINT, and so would its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -173,7 +177,7 @@ def test_killed_workers_and_clients_change_nothing(undisturbed, tmp_path):
     assert rows(tmp_path) == rows(undisturbed[0])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("number", [signal.SIGINT, LONG_SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(number, undisturbed, tmp_path):
     process = campaign(tmp_path)
     wait_for_rows(process, tmp_path, 1)
@@ -185,7 +189,7 @@ def test_an_interrupted_campaign_says_so_in_a_sentence_and_resumes(number, undis
     assert rows(tmp_path) == rows(undisturbed[0])
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+@pytest.mark.parametrize("number", [LONG_SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_what_tasks_have_started_ends_with_the_campaign(number, tmp_path):
     log = tmp_path / "started"
     process = campaign(tmp_path, "--path", "0", "--path", str(log), kind="starting")
