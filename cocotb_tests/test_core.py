@@ -187,7 +187,7 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
     ],
 )
 def test_core(simulate: Simulate, preset: str, warps: int, rounds: int) -> None:
-    # Other tests simulate `small` as it is generated.
+    # `small` is the core as it is generated, which other tests simulate too.
     count_from = 0 if preset == "small" else COUNT_FROM
     design = core_design(preset, warps, count_from=count_from)
     values = {"preset": preset, "warps": warps, "rounds": rounds, "count_from": count_from}
