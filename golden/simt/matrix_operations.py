@@ -17,9 +17,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
-_ROW_ALIGNMENT: Final = 16
-"""Bytes; rows of smaller fragments are aligned to the fragment."""
-
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
 
@@ -115,27 +112,26 @@ class MatrixOperations(MemoryAccess):
     ) -> tuple[Addresses, int]:
         """Where the pieces of lines lie, shape (warps, lines, pieces), and the bytes of a piece.
 
-        Address and stride of each warp must keep the lines aligned as the chip's loads need it.
-
-        The chip takes strides of 16 bytes where the specification asks for the size of a fragment, and
-        strides of less than a row: a bias of one row is loaded with stride 0.
+        Address and stride of each warp are multiples of `LoadInstruction.alignment`.
         """
         places = access.addresses[::LANES]
-        layout = instruction.fragment
-        unit = min(_ROW_ALIGNMENT, layout.size)
+        layout, unit = instruction.fragment, instruction.alignment
         least = instruction.shape.default_stride(instruction.use, instruction.layout)
         steps = np.full(len(places), least) if strides is None else strides[::LANES].astype(np.int64)
-        if int(np.bitwise_or.reduce(places)) & (unit - 1):
+        common = int(np.bitwise_or.reduce(places))
+        if common & (unit - 1):
             position = int(np.flatnonzero(places & np.uint64(unit - 1))[0])
             message = f"address {places[position]:#x} is not a multiple of {unit} bytes"
             self.refuse(access, position * LANES, message)
         spans = steps * layout.element_bits
-        if int(np.bitwise_or.reduce(spans)) & (8 * unit - 1):
+        common |= (bits := int(np.bitwise_or.reduce(spans))) >> 3
+        if bits & (8 * unit - 1):
             position = int(np.flatnonzero(spans & (8 * unit - 1))[0])
             stride = f"stride {steps[position]} of {layout.element_bits}-bit elements"
             message = f"{stride} is not a multiple of {unit} bytes"
             self.fault(access.number, access.threads, message, position * LANES)
-        size = min(layout.size, self.launch.engine.piece_bytes)
+        common |= self.launch.engine.piece_bytes
+        size = common & -common
         return piece_addresses(instruction, places, steps, size), size
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import WIDE_K16, Shape, Use
+from golden.tables.instruction_set import WIDE_K16, Layout, Shape, Space, Use
 
 LANES = 32
 """Lanes of a warp."""
@@ -52,8 +52,28 @@ class FragmentLayout:
 
     @property
     def size(self) -> int:
-        """Bytes of the fragment in one lane; every row (column) in memory starts at a multiple of it."""
+        """Bytes of the fragment in one lane."""
         return self.registers * 4
+
+    def is_transposed(self, layout: Layout) -> bool:
+        """Whether the lines in memory, of a layout, run along x."""
+        return (layout == "row") != self.x_is_row
+
+    def alignment(self, layout: Layout, space: Space) -> int:
+        """Bytes that address and stride must be multiples of, on an H200.
+
+        It loads and stores what a lane has of two neighbouring elements, or of one where lines run along x.
+        Multiplicands of 16 bits or less come through ``ldmatrix`` from shared memory, which transposes
+        16-bit elements but no bytes. A generic address has the rule of global memory.
+        """
+        element = self.element_bits // 8
+        if self.is_accumulator:
+            return max(4, element if self.is_transposed(layout) else 2 * element)
+        if self.element_bits >= 32:
+            return element
+        if self.element_bits == 8 and self.is_transposed(layout):
+            return 1
+        return 16 if space == "shared" else 4
 
     @property
     def is_accumulator(self) -> bool:

@@ -27,6 +27,9 @@ from golden.tables.instruction_set import (
 )
 from golden.tables.layouts import FragmentLayout, fragment
 
+WORD_BYTES: Final = 4
+"""Of a lane of a register, the least that a core moves."""
+
 
 class IllegalInstruction(ValueError):
     """An instruction that is in no table.
@@ -81,6 +84,16 @@ class _Access:
     def fragment(self) -> FragmentLayout:
         """The layout of the fragment that is loaded or stored."""
         return fragment(self.use, self.type, self.shape)
+
+    @property
+    def alignment(self) -> int:
+        """Bytes that address and stride must be multiples of, on an H200."""
+        return self.fragment.alignment(self.layout, self.space)
+
+    @property
+    def core_alignment(self) -> int:
+        """The same on a core, which moves whole words of 32 bits."""
+        return max(WORD_BYTES, self.alignment)
 
     def __str__(self) -> str:
         kind = "store" if self.use == "d" else "load"

@@ -103,6 +103,25 @@ def compact_moves(source: Path, target: Path) -> None:
     np.savez_compressed(target / "matrix_moves.npz", **members)
 
 
+def compact_alignment(source: Path, target: Path) -> None:
+    """Write `alignment.json`: by the form of a load or store, what the chip says of each pointer and stride.
+
+    A letter for each number of bytes, 16, 8, 4, 2 and 1, as far as it was tried: `r` for right results, `f`
+    for a fault, `W` for bytes from elsewhere.
+    """
+    verdicts = {"right": "r", "WRONG": "W", "fault 716": "f"}
+    forms = {}
+    for form in json.loads((source / "alignment.json").read_text()):
+        results = {tuple(map(int, key.split(","))): verdicts[each] for key, each in form["results"].items()}
+        tried = [16 >> place for place in range(5)]
+        pointers = "".join(results[size, 0] for size in tried)
+        strides = "".join(results.get((0, size), "") for size in tried)
+        key = " ".join(form[name] for name in ("use", "type", "shape", "layout", "space"))
+        forms[key] = f"{pointers} {strides}"
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(forms[key])}" for key in sorted(forms))
+    (target / "alignment.json").write_text(f"{{\n{lines}\n}}\n")
+
+
 def main() -> None:
     """Read the folder from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -113,6 +132,7 @@ def main() -> None:
     compact_layouts(source, target)
     compact_scalars(source, target)
     compact_moves(source, target)
+    compact_alignment(source, target)
 
 
 if __name__ == "__main__":
