@@ -1,5 +1,6 @@
 """From a program that ran to the bins it has seen: its commands, executed once more on the golden machine."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
@@ -11,13 +12,15 @@ from numpy.typing import NDArray
 from golden.arithmetic.arrays import decode
 from golden.fragments import collect
 from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
-from golden.tables.formats import float_format
+from golden.tables.formats import FORMATS, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
+from hdl.config import CoreConfig
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
 from regression.functional import alignment, hazards, instructions, rounding, values
 from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
 from regression.functional.sums import is_fused, sums_of
+from regression.random_programs.choices import accesses_of
 from regression.random_programs.illegal import WAYS
 from regression.random_programs.program import Program
 from regression.random_programs.running import Core
@@ -56,7 +59,28 @@ MODEL: tuple[Coverpoint, ...] = (
         },
     ),
 )
-"""Every coverpoint."""
+"""Every coverpoint, of cores of all families with on-chip memory."""
+
+_ON_CHIP: Final = ("shared", "generic to both", r"\w*matrix", "row hazard")
+"""Words of bins that need on-chip memory."""
+
+
+def model_of(config: CoreConfig) -> tuple[Coverpoint, ...]:
+    """Every coverpoint of a core, without the bins that need a type or a memory that it lacks.
+
+    Faults are the same for all cores: they are searched on cores that have and on cores that lack something.
+    """
+    held = {type for family in config.families for type in (*family.multiplicands, *family.accumulators)}
+    lost = {f"the core has no {type}": [type] for type in FORMATS if type not in held}
+    fragments = map(instructions.access_name, accesses_of(config))
+    lost["the core has no such access"] = list(instructions.ACCESSES.keys() - set(fragments))
+    if not config.shared_bytes:
+        lost["the core has no on-chip memory"] = [*_ON_CHIP]
+    points = MODEL
+    for reason, words in lost.items():
+        pattern = re.compile(rf"\b({'|'.join(words)})\b" if words else "(?!)")
+        points = tuple(item if item.name == "fault" else item.without(pattern, reason) for item in points)
+    return points
 
 
 def observe(program: Program, core: Core) -> Seen:

@@ -18,13 +18,13 @@ from golden.tables.layouts import LANES
 from hdl.config import PRESETS, CoreConfig
 from regression.functional import hazards
 from regression.random_programs.choices import (
-    PLACES,
     UNITS,
     access_command,
     access_of,
     accesses_of,
     commands_of,
     operands_of,
+    places_of,
     registers_of,
 )
 from regression.random_programs.generator import hot_access
@@ -59,7 +59,7 @@ _SQUARE_BYTES: Final = 512
 def hazard_program(preset: str, seed: int) -> Program:
     """Two commands for each hazard between registers and between memory accesses, one right after the other.
 
-    The preset is of a core of all families, with on-chip memory.
+    Of commands and memories that the core lacks there are none.
     """
     random = np.random.default_rng((seed, 2))
     config = PRESETS[preset]
@@ -72,9 +72,9 @@ def hazard_program(preset: str, seed: int) -> Program:
     pairs = [
         *_register_pairs(random, config, image),
         *_memory_pairs(random, config),
-        *_address_pairs(random, image),
-        *_row_pairs(random, config, image),
     ]
+    if config.shared_bytes:
+        pairs += [*_address_pairs(random, image), *_row_pairs(random, config, image)]
     for index in random.permutation(len(pairs)):
         commands += pairs[index]
     timing = BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1)
@@ -85,7 +85,7 @@ def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iter
     for kind, older, younger, extent in product(hazards.ROLES, UNITS, UNITS, hazards.EXTENTS):
         # What ldmatrix reads are addresses, which `_address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
-        if hazards.impossible(kind, older, younger, extent) is None and not is_of_addresses:
+        if hazards.impossible(kind, older, younger, extent, config) is None and not is_of_addresses:
             yield tuple(_register_pair(random, config, image, kind, older, younger, extent))
 
 
@@ -120,12 +120,13 @@ def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
     forms = commands_of(unit, config)
     command = forms[random.integers(len(forms))]
     if isinstance(command, Load | Store):
-        command = hot_access(random, config, command.instruction, PLACES[random.integers(4)])
-    places: dict[str, Any] = {
+        places = places_of(config)
+        command = hot_access(random, config, command.instruction, places[random.integers(len(places))])
+    first: dict[str, Any] = {
         name: int(random.integers(config.registers - count + 1))
         for name, (count, _) in operands_of(command).items()
     }
-    return replace(command, **places)
+    return replace(command, **first)
 
 
 def _operand(random: Generator, command: Command, role: str) -> str:
@@ -143,7 +144,7 @@ def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[Commands]:
     stores = [item for item in accesses_of(config) if item.use == "d"]
     for kind, memory, named, extent in product(
         hazards.MEMORY_KINDS,
-        ("global", "shared"),
+        ("global", "shared") if config.shared_bytes else ("global",),
         ((False, False), (False, True), (True, False)),
         hazards.BYTES,
     ):
@@ -232,7 +233,7 @@ def _row_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[
         rows = [base + place + _ROW * random.permutation(LANES) for place in starts]
         commands: list[Command] = [image.place_words(_ADDRESSES, np.stack(rows).astype(np.uint32))]
         for index, (each, place) in enumerate(zip(reversed(kind.split()[::2]), starts, strict=True)):
-            register = _MATRICES + 8 * index
+            register = _MATRICES + 4 * index
             if moves in ("both", ("older", "younger")[index]):
                 move = LoadMatrix if each == "load" else StoreMatrix
                 commands.append(move(register, _ADDRESSES + index, 4, bool(random.integers(2)), space))

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from golden.lines import gather_lines
 from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, LoadMatrix, Store, StoreMatrix
 from golden.tables.instruction_set import Space
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from regression.functional.model import Seen, bin_name, coverpoint
 from regression.random_programs.choices import UNITS, commands_of, operands_of, registers_of, unit_of
 
@@ -32,18 +32,18 @@ ROLES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 @cache
-def _sizes(unit: str, role: str) -> frozenset[int]:
-    """How many registers an operand of a unit's commands may have."""
-    operands = [item for command in commands_of(unit, _CONFIG) for item in operands_of(command).values()]
+def _sizes(config: CoreConfig, unit: str, role: str) -> frozenset[int]:
+    """How many registers an operand of a unit's commands may have; none of a unit that the core lacks."""
+    operands = [item for command in commands_of(unit, config) for item in operands_of(command).values()]
     return frozenset(count for count, is_written in operands if is_written == (role == "writes"))
 
 
-def impossible(kind: str, older: str, younger: str, extent: str) -> str | None:
-    """Why there is no such register hazard; None where there is one."""
+def impossible(kind: str, older: str, younger: str, extent: str, config: CoreConfig = _CONFIG) -> str | None:
+    """Why there is no such register hazard in a core; None where there is one."""
     roles = list(zip((older, younger), ROLES[kind], strict=True))
-    first, second = (_sizes(unit, role) for unit, role in roles)
+    first, second = (_sizes(config, unit, role) for unit, role in roles)
     for unit, role in roles:
-        if not _sizes(unit, role):
+        if not _sizes(config, unit, role):
             return f"a {unit} {role} no register"
     if extent == "all" and not first & second:
         return f"no operand of a {younger} has as many registers as one of a {older}"

@@ -39,23 +39,23 @@ _AMOUNTS = ("none", "one", "several")
 _PAGES = ("none", "between lines", "within a line")
 
 
-def _short(instruction: Access) -> str:
+def access_name(instruction: Access) -> str:
     """A load or store without its space: ``load.a f16 m16n16k16 row``."""
     kind = "store" if instruction.use == "d" else f"load.{instruction.use}"
     return f"{kind} {instruction.type} {instruction.shape} {instruction.layout}"
 
 
-_ACCESSES: Final = {_short(access): access for access in accesses_of(_CONFIG)}
+ACCESSES: Final = {access_name(access): access for access in accesses_of(_CONFIG)}
 
 
 def _no_default(access: str, stride: str) -> str | None:
-    item = _ACCESSES[access]
+    item = ACCESSES[access]
     aligned = least_stride(item) == item.shape.default_stride(item.use, item.layout)
     return None if aligned or stride != "none" else "its default stride is not aligned, and so a fault"
 
 
 def _beat_offset(access: str, offset: str) -> str | None:
-    size = _ACCESSES[access].fragment.size
+    size = ACCESSES[access].fragment.size
     return None if int(offset) % size == 0 else f"its address is a multiple of {size}"
 
 
@@ -68,18 +68,18 @@ POINTS: Final = (
     coverpoint(
         "access place",
         "Every load and store in every space, a generic address meaning either memory.",
-        {"access": list(_ACCESSES), "place": PLACES},
+        {"access": list(ACCESSES), "place": PLACES},
     ),
     coverpoint(
         "access stride",
         "Every load and store without a stride, with the smallest there is, and with a wider one.",
-        {"access": list(_ACCESSES), "stride": ("none", "smallest", "wide")},
+        {"access": list(ACCESSES), "stride": ("none", "smallest", "wide")},
         _no_default,
     ),
     coverpoint(
         "access offset",
         "Every load and store at every place in a beat of the bus that its alignment allows.",
-        {"access": list(_ACCESSES), "bytes": ("0", "4", "8", "12")},
+        {"access": list(ACCESSES), "bytes": ("0", "4", "8", "12")},
         _beat_offset,
     ),
     coverpoint(
@@ -137,7 +137,7 @@ def sample_command(seen: Seen, command: object) -> None:
 def sample_access(seen: Seen, command: Load | Store) -> None:
     """Note a load or store that was executed."""
     instruction = command.instruction
-    name = _short(instruction)
+    name = access_name(instruction)
     window = range(_CONFIG.shared_base, 1 << _CONFIG.address_bits)
     place: str = instruction.space
     if place == "generic":

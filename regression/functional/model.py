@@ -4,9 +4,10 @@
 in a C++ harness and are sampled as arrays.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -29,6 +30,12 @@ class Coverpoint:
     bins: tuple[str, ...]
     excluded: Mapping[str, str]
     """Bins that cannot be, each with the reason."""
+
+    def without(self, pattern: re.Pattern[str], reason: str) -> "Coverpoint":
+        """The same with those bins excluded too in whose name, or in that of the point, the pattern is."""
+        lost = {item: reason for item in self.bins if pattern.search(bin_name(self.name, item))}
+        bins = tuple(item for item in self.bins if item not in lost)
+        return replace(self, bins=bins, excluded={**self.excluded, **lost})
 
     def holes(self, seen: Seen) -> list[str]:
         """The bins that were not seen."""

@@ -77,6 +77,11 @@ def accesses_of(config: CoreConfig) -> tuple[Access, ...]:
     return tuple(access_of(*row) for row in legal_fragments(config))
 
 
+def places_of(config: CoreConfig) -> tuple[str, ...]:
+    """Those of `PLACES` that a core has."""
+    return PLACES if config.shared_bytes else PLACES[::2]
+
+
 def access_of(use: Use, type: str, shape: Shape, layout: Layout) -> Access:
     """The store of a D, or the load of another operand, with a generic address."""
     if use == "d":
@@ -110,7 +115,9 @@ def least_stride(instruction: Access) -> int:
 
 @cache
 def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
-    """Every form of a unit's commands on a core, on the first registers."""
+    """Every form of a unit's commands on a core, on the first registers; none of a unit it lacks."""
+    if "matrix" in unit and not config.shared_bytes:
+        return ()
     match unit:
         case "load" | "store":
             accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]

@@ -25,6 +25,7 @@ from regression.random_programs.choices import (
     accesses_of,
     deck,
     multiplies_of,
+    places_of,
 )
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
 from regression.random_programs.program import (
@@ -102,9 +103,9 @@ class _Maker:
         self._multiplies = deck(self._chosen, seed, dealt)
         self._float_kinds = deck(kinds, seed, dealt)
         self._integer_kinds = deck(INTEGER_KINDS, seed, dealt)
-        places = PLACES if config.shared_bytes else PLACES[::2]
+        self._places = places_of(config)
         self._accesses = deck(
-            [(access, place) for access in accesses_of(config) for place in places], seed, dealt
+            [(access, place) for access in accesses_of(config) for place in self._places], seed, dealt
         )
         self._moves = deck(MOVES, seed, dealt)
         self.crowded = False
@@ -222,7 +223,7 @@ class _Maker:
     ) -> list[Command]:
         """Put a matrix into memory; the commands that move it to where it is loaded from, and its load."""
         random = self.random
-        place = PLACES[random.integers(4)] if self.config.shared_bytes else PLACES[2 * random.integers(2)]
+        place = self._places[random.integers(len(self._places))]
         stride = draw_stride(random, load)
         size = span(load, stride)
         moves: list[Command] = []

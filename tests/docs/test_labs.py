@@ -18,8 +18,8 @@ SOURCES = ("boards", "docs", "examples", "formal", "golden", "hdl", "openwmma", 
 
 
 def apply(patch: str, folder: Path, *options: str) -> None:
-    """Apply a patch as the pages say; one line of context must be as it was."""
-    command = ["git", "apply", "-C1", *options, str(LABS / f"{patch}.patch")]
+    """Apply a patch as the pages say."""
+    command = ["git", "apply", *options, str(LABS / f"{patch}.patch")]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
 

@@ -10,10 +10,11 @@ import pytest
 from golden.tables.commands import Fill, Load, Mma, Move, Store
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from hdl.config import PRESETS
 from regression.campaign.kind import Outcome, Task
 from regression.campaign.kinds.functional_coverage import FunctionalCoverage, run_early_host, types_in
 from regression.functional import hazards, instructions, values
-from regression.functional.collector import MODEL, observe, sample_arithmetic
+from regression.functional.collector import MODEL, model_of, observe, sample_arithmetic
 from regression.functional.directed import hazard_program
 from regression.functional.model import bin_name, coverpoint, share, tables
 from regression.random_programs.generator import make_program
@@ -310,27 +311,52 @@ def test_memory_hazards_are_told(address, stride, extent):
     assert set(of(seen, "memory hazard")) == expected
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
-def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(seed):
-    program = hazard_program("small", seed)
+LONG_SEEDS = (pytest.param("small", seed, marks=pytest.mark.long) for seed in (1, 2))
+
+
+@pytest.mark.parametrize(("preset", "seed"), [("small", 0), ("tiny", 0), *LONG_SEEDS])
+def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(preset, seed):
+    program = hazard_program(preset, seed)
     seen = observe(program, program.golden())
-    assert [hole for point in hazards.POINTS for hole in point.holes(seen)] == []
+    names = {point.name for point in hazards.POINTS}
+    points = [point for point in model_of(PRESETS[preset]) if point.name in names]
+    assert [hole for point in points for hole in point.holes(seen)] == []
     assert difference(program) is None
 
 
-def test_a_host_that_is_too_early_is_refused_and_changes_nothing():
+@pytest.mark.parametrize(("preset", "accesses"), [("small", 5), ("tiny", 3)])
+def test_a_host_that_is_too_early_is_refused_and_changes_nothing(preset, accesses):
     seen = Counter()
-    assert run_early_host(seen, "small", 1) is None
-    assert len(of(seen, "early host")) == 5
+    assert run_early_host(seen, preset, 1) is None
+    assert len(of(seen, "early host")) == accesses
 
 
-def test_nothing_is_seen_that_the_model_excludes():
-    seen = Counter()
+@pytest.mark.parametrize(("preset", "least"), [("small", 1000), ("tiny", 500)])
+def test_nothing_is_seen_that_the_model_excludes(preset, least):
+    seen, model = Counter(), model_of(PRESETS[preset])
     for number in range(2):
-        program = make_program("small", 9, number, multiplies=40)
+        program = make_program(preset, 9, number, multiplies=40)
         seen += observe(program, program.golden())
-    assert [point.contradictions(seen) for point in MODEL] == [[]] * len(MODEL)
-    assert share(MODEL, seen)[0] > 1000
+    assert [point.contradictions(seen) for point in model] == [[]] * len(MODEL)
+    assert share(model, seen)[0] > least
+
+
+def test_a_core_has_no_bin_of_what_it_lacks():
+    """Of f16 alone, without on-chip memory."""
+    assert model_of(PRESETS["small"]) == MODEL == model_of(PRESETS["large"])
+    found = {point.name: point for point in model_of(PRESETS["tiny"])}
+    assert found["matrix move"].bins == found["row hazard"].bins == ()
+    assert set(found["cancellation"].bins) == {"f16 to f16", "f16 to f32"}
+    assert found["access place"].excluded["load.a s8 m16n16k16 row / global"] == "the core has no s8"
+    assert "load.c f32 m16n16k16 row / generic to global" in found["access place"].bins
+    assert found["access place"].excluded["load.c f32 m16n16k8 row / global"] == "the core has no such access"
+    assert found["fault"] in MODEL
+
+
+def test_a_core_without_fp8_has_no_directed_sums_of_it():
+    kind = FunctionalCoverage(1, {"preset": "tiny"})
+    outcome = kind.run(Task(key="fp8", arguments={"directed": "fp8"}))
+    assert (outcome.failures, outcome.data) == ((), [])
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Results of mma.sync on the core, family by family; and that a wrong one is found."""
 
 import re
+from itertools import islice
 
 import pytest
 
@@ -8,6 +9,7 @@ from golden.multiply import mma
 from golden.tables.commands import Load, Mma, Store
 from golden.tables.instruction_set import CORE_FAMILIES
 from hdl.config import PRESETS
+from openwmma.usage_error import UsageError
 from regression.campaign.kinds import results
 from regression.campaign.kinds.results import F64_CORE, FAMILIES, Batch, WrongResult, compare, core_of
 from regression.random_programs.choices import multiplies_of
@@ -72,3 +74,12 @@ def test_what_a_core_has_not_is_refused():
         next(compare("mma.bf16", 1, config=PRESETS["tiny"]))
     with pytest.raises(ValueError, match=r"family must be one of .*, not wgmma\.fp8"):
         next(compare("wgmma.fp8", 1, config=SMALL))
+
+
+def test_a_campaign_has_the_families_of_its_core_and_refuses_others_by_name():
+    kind = results.Results(1, {**results.Results.options, "preset": "tiny"})
+    kind.require()
+    assert {task.arguments["family"] for task in islice(kind.tasks(), 10)} == {"mma.f16", "mma.f64"}
+    sentence = "--family: expected one of mma.f16, mma.f64, not mma.bf16"
+    with pytest.raises(UsageError, match=sentence):
+        results.Results(1, {"preset": "tiny", "family": ["mma.bf16"]}).require()

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cached_property
 from itertools import count
 from typing import ClassVar, Final
 
@@ -12,9 +13,9 @@ import numpy as np
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
 from hdl.config import PRESETS
 from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
-from regression.functional.collector import EARLY, MODEL, observe
+from regression.functional.collector import EARLY, model_of, observe
 from regression.functional.directed import hazard_program
-from regression.functional.model import Seen, bin_name, share, tables
+from regression.functional.model import Coverpoint, Seen, bin_name, share, tables
 from regression.random_programs.faulting import FaultSession, state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.operands import TWO_PRODUCTS
@@ -43,6 +44,11 @@ class FunctionalCoverage(Kind):
     def __init__(self, seed: int, configuration: Configuration) -> None:
         super().__init__(seed, configuration)
         self.seen: Seen = Counter()
+
+    @cached_property
+    def model(self) -> tuple[Coverpoint, ...]:
+        """The coverpoints of the core."""
+        return model_of(PRESETS[self.configuration["preset"]])
 
     def tasks(self) -> Iterator[Task]:
         """Directed programs, then random ones: in every other round only multiplies of a type missing."""
@@ -78,15 +84,15 @@ class FunctionalCoverage(Kind):
 
     def holes(self) -> list[str]:
         """The bins that were not seen."""
-        return [f"{point.name} / {hole}" for point in MODEL for hole in point.holes(self.seen)]
+        return [f"{point.name} / {hole}" for point in self.model for hole in point.holes(self.seen)]
 
     def verdict(self, outcomes: Iterable[tuple[Task, Outcome]]) -> Verdict:
         """Every bin must have been seen, and none that the model excludes."""
-        wrong = [f"{point.name} / {item}" for point in MODEL for item in point.contradictions(self.seen)]
-        found, bins = share(MODEL, self.seen)
+        wrong = [f"{point.name} / {item}" for point in self.model for item in point.contradictions(self.seen)]
+        found, bins = share(self.model, self.seen)
         failures = [f"bins seen must be {bins}, not {found}"] if found < bins else []
         failures += [f"seen, but excluded: {item}" for item in wrong]
-        return Verdict(failures=failures, holes=self.holes(), tables=tables(MODEL, self.seen))
+        return Verdict(failures=failures, holes=self.holes(), tables=tables(self.model, self.seen))
 
 
 def types_in(holes: Sequence[str]) -> list[str]:
@@ -102,7 +108,7 @@ def _run_program(seen: Seen, program: Program) -> str | None:
 
 def _fp8(seen: Seen, preset: str, seed: int) -> str | None:
     """Sums of fp8 that more than two products hide."""
-    for type in ("e4m3", "e5m2"):
+    for type in ("e4m3", "e5m2") if "fp8" in PRESETS[preset].formats else ():
         program = make_program(preset, seed, multiplies=_FP8_MULTIPLIES, type=type, kinds=TWO_PRODUCTS)
         if (found := _run_program(seen, program)) is not None:
             return found
@@ -119,8 +125,9 @@ def run_early_host(seen: Seen, preset: str, seed: int) -> str | None:
             "read": machine.simulation.read,
             "write": lambda address: machine.simulation.write(address, ones),
         }
-        share = -(-len(program.commands) // len(EARLY))
-        for turn, name in enumerate(EARLY):
+        early = [name for name in EARLY if program.config.shared_bytes or "shared" not in name]
+        share = -(-len(program.commands) // len(early))
+        for turn, name in enumerate(early):
             part = program.commands[turn * share : (turn + 1) * share]
             machine.queue(part)
             for access, attempt in accesses.items():

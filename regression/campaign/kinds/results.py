@@ -204,10 +204,20 @@ class Results(Kind):
     known: ClassVar = {"preset": PRESETS, "family": FAMILIES}
     amount = 1_000_000
 
+    def _has(self, family: str) -> bool:
+        config = core_of(family, self.configuration["preset"])
+        return any(item.name == family for item in config.families)
+
+    def require(self) -> None:
+        """UsageError for a preset that is not there, and for a family that its core lacks."""
+        super().require()
+        if self.configuration["family"] != self.options["family"]:
+            self.require_known("family", list(filter(self._has, FAMILIES)))
+
     def tasks(self) -> Iterator[Task]:
-        """The families in turn, without end."""
+        """The families of the core in turn, without end."""
         for number in count():
-            for family in self.configuration["family"]:
+            for family in filter(self._has, self.configuration["family"]):
                 yield Task(
                     key=f"{family} {number:06}",
                     arguments={"family": family, "number": number},
