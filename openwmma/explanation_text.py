@@ -1,5 +1,6 @@
 """The steps of one result as tables for a terminal and as an HTML page."""
 
+from html import escape
 from io import StringIO
 
 from rich.console import Console, Group, RenderableType
@@ -18,7 +19,7 @@ _TICKS = 8
 _KEPT, _CUT = "bold green", "red"
 
 
-def explanation_text(found: ExplainedResult) -> RenderableType:
+def explanation_text(found: ExplainedResult) -> Group:
     """Tables of all steps, one below the other, and of the result beside the exact one."""
     parts: list[RenderableType] = [Text(found.title, style="bold")]
     parts += [Text(f"note: {note}") for note in found.notes]
@@ -37,11 +38,36 @@ def print_wide(content: RenderableType) -> None:
     console.print(content, highlight=False, soft_wrap=False)
 
 
-def html_page(content: RenderableType) -> str:
-    """The same as a page of HTML that loads nothing."""
-    console = Console(record=True, file=StringIO(), width=_natural_width(content), force_terminal=True)
-    console.print(content, highlight=False)
-    return console.export_html(inline_styles=True)
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ margin: 1rem; background: #fff; color: #222; font: 14px/1.5 monospace; }}
+pre {{ margin: 0; font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; min-height: 1.5em; }}
+pre.table {{ white-space: pre; overflow-x: auto; }}
+</style>
+</head>
+<body>
+{parts}
+</body>
+</html>
+"""
+
+
+def html_page(content: Group, title: str) -> str:
+    """The same as a page of HTML that loads nothing; on a narrow screen text wraps and each table scrolls."""
+    parts = []
+    for part in content.renderables:
+        console = Console(record=True, file=StringIO(), width=_natural_width(part), force_terminal=True)
+        console.print(part, highlight=False)
+        kind = "table" if isinstance(part, Table) else "text"
+        parts.append(
+            console.export_html(inline_styles=True, code_format=f'<pre class="{kind}">{{code}}</pre>')
+        )
+    return _PAGE.format(title=escape(title), parts="\n".join(parts))
 
 
 def _natural_width(content: RenderableType) -> int:

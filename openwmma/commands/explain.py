@@ -53,7 +53,7 @@ def explain(
     require_outputs([(f"--{name} {path}", path) for name, path in (("html", html), ("svg", svg)) if path])
     found = explain_text(instruction, a, b, c, profile)
     content = explanation_text(found)
-    files = {html: html_page(content)} if html is not None else {}
+    files = {html: html_page(content, found.title)} if html is not None else {}
     if svg is not None:
         files[svg] = explanation_svg(found)
     write_files(files)

@@ -67,10 +67,15 @@ def test_a_program_leaves_what_golden_leaves(core, name):
     assert core.errors == []
 
 
-def test_the_last_cycle_shows_the_product(core):
+def test_a_run_is_shown_at_its_end_with_the_product(core):
     page = choose(core, "matrix-multiply")
-    to_the_end(page)
-    a, b, d = (matrix(page, name)[:32] for name in ("A", "B", "D"))
+    page.fill("[name=n-value]", "16")
+    for name in "ABD":
+        page.select_option(f"[name={name}-columns]", "16")
+    run(core)
+    assert page.input_value("#cycle") == page.get_attribute("#cycle", "max")
+    a, b, d = (matrix(page, name) for name in ("A", "B", "D"))
+    assert d.shape == (16, 16)
     np.testing.assert_array_equal(a @ b, d)
     assert np.any(d)
     to_cycle(page, 0)
@@ -168,8 +173,18 @@ def test_a_program_that_is_refused_gets_a_message_in_place(core, before, after, 
     message = page.locator("#text-error").inner_text()
     assert words in message
     assert page.get_attribute("#text", "aria-invalid") == "true"
-    assert page.locator("#result").is_hidden()
+    for place in ("#result", "#outcome", "#check"):
+        assert page.locator(place).is_hidden()
     assert core.errors == []
+
+
+def test_an_error_while_typing_hides_the_earlier_result(core):
+    page = choose(core, "one-tile")
+    assert page.locator("#outcome").is_visible()
+    page.fill("#text", "nonsense")
+    page.locator("#text-error").wait_for()
+    for place in ("#result", "#outcome", "#check"):
+        assert page.locator(place).is_hidden()
 
 
 def test_a_run_can_be_stopped(visit):

@@ -9,10 +9,24 @@ from time import monotonic
 import pytest
 from page_visit import NAMES, SITE, pages
 
+from openwmma.cli import main as openwmma
+
 pytestmark = pytest.mark.browser
 
 WIDTHS = (1280, 360)
 THEMES = ("light", "dark")
+MIN_TEXT_PIXELS = 11
+TEXT_SIZES = """() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    const found = [];
+    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        const element = node.parentElement;
+        if (!/[0-9]/.test(node.data) || !element.checkVisibility()) continue;
+        const scale = element instanceof SVGElement ? element.getScreenCTM().a : 1;
+        found.push([parseFloat(getComputedStyle(element).fontSize) * scale, node.data.trim()]);
+    }
+    return found;
+}"""
 MEGABYTE = 1 << 20
 
 
@@ -24,6 +38,25 @@ def test_a_page_loads_cleanly(visit, name, width, theme):
     assert found.foreign == []
     assert found.overflow() <= 0
     assert found.violations() == []
+    sizes = found.page.evaluate(TEXT_SIZES)
+    assert [(size, text) for size, text in sizes if size < MIN_TEXT_PIXELS] == []
+
+
+def test_an_explanation_fits_a_phone(visit, tmp_path):
+    page = tmp_path / "sum.html"
+    options = [
+        "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16",
+        "--a=2048,1,1e-5",
+        "--b=1,1,1",
+        f"--html={page}",
+    ]
+    assert openwmma(["explain", *options]) == 0
+    found = visit("index", width=360, is_mobile=True)
+    found.page.goto(page.as_uri())
+    found.screenshot("explanation-360")
+    assert found.overflow() <= 0
+    assert found.page.locator("pre.table").first.evaluate("(table) => table.scrollWidth > table.clientWidth")
+    assert min(size for size, _ in found.page.evaluate(TEXT_SIZES)) >= MIN_TEXT_PIXELS
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page["name"])

@@ -113,11 +113,7 @@ class Page {
     clearTimeout(this.timer);
     required("#check", HTMLElement).hidden = true;
     const compiled = (await this.readParameters({}, {})) ? await this.compile() : undefined;
-    if (compiled === undefined) {
-      this.results.hide();
-      required("#outcome", HTMLElement).hidden = true;
-      return;
-    }
+    if (compiled === undefined) return;
     const memory = await this.memory();
     button("stop").disabled = false;
     const latency = Number(required("#latency", HTMLSelectElement).value);
@@ -188,18 +184,25 @@ class Page {
     required("#state", HTMLElement).textContent = "Ready.";
   }
 
+  /** A program that is refused has no results: those of an earlier one are hidden. */
   private showRefusal(answer: Refusal | object): void {
     const place = required("#text-error", HTMLElement);
     const refused = isRefusal(answer) ? answer : undefined;
     place.hidden = refused === undefined;
     place.textContent = refused === undefined ? "" : refused.line > 0 ? `Line ${refused.line}: ${refused.error}.` : `${refused.error}.`;
     if (refused === undefined) this.text.removeAttribute("aria-invalid");
-    else this.text.setAttribute("aria-invalid", "true");
+    else {
+      this.text.setAttribute("aria-invalid", "true");
+      this.number += 1;
+      this.results.hide();
+      for (const name of ["outcome", "check"]) required(`#${name}`, HTMLElement).hidden = true;
+    }
   }
 
   /** Runs what may be stopped; what goes wrong is shown. */
   private async guarded(action: () => Promise<unknown>): Promise<void> {
     setBusy(true);
+    required("#failure", HTMLElement).hidden = true;
     try {
       await action();
     } catch (error) {

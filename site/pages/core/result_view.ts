@@ -11,7 +11,7 @@ import { activity, label, traffic } from "./words";
 
 const TICK = 120;
 const CYCLES_SHOWN: readonly (number | undefined)[] = [undefined, 1000, 250];
-const MOST_ROWS = 32;
+const MAX_ROWS = 16;
 
 export interface Finished {
   readonly run: Run;
@@ -68,7 +68,7 @@ export class ResultView {
     });
   }
 
-  /** Shows a run from its first cycle on. */
+  /** Shows a run at its last cycle, where the results are. */
   show(finished: Finished): void {
     this.pause();
     this.finished = finished;
@@ -80,9 +80,9 @@ export class ResultView {
     setOptions(select("buffer"), buffers.map(({ name }) => [name, name] as const));
     select("buffer").value = buffers.at(-1)?.name ?? "";
     required("#result", HTMLElement).hidden = false;
-    this.cycle = 0;
+    this.cycle = Number(this.slider.max);
     this.drawTimeline();
-    this.moveTo(0);
+    this.moveTo(this.cycle);
   }
 
   hide(): void {
@@ -225,7 +225,7 @@ export class ResultView {
     }
     const bytes = memoryAt(run, memory, base, this.cycle).subarray(buffer.address - base, buffer.address - base + BUFFER_BYTES);
     const size = buffer.type === "f16" ? 2 : 4;
-    const rows = Math.min(Math.floor(BUFFER_BYTES / size / buffer.columns), buffer.columns === 64 ? 16 : MOST_ROWS);
+    const rows = Math.min(Math.floor(BUFFER_BYTES / size / buffer.columns), MAX_ROWS);
     const beats = beatsBetween(run, this.cycle - this.pace, this.cycle + 1);
     const isMarked = (offset: number): string => {
       const hit = beats.find(({ address }) => buffer.address + offset >= address && buffer.address + offset < address + 16);

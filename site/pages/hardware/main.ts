@@ -278,6 +278,7 @@ class Page {
   private showState(state: WorkerState, message?: string): void {
     required("#state", HTMLElement).textContent = STATES[state];
     button("stop").disabled = state !== "loading" && state !== "computing";
+    required("#failure", HTMLElement).hidden = true;
     if (state === "failed") refuse(`The golden model could not run: ${message ?? ""}`);
   }
 }

@@ -151,8 +151,7 @@ class Page {
 
   private show(answer: Answer): void {
     this.showErrors(answer.errors);
-    if (isExplained(answer)) this.answerPlace.replaceChildren(...answerView(answer));
-    this.answerPlace.classList.toggle("stale", !isExplained(answer));
+    this.answerPlace.replaceChildren(...(isExplained(answer) ? answerView(answer) : []));
     this.answerPlace.setAttribute("aria-busy", "false");
     this.answerPlace.dataset.number = String(this.asked);
   }
