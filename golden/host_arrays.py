@@ -29,7 +29,7 @@ def host_array(given: Any) -> NDArray[Any]:
     or its memory is out of numpy's reach.
     """
     if isinstance(given, np.ndarray):
-        return given
+        return _plain(given)
     if hasattr(given, "__dlpack__") and not hasattr(given, "__array__"):
         return np.asarray(np.from_dlpack(given))
     try:
@@ -44,7 +44,7 @@ def shared_array(given: Any) -> NDArray[Any] | None:
     Where an object offers copies alone, the array is read-only. It raises the errors of `host_array`.
     """
     if isinstance(given, np.ndarray):
-        return given
+        return _plain(given)
     if isinstance(given, np.generic | int | float | bool):
         return None
     if hasattr(given, "__array__"):
@@ -55,3 +55,12 @@ def shared_array(given: Any) -> NDArray[Any] | None:
     if hasattr(given, "__dlpack__"):
         return np.from_dlpack(given)
     return None
+
+
+def _plain(given: NDArray[Any]) -> NDArray[Any]:
+    """The array over the memory of a subclass, such as np.matrix; TypeError for elements that are masked."""
+    if type(given) is np.ndarray:
+        return given
+    if np.ma.is_masked(given):
+        raise TypeError("elements are masked; fill them")
+    return np.asarray(given)

@@ -1,26 +1,26 @@
 """Which rule gives an observed matrix product."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import dtype_of
+from golden.arguments import VALUES, dtype_of
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
-from openwmma.matrix_product import (
+from openwmma.matrix_product import checked_operand, checked_types
+from openwmma.product_chains import (
     INTERLEAVED_PRODUCTS,
     Accumulation,
-    checked_operand,
-    checked_types,
+    ProductRule,
     interleaved_places,
-    native_array,
     part_lengths,
     product_of_bits,
 )
+from openwmma.product_epilogue import EpilogueArguments, native_array
 
 __all__ = ["MatmulDifference", "MatmulMatch", "match_matmul"]
 
@@ -69,6 +69,8 @@ class MatmulMatch:
         Of interleaved parts the order in which they are added, `interleaved` of `openwmma.matmul`; the
         lengths have it too. Their number is `split_k`.
     accumulation : {"fast", "precise"}
+    epilogue : str
+        What follows the sums, in words; empty where nothing does.
     count : int
         Elements that differ.
     differences : tuple of MatmulDifference
@@ -78,6 +80,7 @@ class MatmulMatch:
     parts: tuple[int, ...]
     accumulation: Accumulation
     order: tuple[int, ...] | None = None
+    epilogue: str = ""
     count: int = 0
     differences: tuple[MatmulDifference, ...] = ()
 
@@ -92,6 +95,8 @@ class MatmulMatch:
             order = ", ".join(map(str, self.order))
             chains = f"{len(self.parts)} interleaved chains, added in the order {order}"
         rule = f"{chains}, {self.accumulation} accumulation"
+        if self.epilogue:
+            rule += f"; then {self.epilogue}"
         if self:
             return f"equal in every bit: {rule}"
         head = f"no rule found; the nearest, {rule}, differs in {self.count} elements:"
@@ -106,6 +111,13 @@ def match_matmul(
     a_type: str | None = None,
     b_type: str | None = None,
     d_type: str | None = None,
+    bias: ArrayLike | None = None,
+    c: ArrayLike | None = None,
+    alpha: float = 1,
+    beta: float = 1,
+    activation: str | None = None,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
     threads: int | None = None,
 ) -> MatmulMatch:
     """Find the rule, a split of k and an accumulation, by which `openwmma.matmul` gives D.
@@ -119,39 +131,47 @@ def match_matmul(
     b : array_like, shape (k, n)
     d : array_like, shape (m, n)
         As observed: values, or raw bits of `d_type`. Its rows and columns may be samples of a larger product.
-    a_type, b_type, d_type, threads
+    a_type, b_type, d_type, bias, c, alpha, beta, activation, scale_a, scale_b, threads
         As for `openwmma.matmul`.
 
     Raises
     ------
     InvalidArgument
     """
-    x, a_name, _ = checked_operand("a", a, a_type)
-    y, b_name, _ = checked_operand("b", b, b_type)
+    x, a_name, a_raw = checked_operand("a", a, a_type)
+    y, b_name, b_raw = checked_operand("b", b, b_type)
     for name, operand in (("a", x), ("b", y)):
         if operand.ndim != 2:
             raise InvalidArgument(name, f"shape {operand.shape}", "two axes")
-    d_name = checked_types(x, y, (a_name, b_name, d_type))
-    observed = _observed(d, d_name, (len(x), y.shape[1]))
-    types = a_name, b_name, d_name
-    places = _spread(len(x)), _spread(y.shape[1])
-    sampled = observed[np.ix_(*places)]
-    nearest: tuple[int, _Rule] | None = None
-    for rule in _rules(x.shape[1], a_name):
-        few = rule.product(x[places[0]], y[:, places[1]], types, threads)
-        wrong = int(np.count_nonzero(few != sampled))
-        if wrong == 0 and np.array_equal(rule.product(x, y, types, threads), observed):
-            return MatmulMatch(parts=rule.parts, accumulation=rule.accumulation, order=rule.order)
+    types = a_name, b_name, checked_types(x, y, (a_name, b_name, d_type))
+    given = EpilogueArguments(
+        bias=bias, c=c, alpha=alpha, beta=beta, activation=activation, scale_a=scale_a, scale_b=scale_b
+    )
+    epilogue = given.checked(types, (len(x), y.shape[1]), raw=a_raw or b_raw)
+    observed = _observed(d, types[2], (len(x), y.shape[1]))
+    rows, columns = _spread(len(x)), _spread(y.shape[1])
+    sampled, few = observed[np.ix_(rows, columns)], epilogue.part(rows, columns)
+    nearest: tuple[int, ProductRule] | None = None
+    for rule in _rules(x.shape[1], types):
+        wrong = int(np.count_nonzero(product_of_bits(x[rows], y[:, columns], rule, few, threads) != sampled))
+        if wrong == 0:
+            found = _compared(observed, product_of_bits(x, y, rule, epilogue, threads), rule, str(epilogue))
+            if found:
+                return found
         if nearest is None or wrong < nearest[0]:
             nearest = wrong, rule
     assert nearest is not None
     _, rule = nearest
-    whole = rule.product(x, y, types, threads)
+    return _compared(observed, product_of_bits(x, y, rule, epilogue, threads), rule, str(epilogue))
+
+
+def _compared(observed: NDArray[Any], whole: NDArray[Any], rule: ProductRule, epilogue: str) -> MatmulMatch:
     different = np.argwhere(whole != observed)
     return MatmulMatch(
         parts=rule.parts,
         accumulation=rule.accumulation,
         order=rule.order,
+        epilogue=epilogue,
         count=len(different),
         differences=tuple(
             MatmulDifference(
@@ -164,8 +184,7 @@ def match_matmul(
 
 def _observed(d: ArrayLike, d_name: str, shape: tuple[int, int]) -> NDArray[Any]:
     array = native_array("d", d)
-    wanted = dtype_of(FORMATS[d_name])
-    values = {"f16": "float16", "f32": "float32", "f64": "float64", "bf16": "bfloat16"}.get(d_name)
+    wanted, values = dtype_of(FORMATS[d_name]), VALUES.get(d_name)
     if array.dtype.name == values:
         array = array.view(wanted)
     if array.dtype != wanted:
@@ -180,39 +199,26 @@ def _spread(count: int) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, max(count - 1, 0), min(count, _SAMPLED)).astype(np.intp))
 
 
-@dataclass(frozen=True)
-class _Rule:
-    parts: tuple[int, ...]
-    accumulation: Accumulation = "fast"
-    order: tuple[int, ...] | None = None
-
-    def product(
-        self, x: NDArray[Any], y: NDArray[Any], types: tuple[str, str, str], threads: int | None
-    ) -> NDArray[Any]:
-        if self.order is not None:
-            places, _ = interleaved_places(x.shape[1], len(self.parts), self.order)
-            x, y = x[:, places], y[places]
-        return product_of_bits(
-            x, y, types=types, parts=self.parts, accumulation=self.accumulation, threads=threads
-        )
-
-
-def _rules(depth: int, a_name: str) -> Iterator[_Rule]:
-    accumulations: tuple[Accumulation, ...] = ("fast", "precise") if a_name in ("e4m3", "e5m2") else ("fast",)
+def _rules(depth: int, types: tuple[str, str, str]) -> Iterator[ProductRule]:
+    fp8 = types[0] in ("e4m3", "e5m2")
+    accumulations: tuple[Accumulation, ...] = ("fast", "precise") if fp8 else ("fast",)
+    rules = [
+        ProductRule(types=types, parts=(depth,), accumulation=accumulation) for accumulation in accumulations
+    ]
     seen = set()
     for split in _SPLITS:
-        parts = part_lengths(depth, split)
+        parts = part_lengths(depth, min(split, max(depth, 1)))
         if parts not in seen:
             seen.add(parts)
-            yield from (_Rule(parts, accumulation) for accumulation in accumulations)
-    if a_name == "f64":
-        yield from _interleaved(depth)
+            yield from (replace(rule, parts=parts) for rule in rules)
+    if types[0] == "f64":
+        yield from (replace(rules[0], parts=parts, order=order) for parts, order in _interleaved(depth))
     for cut in range(_CUT_STEP, depth, _CUT_STEP):
         if (cut, depth - cut) not in seen:
-            yield from (_Rule((cut, depth - cut), accumulation) for accumulation in accumulations)
+            yield from (replace(rule, parts=(cut, depth - cut)) for rule in rules)
 
 
-def _interleaved(depth: int) -> Iterator[_Rule]:
+def _interleaved(depth: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Interleaved parts, added in ascending order or in any other; the first two may change places."""
     for split in _INTERLEAVED:
         if depth < split * INTERLEAVED_PRODUCTS:
@@ -221,4 +227,4 @@ def _interleaved(depth: int) -> Iterator[_Rule]:
         orders = permutations(ascending) if split <= _ORDERED else [ascending]
         for order in orders:
             if order[0] < order[1]:
-                yield _Rule(interleaved_places(depth, split, order)[1], "fast", order)
+                yield interleaved_places(depth, split, order)[1], order

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arithmetic import decode as scalar
-from golden.arithmetic import fma
+from golden.arithmetic import fma as scalar_fma
 from golden.arithmetic import round_pack as rounding_rules
 from golden.arithmetic.compiled import bit_length, one_by_one
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, layout
@@ -151,13 +151,15 @@ def saturate(bits: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
 
 def add(a: NDArray[Any], b: NDArray[Any], format: FloatFormat) -> NDArray[Any]:
     """See `golden.arithmetic.fma.add`; to nearest even."""
-    return elementwise(fma.add, (a, b), (layout(format), 0), _unsigned(format))
+    return elementwise(scalar_fma.add, (a, b), (layout(format), 0), _unsigned(format))
 
 
-def fma64(a: ArrayLike, b: ArrayLike, c: ArrayLike, rounding: str = "rn") -> NDArray[np.uint64]:
-    """See `golden.arithmetic.fma.fused_multiply_add`; in f64, on arrays of uint64 that broadcast."""
-    constants = layout(_F64), ROUNDINGS.index(rounding)
-    return elementwise(fma.fused_multiply_add, (a, b, c), constants, np.uint64)
+def fma(
+    a: ArrayLike, b: ArrayLike, c: ArrayLike, format: FloatFormat = _F64, rounding: str = "rn"
+) -> NDArray[Any]:
+    """See `golden.arithmetic.fma.fused_multiply_add`; on arrays of bit patterns that broadcast."""
+    constants = layout(format), ROUNDINGS.index(rounding)
+    return elementwise(scalar_fma.fused_multiply_add, (a, b, c), constants, _unsigned(format))
 
 
 def bit_lengths(values: NDArray[np.int64]) -> NDArray[np.int64]:

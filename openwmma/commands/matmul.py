@@ -1,12 +1,13 @@
 """`openwmma matmul`: a matrix product as a GPU computes it, or the rule of one that it has computed."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
-from openwmma.arguments import load_array
+from golden.integers import shortened
+from openwmma.arguments import is_file, load_array, parse_number
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
@@ -15,6 +16,9 @@ from sim.files import write_files
 __all__ = ["matmul"]
 
 Type = Annotated[str | None, typer.Option(help="f16, bf16, tf32, f64, e4m3, e5m2 or s8, for raw bits.")]
+Scale = Annotated[
+    str | None, typer.Option(metavar="NUMBER|FILE.npy", help="Of fp8: one, or float32 for rows and columns.")
+]
 
 
 def matmul(
@@ -29,6 +33,13 @@ def matmul(
     a_type: Type = None,
     b_type: Type = None,
     d_type: Annotated[str | None, typer.Option(help="Type of D.")] = None,
+    bias: Annotated[Path | None, typer.Option(metavar="BIAS.npy", help="Of D's type, shape (n,).")] = None,
+    c: Annotated[Path | None, typer.Option("--c", metavar="C.npy", help="Added as addmm does.")] = None,
+    alpha: Annotated[float, typer.Option(help="Factor of A B.")] = 1,
+    beta: Annotated[float, typer.Option(help="Factor of C or of the bias.")] = 1,
+    activation: Annotated[str | None, typer.Option(help="relu.")] = None,
+    scale_a: Scale = None,
+    scale_b: Scale = None,
     split_k: Annotated[int, typer.Option(help="Parts of k that are added in f32.")] = 1,
     interleaved: Annotated[bool, typer.Option(help="Parts of k take 32 products in turn.")] = False,
     accumulation: Annotated[Literal["fast", "precise"], typer.Option(help="Of fp8.")] = "fast",
@@ -47,28 +58,53 @@ def matmul(
     if (output is None) == (compare is None):
         raise UsageError("give either -o D.npy or --compare D.npy")
     x, y = load_array("A.npy", a), load_array("B.npy", b)
+    call: dict[str, Any] = {
+        "a_type": a_type,
+        "b_type": b_type,
+        "d_type": d_type,
+        "bias": None if bias is None else load_array("--bias", bias),
+        "c": None if c is None else load_array("--c", c),
+        "alpha": alpha,
+        "beta": beta,
+        "activation": activation,
+        "scale_a": _scale("--scale-a", scale_a),
+        "scale_b": _scale("--scale-b", scale_b),
+        "threads": threads,
+    }
     if output is not None:
-        require_outputs([(f"--output {output}", output)], (a, b))
+        texts = (text for text in (bias, c, scale_a, scale_b) if text is not None)
+        require_outputs([(f"--output {output}", output)], (a, b, *map(Path, texts)))
     with Console(stderr=True).status("multiplying"):
         if compare is not None:
             observed = load_array("--compare", compare)
-            found = match_matmul(x, y, observed, a_type=a_type, b_type=b_type, d_type=d_type, threads=threads)
+            found = match_matmul(x, y, observed, **call)
             result = None
         else:
             result = multiply(
                 x,
                 y,
-                a_type=a_type,
-                b_type=b_type,
-                d_type=d_type,
                 split_k=split_k,
                 interleaved=interleaved,
                 accumulation=accumulation,
                 profile=profile,
-                threads=threads,
+                **call,
             )
     if result is not None and output is not None:
         write_files({output: array_bytes(result)})
         return 0
     tell(found, lines=True)
     return 0 if found else 1
+
+
+def _scale(option: str, text: str | None) -> Any:
+    """The array or the number that an option names."""
+    if text is None:
+        return None
+    if is_file(text):
+        return load_array(option, Path(text))
+    try:
+        return parse_number(text)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{option} {shortened(text)}: expected a number or a file that ends in .npy"
+        ) from None

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, fma64
+from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, fma
 from golden.arithmetic.decode import INFINITE, NAN, ZERO_EXPONENT, layout
 from golden.arithmetic.fdpa import align
 from golden.arithmetic.fma import add
@@ -156,10 +156,10 @@ def test_fma64_with_one_or_zero_is_the_processors():
     one = np.uint64(0x3FF0000000000000)
     x, y = a.view(np.float64), b.view(np.float64)
     with np.errstate(all="ignore"):
-        same_numbers(fma64(a, one, b).view(np.float64), x + y)
+        same_numbers(fma(a, one, b).view(np.float64), x + y)
         product = x * y
         signed_zero = np.where(product == 0, np.copysign(0.0, product), -0.0).view(np.uint64)
-        same_numbers(fma64(a, b, signed_zero).view(np.float64), product)
+        same_numbers(fma(a, b, signed_zero).view(np.float64), product)
 
 
 @pytest.mark.parametrize("format", [F16, F32], ids=lambda format: format.name)
@@ -189,7 +189,7 @@ def test_fma64_nan_order():
         ((infinity, one, infinity | 1 << 63), 0xFFF8000000000000),
         ((zero, b, infinity), b | quiet),
     ):
-        found = fma64(*(np.array([bits], np.uint64) for bits in operands))
+        found = fma(*(np.array([bits], np.uint64) for bits in operands))
         assert int(found[0]) == expected, operands
 
 

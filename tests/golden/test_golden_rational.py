@@ -7,7 +7,7 @@ import pytest
 import rational_model as rational
 
 import golden
-from golden.arithmetic.arrays import fma64
+from golden.arithmetic.arrays import fma
 from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 
@@ -121,7 +121,7 @@ def test_f64_cancellation(mode):
     scale = 2.0 ** random.integers(-300, 300, (2, len(a)))
     a, b, c = a * scale[0], b * scale[1], c * scale[0] * scale[1]
     operands = [x.view(np.uint64) for x in (a, b, c)]
-    found = fma64(*operands, mode).tolist()
+    found = fma(*operands, rounding=mode).tolist()
     columns = zip(*(x.tolist() for x in operands), strict=True)
     assert found == [rational.fused_multiply_add(*numbers, mode) for numbers in columns]
     residuals = np.array(found, np.uint64).view(np.float64)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from test_openwmma_launch import SCALE
@@ -39,9 +40,21 @@ def in_warp(call):
     return run
 
 
+def product(name, call=openwmma.matmul, dtype=np.float16):
+    def multiply(value):
+        given = {"a": np.ones((2, 2), dtype), "b": np.ones((2, 2), dtype), name: value}
+        call(**given)
+
+    return multiply
+
+
 LAUNCH = ("arguments", "on", "preset", "profile", "config", "port", "baud", "waves", "trace", "save")
 WARP = ("on", "preset", "profile", "config", "port", "waves", "trace")
+PRODUCT = ("a", "b", "a_type", "d_type", "bias", "c", "alpha", "beta", "activation", "split_k", "interleaved")
 ENTRANCES = {
+    **{f"matmul {name}": product(name) for name in (*PRODUCT, "accumulation", "profile", "threads")},
+    **{f"matmul {name}": product(name, dtype=ml_dtypes.float8_e4m3fn) for name in ("scale_a", "scale_b")},
+    "match": product("d", openwmma.match_matmul),
     **{f"launch {name}": launch(name) for name in LAUNCH},
     **{f"warp {name}": (lambda value, name=name: wmma.warp(**{name: value})) for name in WARP},
     "module": openwmma.Module,
