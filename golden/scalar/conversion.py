@@ -74,9 +74,15 @@ def _convert(rounding: str, *qualifiers: str) -> Any:
         if flush and source == "f32":
             # The canonical NaN in place of a NaN that f64 would keep.
             a = np.where(is_nan(a, of), result_nan(a, of), flushed(a, of))
-        return clamped(convert(a, of.format, to.format, rounding or "rn", flush_result), to, clamp)
+        result = convert(a, of.format, to.format, rounding or "rn", flush_result)
+        return clamped(_finite(result, to) if "satfinite" in words else result, to, clamp)
 
     return *bits, evaluate
+
+
+def _finite(a: Array, element: Element) -> Array:
+    """The patterns with the largest finite number in place of infinity (``.satfinite``)."""
+    return a - (a & element.magnitude == element.infinity)
 
 
 def _same(rounding: str, *qualifiers: str) -> Any:
@@ -102,16 +108,16 @@ def _same(rounding: str, *qualifiers: str) -> Any:
     return bits, bits, evaluate
 
 
-def _narrowed(target: str, rounding: str, relu: str, a: Array) -> Array:
-    """f32 to f16 or bf16, in words."""
-    element = FLOATS[target.removesuffix("x2")]
-    return clamped(convert(a, _F32.format, element.format, rounding), element, relu).astype(np.uint32)
-
-
-def _halves(rounding: str, relu: str, target: str, _source: str, a: Array, b: Array) -> Array:
+def _halves(rounding: str, *qualifiers: str) -> Any:
     """``cvt.rn.f16x2.f32`` and its like: the first operand becomes the upper element."""
-    upper, lower = (_narrowed(target, rounding, relu, operand) for operand in (a, b))
-    return (upper << np.uint32(16)) | lower
+    *words, target, source = qualifiers
+    _, _, narrowed = _convert(rounding, *words, target.removesuffix("x2"), source)
+
+    def evaluate(a: Array, b: Array) -> Array:
+        upper, lower = (narrowed(operand).astype(np.uint32) for operand in (a, b))
+        return (upper << np.uint32(16)) | lower
+
+    return (32,), (32, 32), evaluate
 
 
 def _to_eight(target: str, relu: str, source: Element, a: Array) -> Array:
@@ -183,7 +189,8 @@ FORMS: Final = (
     Form(f"cvt {MODES} .ftz? .sat|.relu? .f16|.bf16 .f32", _convert),
     Form(f"cvt {MODES} .ftz? .sat? .f32 .f64", _convert),
     Form(f"cvt {MODES} .sat? .f16|.bf16 .f64", _convert),
-    Form("cvt .rn|.rz .relu? .f16x2|.bf16x2 .f32", typed("32", "32 32", _halves)),
+    Form("cvt .rn|.rz .satfinite .relu? .f16|.bf16 .f32", _convert),
+    Form("cvt .rn|.rz .satfinite? .relu? .f16x2|.bf16x2 .f32", _halves),
     Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f32", typed("16", "32 32", _eight_of_singles)),
     Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f16x2", typed("16", "32", _eight_of_halves)),
     Form(f"cvt .rn .relu? .f16x2 {_EIGHT}", typed("32", "16", _halves_of_eight)),

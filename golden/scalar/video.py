@@ -2,9 +2,9 @@
 
 No chip of today has them. The assembler's substitutes differ from the manual, and the results here are the
 substitutes': a merge into ``.h1`` takes the upper half of a result; saturation to a part turns a negative
-number into the greatest; in ``.u32``, saturation loses what exceeds a word if the operands are of unlike
-signedness, and a second minimum or maximum takes a negative number for one above 2**32; a saturated result
-is a signed word for the second operation; shifts saturate 34 bits to 32, whatever the destination is.
+number into the greatest; in ``.u32``, saturation loses what exceeds a word, and a second minimum or maximum
+takes a negative number for one above 2**32; a saturated result is a signed word for the second operation;
+shifts saturate 34 bits to 32, whatever the destination is; a third operand that nothing names is ignored.
 """
 
 import re
@@ -77,7 +77,7 @@ def _operation(
         moved = result if into == "h1" else result << np.uint32(position)
         return (moved & mask) | (c[0] & ~mask)
 
-    return (32,), (32,) * (3 if into or second else 2), evaluate
+    return (32,), (32,) * (3 if into or second or len(parts) > 3 else 2), evaluate
 
 
 def _arithmetic(
@@ -90,10 +90,9 @@ def _arithmetic(
         return _signed_word(exact(x, y))
 
     def clamped_field(value: Array, bits: int, type_: str) -> Array:
-        """Saturation; what exceeds a word is lost if signed and unsigned operands meet in ``.u32``."""
+        """Saturation; what exceeds a word is lost in ``.u32``."""
         if bits == 32:
-            mixed = type_ == "u32" and a != b
-            return np.maximum(value, 0) & 0xFFFFFFFF if mixed else clamped_integer(value, type_)
+            return np.maximum(value, 0) & 0xFFFFFFFF if type_ == "u32" else clamped_integer(value, type_)
         greatest = (1 << bits - (type_[0] == "s")) - 1
         return np.where((value < 0) | (value > greatest), greatest, value)
 

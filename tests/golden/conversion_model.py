@@ -32,6 +32,8 @@ def convert(words, *operands):
         return clamp(int(number), target) if "sat" in words else int(number)
     mode = words.mode.removesuffix("i")
     bits = rounded(Fraction(number), layout, mode, zero_sign=zero, flush=flush and target == "f32")
+    if "satfinite" in words and bits % layout.sign == layout.infinity:
+        bits -= 1
     return limited(words, layout, bits)
 
 

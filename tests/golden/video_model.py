@@ -36,9 +36,9 @@ def merged(words, type_, number, parts, c):
     return (number if parts[0] == "h1" else number << position) & mask | c & ~mask
 
 
-def saturated(number, target, width, mixed):
+def saturated(number, target, width):
     if width == 32:
-        return max(number, 0) % (1 << 32) if target == "u32" and mixed else clamp(number, target)
+        return max(number, 0) % (1 << 32) if target == "u32" else clamp(number, target)
     return number if 0 <= number <= clamp(number, target, width) else clamp(1 << 40, target, width)
 
 
@@ -51,7 +51,7 @@ def video(name):
         number = VIDEO[name](x, y)
         if "sat" in words:
             width = 32 if not parts[0] else 8 if parts[0][0] == "b" else 16
-            number = saturated(number, target, width, types[0] != types[1])
+            number = saturated(number, target, width)
         elif name in ("vadd", "vsub") and "s32" in words:
             number = integer(number, "s32")
         return merged(words, target, number, parts, c)
