@@ -28,7 +28,13 @@ NUMBER_CHARACTERS: Final = 1200
 """Characters of a number in PTX."""
 
 CALL_DEPTH: Final = 128
-"""Calls within calls: every body is copied to where it is called."""
+"""Calls within calls of functions whose bodies are copied to where they are called."""
+
+NESTED_CALLS: Final = 1024
+"""Calls within calls of a thread, of functions that call themselves or are called through a register."""
+
+STACK_BYTES: Final = 64 << 10
+"""Bytes of the stack of a thread: the variables of such functions, and ``alloca``."""
 
 KERNEL_INSTRUCTIONS: Final = 100_000
 """Instructions of a kernel with the copies of all functions that it calls."""

@@ -1,6 +1,6 @@
 """Basic blocks: what runs without a branch, and where it goes on."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -13,15 +13,20 @@ from golden.ptx.syntax import Body, Immediate, Instruction, Register, Symbol
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
 
+CALL: Final = "call body"
+RETURN: Final = "return from body"
+"""What `golden.simt.inlining` makes of the calls and the ends of functions that are not copied."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terminator(Statement):
     """A statement that ends a block; only a branch has a guard."""
 
     kind: str
-    """``branch``, ``indexed``, ``barrier``, ``warp barrier`` or ``trap``.
+    """``branch``, ``indexed``, ``barrier``, ``warp barrier``, ``call``, ``return`` or ``trap``.
 
-    A branch without a guard is a jump; an exit is a branch to `EXIT`.
+    A branch without a guard is a jump; an exit is a branch to `EXIT`. A call goes on at the next block when
+    its function returns.
     """
     targets: tuple[Any, ...] = ()
     """Labels, which become numbers of blocks; `EXIT` as it is."""
@@ -171,6 +176,10 @@ class _Builder:
             return end(kind="indexed", targets=targets, reads=reads, details={"choice": choice})
         if name in ("trap", "brkpt"):
             return end(kind="trap")
+        if name == CALL:
+            return self._call(instruction, end)
+        if name == RETURN:
+            return end(kind="return")
         if name not in ("bar", "barrier"):
             return None
         parts = [part for part in instruction.opcode[1:] if part not in ("cta", "aligned")]
@@ -179,6 +188,19 @@ class _Builder:
         (mask,) = context.operands(instruction, 1)
         context.require_source(mask, 32)
         return end(kind="warp barrier", reads=context.registers((mask,)), details={"mask": mask})
+
+    def _call(self, instruction: Instruction, end: Callable[..., Terminator]) -> Terminator:
+        """A call of one of some functions that have bodies of their own: the one whose address is given."""
+        callee, *functions = instruction.operands
+        addresses = {
+            self._context.symbol(name)[1]: name.name for name in functions if isinstance(name, Symbol)
+        }
+        return end(
+            kind="call",
+            targets=tuple(Symbol(name, f"{name}:entry", instruction.location) for name in addresses.values()),
+            reads=self._context.registers((callee,)),
+            details={"callee": callee if isinstance(callee, Register) else None, "functions": addresses},
+        )
 
     def _barrier(self, instruction: Instruction, parts: list[str]) -> dict[str, Any]:
         """What a barrier of a block reads and writes, and its details; `parts` are its qualifiers."""

@@ -29,7 +29,7 @@ from golden.ptx.syntax import (
 
 _Element = TypeVar("_Element", bound=Element)
 
-_SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg", ".callprototype", ".calltargets")
+_SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
 _VECTORS: Final = {"v2": 2, "v4": 4}
 _WIDE: Final = "b128"
@@ -95,8 +95,10 @@ class _BodyParser(OperandParser):
             self._declare_registers()
         elif token.text == ".loc":
             self.skip_line_information()
-        elif token.text == ".branchtargets":
-            self._branch_targets(token, label)
+        elif token.text in (".branchtargets", ".calltargets"):
+            self._list_targets(token, label)
+        elif token.text == ".callprototype":
+            self._prototype(token, label)
         elif token.text in _SKIPPED:
             self.skip_behind(";")
         elif token.text in STATE_SPACES:
@@ -136,16 +138,25 @@ class _BodyParser(OperandParser):
                 break
         self.expect(";")
 
-    def _branch_targets(self, directive: Token, label: Token | None) -> None:
+    def _list_targets(self, directive: Token, label: Token | None) -> None:
         symbols: list[Symbol] = []
         while not symbols or self.accept(","):
-            token = self.expect_kind("word", "a label")
+            token = self.expect_kind("word", "a name")
             symbols.append(Symbol(token.text, token.text, token.location))
         self.expect(";")
+        self._targets[self._key(directive, label)] = symbols, self._scopes[-1]
+
+    def _prototype(self, directive: Token, label: Token | None) -> None:
+        results = self.parameters(results=True) if self.sees("(") else ()
+        self.expect("_")
+        taken = self.parameters() if self.sees("(") else ()
+        self.skip_behind(";")
+        self._body.prototypes[self._key(directive, label)] = results, taken
+
+    def _key(self, directive: Token, label: Token | None) -> str:
         if label is None:
-            raise self.error(directive, ".branchtargets needs a label")
-        scope = self._scopes[-1]
-        self._targets[scope.names[label.text]] = symbols, scope
+            raise self.error(directive, f"{directive.text} needs a label")
+        return self._scopes[-1].names[label.text]
 
     def _declare(self, space: str) -> None:
         scope = self._scopes[-1]

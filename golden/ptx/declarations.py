@@ -62,10 +62,11 @@ class DeclarationParser(ConstantParser):
         self.expect(";")
         return declared
 
-    def parameters(self, *, registers: bool = True) -> tuple[Variable, ...]:
-        """Take the parameters of a function from its opening to its closing parenthesis.
+    def parameters(self, *, registers: bool = True, results: bool = False) -> tuple[Variable, ...]:
+        """Take the parameters, or the results, of a function from its opening to its closing parenthesis.
 
-        Without `registers`, for an entry, a parameter in a register is refused.
+        Without `registers`, for an entry, a parameter in a register is refused. The last parameter of a
+        function may be an array without a length.
         """
         self.expect("(")
         found: dict[str, Variable] = {}
@@ -78,7 +79,8 @@ class DeclarationParser(ConstantParser):
             element = self._element_of(space, predicates=True)
             name = self.expect_kind("word", "the name of a parameter")
             variable, _ = self._variable(element, name)
-            if variable.size is None:
+            may_be_open = registers and not results and space == ".param" and self.sees(")")
+            if variable.size is None and not may_be_open:
                 raise self.error(name, f"parameter {name.text} must have a size")
             key = name.text if name.text != "_" else str(len(found))
             if key in found:

@@ -66,6 +66,8 @@ class Context:
     """Each variable and parameter by its key, with its address within its state space."""
     decoder: "Decoder"
     """Decodes what ends no block, without its guard."""
+    frames: Mapping[str, Register] = field(default_factory=dict)
+    """The register that is added to the address of a variable on the stack, by the variable's key."""
     slots: dict[str, int] = field(default_factory=dict)
     """Number of each register that has been met, by key."""
     widths: list[int] = field(default_factory=list)
@@ -100,8 +102,9 @@ class Context:
 
     def registers(self, operands: Iterable[Operand]) -> tuple[int, ...]:
         """The numbers of all registers in some operands."""
-        found = (part for operand in operands for part in parts(operand) if isinstance(part, Register))
-        return tuple(dict.fromkeys(map(self.slot, found)))
+        named = (part for operand in operands for part in parts(operand))
+        found = (self.frames.get(part.key) if isinstance(part, Symbol) else part for part in named)
+        return tuple(dict.fromkeys(self.slot(part) for part in found if isinstance(part, Register)))
 
     def step(
         self,

@@ -18,7 +18,7 @@ def successors(blocks: Sequence[Block], number: int) -> tuple[int, ...]:
     if terminator is None or terminator.kind in ("barrier", "warp barrier"):
         return following
     targets = tuple(target for target in terminator.targets if target != EXIT)
-    if terminator.kind == "branch" and terminator.guard is not None:
+    if terminator.kind == "call" or (terminator.kind == "branch" and terminator.guard is not None):
         return (*targets, *following)
     return targets
 

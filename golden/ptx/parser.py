@@ -9,7 +9,6 @@ from golden.ptx.syntax import Function, Module, Variable
 
 _LINKAGES: Final = (".visible", ".extern", ".weak", ".common")
 _STATE_SPACES: Final = (".global", ".const", ".shared", ".local")
-_SKIPPED: Final = (".pragma", ".alias")
 _TUNINGS: Final = {
     **dict.fromkeys((".maxntid", ".reqntid", ".reqnctapercluster"), 3),
     **dict.fromkeys((".maxnreg", ".minnctapersm", ".maxnctapersm", ".maxclusterrank", ".abi_preserve"), 1),
@@ -28,12 +27,20 @@ class _ModuleParser(DeclarationParser):
         super().__init__(source)
         self._variables: dict[str, Variable] = {}
         self._functions: dict[str, Function] = {}
+        self._aliases: list[tuple[Token, Token]] = []
         self._module = Module(source, self._version(), self._target(), self._variables, self._functions)
 
     def parse(self) -> Module:
         while self.next.kind != "end":
             if not self.accept(";"):
                 self._directive()
+        for name, other in self._aliases:
+            declared, defined = (self._functions.get(token.text) for token in (name, other))
+            if declared is None or declared.tokens or declared.kind == "entry":
+                raise self.error(name, f"{name.text} must be a function that is declared without a body")
+            if defined is None or not defined.tokens or defined.kind == "entry":
+                raise self.error(other, f"{other.text} must be a function with a body")
+            self._functions[name.text] = defined
         return self._module
 
     def _version(self) -> tuple[int, int]:
@@ -77,10 +84,21 @@ class _ModuleParser(DeclarationParser):
                 raise self.error(block[0], "block without its end }")
         elif token.text == ".loc":
             self.skip_line_information()
-        elif token.text in _SKIPPED:
+        elif token.text == ".pragma":
             self.skip_behind(";")
+        elif token.text == ".alias":
+            self._alias()
         else:
-            supported = (".address_size", ".entry", ".func", *_STATE_SPACES, ".file", ".section", *_SKIPPED)
+            supported = (
+                ".address_size",
+                ".entry",
+                ".func",
+                *_STATE_SPACES,
+                ".file",
+                ".section",
+                ".pragma",
+                ".alias",
+            )
             raise self.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
 
     def _declare(self, directive: Token, *, external: bool) -> None:
@@ -93,7 +111,7 @@ class _ModuleParser(DeclarationParser):
 
     def _function(self, directive: Token) -> None:
         is_entry = directive.text == ".entry"
-        results = self.parameters() if not is_entry and self.sees("(") else ()
+        results = self.parameters(results=True) if not is_entry and self.sees("(") else ()
         name = self.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
         taken = self.parameters(registers=not is_entry) if self.sees("(") else ()
         tunings, pragmas = self._tunings()
@@ -119,6 +137,13 @@ class _ModuleParser(DeclarationParser):
             raise self.error(name, f"{before.kind} {name.text} is already defined")
         if before is None or body:
             self._functions[name.text] = function
+
+    def _alias(self) -> None:
+        """Take another name of a function."""
+        name = self.expect_kind("word", "the name of a function")
+        self.expect(",")
+        self._aliases.append((name, self.expect_kind("word", "the name of a function")))
+        self.expect(";")
 
     def _tunings(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
         """The numbers of the performance directives, and the strings of the pragmas."""

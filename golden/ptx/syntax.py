@@ -236,7 +236,11 @@ class Body:
     variables: dict[str, Variable] = field(default_factory=dict)
     """Those declared in it, by key, in the order written."""
     targets: dict[str, tuple[Symbol, ...]] = field(default_factory=dict)
-    """The labels listed by each ``.branchtargets``, by the key of its own label."""
+    """What each ``.branchtargets`` and ``.calltargets`` lists, by the key of its own label."""
+    prototypes: dict[str, tuple[tuple[Variable, ...], tuple[Variable, ...]]] = field(default_factory=dict)
+    """The results and parameters of each ``.callprototype``, by the key of its label."""
+    frames: dict[str, tuple[Register, int]] = field(default_factory=dict)
+    """Of each variable on the stack the register with the address of its frame, and its offset there."""
     calls: list[int] = field(default_factory=list)
     """Where calls have been replaced by what they call: before which instructions one begins or ends, in
     ascending order."""

@@ -50,7 +50,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         self.alive = self.total
         self.barriers = Barriers(self)
         self._specials: dict[str, NDArray[Any]] = {}
-        self._groups: dict[int, Threads] = {0: self.everyone} if self.total else {}
+        self._groups: dict[int, Threads] = {kernel.start: self.everyone} if self.total else {}
         self._incomplete: dict[int, Threads] = {}
         self.spins = SpinDetector(self)
         self.steps = 0
@@ -158,6 +158,10 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             choices = np.minimum(outcome, len(terminator.targets) - 1)
             for choice in np.unique(choices).tolist():
                 self._jump(number, terminator.targets[choice], threads[choices == choice])
+        elif terminator.kind == "call":
+            self.stack.call(threads, number + 1, terminator, outcome)
+        elif terminator.kind == "return":
+            self.stack.leave(threads)
         else:
             self.fault(terminator.index, threads, "the kernel stopped itself with a trap")
 

@@ -156,7 +156,7 @@ class Writer:
         base = operand.base
         offset = operand.offset
         if isinstance(base, Symbol):
-            return self.uniform(offset + context.symbol(base)[1] + base.offset, 64)
+            return self.place(context, base, offset, 64)
         if isinstance(base, Immediate):
             return self.uniform(base.value + offset, 64)
         bits = base.type.bits
@@ -164,6 +164,14 @@ class Writer:
         if offset:
             text = f"({text} + {self.constant(offset, bits)})"
         return text if bits == 64 else f"{text}.astype('u8')"
+
+    def place(self, context: Context, symbol: Symbol, offset: int, bits: int) -> str:
+        """The code of the address of a variable or function, with an offset added."""
+        offset += context.symbol(symbol)[1] + symbol.offset
+        frame = context.frames.get(symbol.key)
+        if frame is None:
+            return self.uniform(offset, bits)
+        return self.resize(f"({self.read(frame, 64)} + {self.constant(offset, 64)})", 64, bits)
 
     def access(self, context: Context, operand: Address, base: int = 0) -> str:
         """The code of a `golden.simt.arrays.Access`, with `base` added to the addresses."""
@@ -307,6 +315,7 @@ _OUTCOMES: Final[Mapping[str, Sequence[tuple[str, int]]]] = {
     "indexed": [("choice", 32)],
     "warp barrier": [("mask", 32)],
     "barrier": [("barrier", 32), ("count", 32), ("value", 1)],
+    "call": [("callee", 64)],
 }
 """The details of terminators that blocks return, with their bits, by kind."""
 

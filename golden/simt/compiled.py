@@ -1,7 +1,9 @@
 """A kernel ready to run: its blocks, its registers, and where its variables are."""
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
 from typing import Final
 
 from golden.integers import shortened
@@ -15,11 +17,13 @@ from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable, named
-from golden.simt import decode_mbarrier, decode_memory, decode_scalar, decode_warp
+from golden.simt import decode_mbarrier, decode_memory, decode_scalar, decode_stack, decode_warp
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.errors import LaunchError
+from golden.simt.inlining import ENTRY
 from golden.simt.names import readable
+from golden.simt.stack import STACK_POINTER
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 _LOCAL_ALIGNMENT: Final = 16
@@ -29,6 +33,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_memory.DECODERS,
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
+    **decode_stack.DECODERS,
 }
 """By first word of the opcode."""
 
@@ -82,17 +87,40 @@ class CompiledKernel:
         )
         self.local_bytes = 0
         for variable in flat.variables.values():
-            if variable.space in ("local", "param"):
+            if variable.key in flat.frames:
+                window = LOCAL_PARAMETERS if variable.space == "param" else 0
+                symbols[variable.key] = (variable, window + flat.frames[variable.key][1])
+            elif variable.space in ("local", "param"):
                 address = -(-self.local_bytes // variable.alignment) * variable.alignment
                 self.local_bytes = address + (variable.size or 0)
                 window = LOCAL_PARAMETERS if variable.space == "param" else 0
                 symbols[variable.key] = (variable, window + address)
-        context = Context(source, version, symbols, _decode)
+        frames = {key: base for key, (base, _) in flat.frames.items()}
+        context = Context(source, version, symbols, _decode, frames)
         self.blocks = build_blocks(context, flat)
+        self.start = next(
+            number for number, block in enumerate(self.blocks) if block.first >= flat.labels[ENTRY]
+        )
+        """The block at which the kernel begins; before it are the functions that are called."""
         self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
         """The additions that are joined with multiplications."""
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
         """Loads that were removed because nobody uses their results."""
+        pointer = context.slots.get(STACK_POINTER.key)
+        self.saved = {
+            number + 1: tuple(slot for slot in self.blocks[number + 1].live_in if slot != pointer)
+            if number < self.start
+            else ()
+            for number, block in enumerate(self.blocks)
+            if block.terminator is not None and block.terminator.kind == "call"
+        }
+        """The registers that a call in a function saves, by the block to which it returns."""
+        self.has_stack = pointer is not None
+        """Whether it moves the stack pointer."""
+        ends = ":entry"
+        begins = {index: key.removesuffix(ends) for key, index in flat.labels.items() if key.endswith(ends)}
+        self._functions = sorted({**begins, flat.labels[ENTRY]: entry.name}.items())
+        """Where the bodies of functions and of the kernel begin."""
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         """The matrix instructions with their numbers."""
@@ -164,6 +192,11 @@ class CompiledKernel:
         start, size, name = before[-1]
         inside = f"byte {offset - start} of {readable(name)}"
         return inside if offset < start + size or not size else f"{inside}, which has {size}"
+
+    def function_at(self, index: int) -> str:
+        """The function with a body of its own, or the kernel, that has an instruction; for a message."""
+        place = bisect_right(self._functions, index, key=itemgetter(0))
+        return readable(self._functions[place - 1][1])
 
     def source_line(self, index: int) -> SourceLine:
         """File, line and text of an instruction, by its number."""

@@ -51,7 +51,7 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
                 texts.append(f"({text} << {writer.constant(i * part, bits)})" if i else text)
             writer.write(target, " | ".join(texts), bits)
         elif isinstance(source, Symbol):
-            writer.write(target, writer.uniform(context.symbol(source)[1] + source.offset, bits), bits)
+            writer.write(target, writer.place(context, source, 0, bits), bits)
         else:
             writer.write(target, writer.array(source, bits), bits)
 
@@ -65,8 +65,7 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
 
     def emit(writer: Writer) -> None:
         if isinstance(source, Symbol):
-            value = context.symbol(source)[1] + source.offset + base
-            writer.write(target, writer.uniform(value, bits), bits)
+            writer.write(target, writer.place(context, source, base, bits), bits)
             return
         text = writer.array(source, bits)
         if base:
@@ -84,7 +83,9 @@ def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     if "space" not in found:
         raise context.unsupported(instruction)
     space = found["space"].partition("::")[0]
-    call = f"B.in_window({space!r}, {{}})"
+    call = f"B.in_window({space!r}, {{0}})"
+    if space == "global":  # parameters of an entry are global memory too, as on the chip
+        call += " | B.in_window('param', {0})"
     return call_step(context, instruction, index, call, [(source, 64)], [(target, 1)], pure=True)
 
 

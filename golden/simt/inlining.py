@@ -1,17 +1,22 @@
-"""Puts the bodies of called functions in the place of their calls.
+"""Puts the bodies of called functions in the place of their calls, or calls them.
 
-Recursion is refused. Every copy has registers, labels and variables of its own. Parameters are passed by
-value; a parameter that the callee only reads is the variable of the caller itself.
+Every copy has registers, labels and variables of its own. Parameters are passed by value; a parameter that
+the callee only reads is the variable of the caller itself.
+
+A function of `golden.simt.call_graph.CallGraph.called` has one body, before the entry's. Its caller puts
+results and parameters on the stack of the thread, the function its variables below them. The stack is local
+memory and grows downwards from `golden.limits.STACK_BYTES`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from golden.limits import CALL_DEPTH, KERNEL_INSTRUCTIONS
+from golden.limits import CALL_DEPTH, KERNEL_INSTRUCTIONS, STACK_BYTES
+from golden.ptx.blocks import CALL, RETURN
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Location
 from golden.ptx.syntax import (
     Address,
     Arguments,
@@ -20,72 +25,146 @@ from golden.ptx.syntax import (
     Guard,
     Immediate,
     Instruction,
+    Operand,
     Register,
     Sink,
     Symbol,
     Variable,
     mapped,
-    parts,
 )
+from golden.simt.call_graph import CallGraph, Signature, exposed
 from golden.simt.names import readable
+from golden.simt.stack import STACK, STACK_POINTER
 
 _IGNORED_FUNCTIONS: Final = frozenset({"vprintf"})
 _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
+_STACK_ALIGNMENT: Final = 16
 
 
-def flatten(
-    source: Source, entry: Function, functions: Mapping[str, Function], body_of: Callable[[Function], Body]
-) -> Body:
-    """The body of an entry with all calls replaced by what they call; `body_of` parses a body.
+def flatten(graph: CallGraph) -> Body:
+    """The body of the graph's entry with all that it calls; its label is `ENTRY`.
 
-    Calls are of functions of the module, by name. More copies than `golden.limits` allows are a PtxError.
+    More instructions than `golden.limits` allows are a PtxError.
     """
-    parameters = {parameter.key: parameter for parameter in entry.parameters}
-    inliner = _Inliner(source, functions, body_of, parameters)
-    size = inliner.measure(entry, ())
+    entry = graph.entry
+    inliner = _Inliner(graph, {parameter.key: parameter for parameter in entry.parameters})
+    size = sum(inliner.measure(function, ()) for function in (entry, *graph.called.values()))
     if size > KERNEL_INSTRUCTIONS:
         told = f"{readable(entry.name)} has {size} instructions with all its calls"
-        raise source.error(entry.location, f"{told}, more than {KERNEL_INSTRUCTIONS}")
+        raise graph.source.error(entry.location, f"{told}, more than {KERNEL_INSTRUCTIONS}")
+    for function in graph.called.values():
+        inliner.place(function)
+    inliner.begin(entry)
     inliner.insert(entry, "", {}, None)
     return inliner.flat
 
 
+ENTRY: Final = "%entry"
+"""The label of the first instruction of an entry."""
+
+
+@dataclass
+class _Frame:
+    """The variables of one function on the stack, from the address in a register on."""
+
+    base: Register
+    size: int = 0
+    alignment: int = _STACK_ALIGNMENT
+
+    def place(self, size: int, alignment: int) -> int:
+        """The offset of so many bytes."""
+        offset = -(-self.size // alignment) * alignment
+        self.size = offset + size
+        self.alignment = max(self.alignment, alignment)
+        return offset
+
+
 @dataclass
 class _Inliner:
-    _source: Source
-    _functions: Mapping[str, Function]
-    _body_of: Callable[[Function], Body]
+    _graph: CallGraph
     _entry_parameters: Mapping[str, Variable]
     flat: Body = field(default_factory=Body)
     _copies: int = 0
     _sizes: dict[str, int] = field(default_factory=dict)
     _exposed: dict[str, frozenset[str]] = field(default_factory=dict)
+    _frame: _Frame | None = None
+    """Of the function with a body of its own that grows; None for the entry."""
 
     def measure(self, function: Function, callers: tuple[str, ...]) -> int:
         """The instructions of a function with the copies of all that it calls."""
         if function.name not in self._sizes:
             callers = (*callers, function.name)
-            instructions = self._body_of(function).instructions
+            instructions = self._graph.body_of(function).instructions
             total = 1 + len(instructions)
             for instruction in instructions:
-                callee = self._functions.get(_callee(instruction) or "")
-                if callee is None or callee.kind != "function" or not callee.tokens:
+                callee = self._graph.callee(instruction)
+                if callee is None or callee.name in self._graph.called:
                     continue
-                refuse = partial(self._source.error, instruction.location)
-                if callee.name in callers:
-                    raise refuse(f"{readable(callee.name)} calls itself, which is not supported")
                 if len(callers) > CALL_DEPTH:
-                    raise refuse(f"calls are nested more than {CALL_DEPTH} deep")
+                    message = f"calls are nested more than {CALL_DEPTH} deep"
+                    raise self._graph.source.error(instruction.location, message)
                 total += self.measure(callee, callers)
             self._sizes[function.name] = total
         return self._sizes[function.name]
 
+    def begin(self, entry: Function) -> None:
+        """Begin the body of the entry, with an empty stack if it needs one."""
+        self._frame = None
+        functions = (entry, *self._graph.reached.values())
+        bodies = map(self._graph.body_of, functions)
+        opcodes = {instruction.opcode[0] for body in bodies for instruction in body.instructions}
+        self.flat.labels[ENTRY] = len(self.flat.instructions)
+        if self._graph.called or opcodes & {"alloca", "stacksave", "stackrestore"}:
+            self.flat.variables = {STACK.key: STACK, **self.flat.variables}
+            top = Symbol(STACK.name, STACK.key, entry.location, STACK_BYTES)
+            self._emit("mov.u64", entry.location, STACK_POINTER, top)
+
+    def place(self, function: Function) -> None:
+        """Add the one body of a function."""
+        prefix, at = f"{function.name}:", function.location
+        arguments = Register("arguments", f"{prefix}%arguments", TYPES["u64"], at)
+        self._frame = frame = _Frame(Register("frame", f"{prefix}%frame", TYPES["u64"], at))
+        self.flat.labels[f"{prefix}entry"] = len(self.flat.instructions)
+        self.flat.calls.append(len(self.flat.instructions))
+        self._emit("mov.u64", at, arguments, STACK_POINTER)
+        opening = len(self.flat.instructions)
+        self._emit("alloca.u64", at, frame.base)
+        symbols: dict[str, str] = {}
+        placed = _arranged((function.results, function.parameters))[0]
+        registers = []
+        for formal, offset in placed:
+            if formal.type is TYPES["pred"]:
+                message = f"{formal.name} is a predicate, which cannot be on the stack"
+                raise self._graph.source.error(formal.location, message)
+            if formal.space == "reg":
+                inner = Register(formal.name, f"{prefix}{formal.name}@0", formal.type, at)
+                registers.append((inner, Address(arguments, offset, at)))
+            else:
+                symbols[formal.name] = key = prefix + formal.name
+                self.flat.variables[key] = replace(formal, key=key, space="param")
+                self.flat.frames[key] = arguments, offset
+        results = registers[: sum(item.space == "reg" for item in function.results)]
+        for inner, where in registers[len(results) :]:
+            self._emit(f"ld.local.b{inner.type.bits}", at, inner, where)
+        self.insert(function, prefix, symbols, f"{prefix}end")
+        self.flat.labels[f"{prefix}end"] = len(self.flat.instructions)
+        for inner, where in results:
+            self._emit(f"st.local.b{inner.type.bits}", at, where, inner)
+        self._emit(RETURN, at)
+        size, alignment = (Immediate(value, "integer", at) for value in (frame.size, frame.alignment))
+        opened = Instruction.of("alloca.u64", at, frame.base, size, alignment)
+        self.flat.instructions[opening] = opened
+        self.flat.calls.append(len(self.flat.instructions))
+
     def insert(self, function: Function, prefix: str, symbols: dict[str, str], end: str | None) -> None:
-        body = self._body_of(function)
+        """Add a copy of a body, whose names are changed by `symbols` and `prefix`; it returns to `end`."""
+        body = self._graph.body_of(function)
         flat = self.flat
         for key, variable in body.variables.items():
-            flat.variables[prefix + key] = replace(variable, key=prefix + key)
-            symbols[key] = prefix + key
+            shared = variable.space not in ("local", "param")  # by all copies of the function
+            symbols[key] = self._declare(
+                f"{function.name}:{key}" if prefix and shared else prefix + key, variable
+            )
         symbols.update({label: prefix + label for label in body.labels})
         symbols.update({key: prefix + key for key in body.targets})
         for key, targets in body.targets.items():
@@ -93,28 +172,47 @@ class _Inliner:
         places: dict[int, list[str]] = {}
         for label, index in body.labels.items():
             places.setdefault(index, []).append(prefix + label)
+        saved = None
+        if end is not None and any(item.opcode[0] == "alloca" for item in body.instructions):
+            saved = Register("the stack pointer", f"{prefix}%stack", TYPES["u64"], function.location)
+            self._emit("mov.u64", function.location, saved, STACK_POINTER)
         for index, instruction in enumerate(body.instructions):
             for label in places.get(index, ()):
                 flat.labels[label] = len(flat.instructions)
             changed = _renamed(instruction, prefix, symbols) if prefix else instruction
             if instruction.opcode[0] == "call":
-                self._call(changed)
+                self._call(changed, instruction, body)
             elif end is not None and instruction.opcode[0] == "ret":
+                if saved is not None:
+                    restoring = Instruction.of("mov.u64", instruction.location, STACK_POINTER, saved)
+                    flat.instructions.append(replace(restoring, guard=changed.guard))
                 target = Symbol(end, end, instruction.location)
                 flat.instructions.append(replace(changed, opcode=("bra",), operands=(target,)))
             else:
                 flat.instructions.append(changed)
         for label in places.get(len(body.instructions), ()):
             flat.labels[label] = len(flat.instructions)
+        if saved is not None:
+            self._emit("mov.u64", function.location, STACK_POINTER, saved)
 
-    def _call(self, call: Instruction) -> None:
+    def _declare(self, key: str, variable: Variable) -> str:
+        """Add a variable under a key, to the frame if there is one; the key."""
+        self.flat.variables[key] = replace(variable, key=key)
+        if self._frame is not None and variable.space in ("local", "param"):
+            offset = self._frame.place(variable.size or 0, variable.alignment)
+            self.flat.frames[key] = self._frame.base, offset
+        return key
+
+    def _emit(self, name: str, location: Location, *operands: Operand) -> None:
+        self.flat.instructions.append(Instruction.of(name, location, *operands))
+
+    def _call(self, call: Instruction, written: Instruction, body: Body) -> None:
+        """Add a call, whose operands are those of the copy; `written` stands in the `body`."""
         operands: list[Any] = list(call.operands)
         results = operands.pop(0).elements if operands and isinstance(operands[0], Arguments) else ()
         if not operands:
-            raise self._source.error(call.location, "call needs the name of a function")
-        named, *behind = operands
-        if not isinstance(named, Symbol):
-            raise self._source.error(call.location, "a call through a register is not supported")
+            raise self._graph.source.error(call.location, "call needs the name of a function")
+        callee, *behind = operands
         arguments = behind[0].elements if behind and isinstance(behind[0], Arguments) else ()
         self._copies += 1
         prefix = f"{self._copies}:"
@@ -124,43 +222,52 @@ class _Inliner:
             guard = Guard(call.guard.register, not call.guard.negated)
             target = Symbol(after, after, call.location)
             self.flat.instructions.append(Instruction.of("bra", call.location, target, guard=guard))
-        if named.key in _TRAPS:
-            self.flat.instructions.append(Instruction.of("trap", call.location))
-        elif named.key in _IGNORED_FUNCTIONS:
+        if isinstance(callee, Register):
+            signature, functions = self._graph.candidates(written, body)
+            self._require(f"the call through {callee.name}", signature, results, arguments, call.location)
+            self._call_body(call.location, callee, functions, signature, prefix, results, arguments)
+        elif not isinstance(callee, Symbol):
+            raise self._graph.source.error(call.location, "call needs the name of a function or a register")
+        elif callee.key in _TRAPS:
+            self._emit("trap", call.location)
+        elif callee.key in _IGNORED_FUNCTIONS:
             self.flat.instructions += _zeros(results, call.location)
         else:
-            self._copy(call.location, named.key, prefix, results, arguments)
+            self._call_function(call.location, callee.key, prefix, results, arguments)
         self.flat.labels[after] = len(self.flat.instructions)
         self.flat.calls.append(len(self.flat.instructions))
 
-    def _copy(
+    def _call_function(
         self, call: Location, name: str, prefix: str, results: Sequence[Any], arguments: Sequence[Any]
     ) -> None:
-        function = self._functions.get(name)
-        refuse = partial(self._source.error, call)
+        function = self._graph.functions.get(name)
+        refuse = partial(self._graph.source.error, call)
         if function is None or function.kind != "function":
             raise refuse(f"{readable(name)} is not a function of this module")
         if not function.tokens:
             raise refuse(f"{readable(name)} is declared, but has no body in this module")
-        for what, declared, given in (
-            ("results", function.results, results),
-            ("arguments", function.parameters, arguments),
-        ):
-            if len(declared) != len(given):
-                raise refuse(f"{readable(name)} has {len(declared)} {what}, not {len(given)}")
+        signature = function.results, function.parameters
+        self._require(readable(name), signature, results, arguments, call)
+        if function.name in self._graph.called:
+            self._call_body(call, Sink(call), (function,), signature, prefix, results, arguments)
+            return
         symbols: dict[str, str] = {}
         incoming: list[Instruction] = []
         outgoing: list[Instruction] = []
         written = {actual.key for actual in results if isinstance(actual, Symbol)}
-        exposed = self._exposed_by(function)
+        if name not in self._exposed:
+            self._exposed[name] = exposed(self._graph.body_of(function))
         inputs = [(*pair, True) for pair in zip(function.parameters, arguments, strict=True)]
         outputs = [(*pair, False) for pair in zip(function.results, results, strict=True)]
         for formal, actual, inward in inputs + outputs:
-            self._require_size(name, formal, actual, call)
             if formal.space != "param" or not isinstance(actual, Symbol):
                 self._pass(formal, actual, prefix, symbols, incoming if inward else outgoing, inward=inward)
-            elif inward and (formal.name in exposed or actual.key in written):
-                symbols[formal.name] = self._own_copy(formal, actual, prefix, incoming)
+            elif inward and (formal.name in self._exposed[name] or actual.key in written):
+                size = formal.size if formal.size is not None else self._variable(actual).size
+                copied = replace(formal, size=size)
+                symbols[formal.name] = key = self._declare(f"{prefix}{formal.name}", copied)
+                target = Address(Symbol(formal.name, key, call), 0, call)
+                incoming += _copies(copied, Address(actual, 0, call), target, prefix, "param", "param")
             else:
                 symbols[formal.name] = actual.key
         self.flat.instructions.extend(incoming)
@@ -168,6 +275,47 @@ class _Inliner:
         self.insert(function, prefix, symbols, inside)
         self.flat.labels[inside] = len(self.flat.instructions)
         self.flat.instructions.extend(outgoing)
+
+    def _call_body(
+        self,
+        call: Location,
+        callee: Register | Sink,
+        functions: Sequence[Function],
+        signature: Signature,
+        prefix: str,
+        results: Sequence[Any],
+        arguments: Sequence[Any],
+    ) -> None:
+        """Call one of some functions with bodies of their own, the only one or by its address."""
+        actuals = (*results, *arguments)
+        sized = tuple(
+            replace(formal, size=self._variable(actual).size) if formal.size is None else formal
+            for formal, actual in zip((*signature[0], *signature[1]), actuals, strict=True)
+        )
+        placed, area = _arranged((sized, ()))
+        old, base = (
+            Register(name, f"{prefix}%{name}", TYPES["u64"], call) for name in ("stack pointer", "arguments")
+        )
+        self._emit("mov.u64", call, old, STACK_POINTER)
+        size, alignment = (Immediate(value, "integer", call) for value in area)
+        self._emit("alloca.u64", call, base, size, alignment)
+        outgoing: list[Instruction] = []
+        for number, ((formal, offset), actual) in enumerate(zip(placed, actuals, strict=True)):
+            there, bits = Address(base, offset, call), formal.type.bits
+            if isinstance(actual, Symbol):
+                here = Address(actual, 0, call)
+                if number < len(results):
+                    outgoing += _copies(formal, there, here, prefix, "local", "param")
+                else:
+                    self.flat.instructions += _copies(formal, here, there, prefix, "param", "local")
+            elif number >= len(results):
+                self._emit(f"st.local.b{bits}", call, there, actual)
+            elif not isinstance(actual, Sink):
+                outgoing.append(Instruction.of(f"ld.local.b{bits}", call, actual, there))
+        names = (Symbol(function.name, function.name, call) for function in functions)
+        self._emit(CALL, call, callee, *names)
+        self.flat.instructions += outgoing
+        self._emit("mov.u64", call, STACK_POINTER, old)
 
     def _pass(
         self,
@@ -183,72 +331,85 @@ class _Inliner:
         location = getattr(actual, "location", formal.location)
         type_ = formal.type
         if formal.space == "reg":
-            if isinstance(actual, Symbol):
-                raise self._source.error(
-                    location, f"{formal.name} is passed in a register, not in a variable"
-                )
             inner = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
             pair = (inner, actual) if inward else (actual, inner)
             moves.append(Instruction.of(f"mov.{type_.name}", location, *pair))
             return
         key = f"{prefix}{formal.name}"
-        symbols[formal.name] = key
-        self.flat.variables[key] = replace(formal, key=key, space="param")
+        symbols[formal.name] = self._declare(key, replace(formal, space="param"))
         place = Address(Symbol(formal.name, key, location), 0, location)
         if inward:
             moves.append(Instruction.of(f"st.param.{type_.name}", location, place, actual))
         elif not isinstance(actual, Sink):
             moves.append(Instruction.of(f"ld.param.{type_.name}", location, actual, place))
 
-    def _exposed_by(self, function: Function) -> frozenset[str]:
-        """The names of what a function does more with than load it or pass it on."""
-        if function.name not in self._exposed:
-            found: set[str] = set()
-            for instruction in self._body_of(function).instructions:
-                operands = instruction.operands
-                if _callee(instruction) is not None or instruction.opcode[0] == "ld":
-                    operands = operands[:1]
-                for operand in operands:
-                    found.update(part.key for part in parts(operand) if isinstance(part, Symbol))
-            self._exposed[function.name] = frozenset(found)
-        return self._exposed[function.name]
+    def _variable(self, actual: Symbol) -> Variable:
+        variable = self.flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
+        if variable is None or variable.space != "param":
+            raise self._graph.source.error(actual.location, f"{actual.name} is not a variable in .param")
+        return variable
+
+    def _require(
+        self,
+        name: str,
+        signature: Signature,
+        results: Sequence[Any],
+        arguments: Sequence[Any],
+        call: Location,
+    ) -> None:
+        """Refuse arguments and results that do not fit their parameters."""
+        refuse = partial(self._graph.source.error, call)
+        for what, formals, actuals in zip(
+            ("results", "arguments"), signature, (results, arguments), strict=True
+        ):
+            if len(formals) != len(actuals):
+                raise refuse(f"{name} has {len(formals)} {what}, not {len(actuals)}")
+            for formal, actual in zip(formals, actuals, strict=True):
+                self._require_size(name, formal, actual, call)
 
     def _require_size(self, name: str, formal: Variable, actual: object, location: Location) -> None:
         """Refuse an argument or result of another size than its parameter."""
+        refuse = partial(self._graph.source.error, location)
         if formal.space != "param":
+            if isinstance(actual, Symbol):
+                message = f"{formal.name} is passed in a register, not in a variable"
+                raise self._graph.source.error(actual.location, message)
             return
-        refuse = partial(self._source.error, location)
         if isinstance(actual, Symbol):
-            variable = self.flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)
-            if variable is None or variable.space != "param":
-                raise self._source.error(actual.location, f"{actual.name} is not a variable in .param")
-            told, size = actual.name, variable.size
+            told, size = actual.name, self._variable(actual).size
         elif formal.is_array:
-            raise refuse(f"{formal.name} of {readable(name)} is an array: its argument is a variable")
+            raise refuse(f"{formal.name} of {name} is an array: its argument is a variable")
         elif isinstance(actual, Register):
             told, size = actual.name, actual.type.size
         else:
             return
-        if size != formal.size:
-            raise refuse(f"{told} has {size} bytes, but {formal.name} of {readable(name)} has {formal.size}")
+        if formal.size not in (None, size):
+            raise refuse(f"{told} has {size} bytes, but {formal.name} of {name} has {formal.size}")
 
-    def _own_copy(self, formal: Variable, actual: Symbol, prefix: str, moves: list[Instruction]) -> str:
-        """Copy a parameter from the variable of the caller; the key of the copy."""
-        key = f"{prefix}{formal.name}"
-        self.flat.variables[key] = replace(formal, key=key)
-        offset = 0
-        while offset < (formal.size or 0):
-            left = (formal.size or 0) - offset
-            unit = min(formal.alignment, 8, 1 << (left.bit_length() - 1))
-            type_ = TYPES[f"b{8 * unit}"]
-            between = Register("a parameter", f"{key}@{type_.name}", type_, actual.location)
-            source, target = (
-                Address(symbol, offset, actual.location) for symbol in (actual, replace(actual, key=key))
-            )
-            moves.append(Instruction.of(f"ld.param.{type_.name}", actual.location, between, source))
-            moves.append(Instruction.of(f"st.param.{type_.name}", actual.location, target, between))
-            offset += unit
-        return key
+
+def _arranged(signature: Signature) -> tuple[list[tuple[Variable, int]], tuple[int, int]]:
+    """Results and parameters with their offsets on the stack, and the bytes and the alignment of them all."""
+    frame = _Frame(STACK_POINTER)
+    placed = [
+        (formal, frame.place(formal.size or 0, formal.alignment)) for formal in (*signature[0], *signature[1])
+    ]
+    return placed, (frame.size, frame.alignment)
+
+
+def _copies(
+    variable: Variable, source: Address, target: Address, prefix: str, *spaces: str
+) -> Iterator[Instruction]:
+    """Copy the bytes of a variable from an address in the first of two state spaces to one in the second."""
+    offset, at = 0, source.location
+    while offset < (variable.size or 0):
+        left = (variable.size or 0) - offset
+        unit = min(variable.alignment, 8, 1 << (left.bit_length() - 1))
+        type_ = TYPES[f"b{8 * unit}"]
+        between = Register("a parameter", f"{prefix}%{type_.name}", type_, at)
+        here, there = (replace(address, offset=address.offset + offset) for address in (source, target))
+        yield Instruction.of(f"ld.{spaces[0]}.{type_.name}", at, between, here)
+        yield Instruction.of(f"st.{spaces[1]}.{type_.name}", at, there, between)
+        offset += unit
 
 
 def _zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:
@@ -259,13 +420,6 @@ def _zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:
             yield Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
         elif isinstance(result, Register) and result.type is not TYPES["pred"]:
             yield Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
-
-
-def _callee(instruction: Instruction) -> str | None:
-    """The name of what a call calls; None for another instruction, and for a call through a register."""
-    if instruction.opcode[0] != "call":
-        return None
-    return next((operand.key for operand in instruction.operands if isinstance(operand, Symbol)), "")
 
 
 def _renamed(instruction: Instruction, prefix: str, symbols: Mapping[str, str]) -> Instruction:

@@ -16,6 +16,7 @@ from golden.simt.address_map import GLOBAL, LOCAL_PARAMETERS, SHARED, WINDOW_BYT
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
+from golden.simt.stack import Stack
 
 
 class Piece(NamedTuple):
@@ -52,6 +53,7 @@ class MemoryAccess:
         self.device: DeviceMemory = launch.device
         self.shared = Allocation(0, total_shared, "shared memory")
         self.local = Allocation(0, kernel.local_bytes * self.total, "local memory")
+        self.stack = Stack(self)
         self.parameters = Allocation(0, len(launch.parameters), "the parameters")
         self.parameters.bytes[:] = np.frombuffer(launch.parameters, dtype=np.uint8)
         self._own = {"shared": self.shared, "local": self.local, "param": self.parameters}
@@ -196,8 +198,8 @@ class MemoryAccess:
     # Where addresses lie
 
     def own_memory(self) -> NDArray[np.uint8]:
-        """Local memory and the parameters of calls: a row of bytes for each thread."""
-        return self.local.bytes.reshape(self.total, self.kernel.local_bytes)
+        """Local memory with the parameters of calls, without the free stack: a row for each thread."""
+        return self.local.bytes.reshape(self.total, self.kernel.local_bytes)[:, self.stack.lowest :]
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
         """Whether generic addresses lie in a state space."""

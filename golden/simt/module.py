@@ -19,6 +19,7 @@ from golden.ptx.syntax import Body, Function, Variable
 from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import BoundArguments, bind
 from golden.simt.buffers import DEVICE, DeviceBuffer
+from golden.simt.call_graph import CallGraph
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
@@ -46,7 +47,9 @@ class Module:
         self._bodies: dict[str, Body] = {}
         self._kernels: dict[str, Kernel] = {}
         self._buffers: dict[str, DeviceBuffer] = {}
-        self._function_addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
+        addresses = {name: FUNCTIONS + 16 * i for i, name in enumerate(self._syntax.functions)}
+        functions = self._syntax.functions.items()
+        self._function_addresses = {name: addresses[function.name] for name, function in functions}
         self._allocations: dict[str, Allocation] = {}
         self._bytes = 0
         for key, variable in self._syntax.variables.items():
@@ -162,8 +165,10 @@ class Module:
     def _compile(self, entry: Function) -> Callable[..., CompiledKernel]:
         if not entry.tokens:
             raise self._source.error(entry.location, f"{readable(entry.name)} is declared, but has no body")
-        flat = flatten(self._source, entry, self._syntax.functions, self._body)
-        declared = self._syntax.variables
+        declared, functions = self._syntax.variables, self._syntax.functions
+        pieces = (piece for variable in declared.values() for piece in variable.initialiser or ())
+        stored = frozenset(piece.symbol for piece in pieces if piece.symbol is not None)
+        flat = flatten(CallGraph(self._source, functions, self._body, stored, entry))
         placed = {key: (declared[key], self._allocations[key].address) for key in self.variables}
         for name, address in self._function_addresses.items():
             location = self._syntax.functions[name].location

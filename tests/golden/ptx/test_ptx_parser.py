@@ -48,7 +48,7 @@ def test_functions():
     f, k, g = parsed.functions.values()
     assert [item.kind for item in (f, k, g)] == ["function", "entry", "function"]
     assert [token.text for token in f.tokens] == ["{", "ret", ";", "}", ""]
-    assert (f.location.line, g.tokens) == (5 + 1, ())
+    assert (f.location.line, g) == (5 + 1, f)
     assert [(item.name, item.space) for item in f.results + f.parameters] == [
         *(("r", "param"), ("x", "reg"), ("s", "param"))
     ]
@@ -150,10 +150,15 @@ def test_a_variable_hides_a_register_of_the_block_around():
 
 
 def test_lists_of_branch_targets():
-    parsed = body("T: .branchtargets A, B; { A: U: .branchtargets A; } A: B: P: .callprototype _ ();")
+    parsed = body(
+        "T: .branchtargets A, B; { A: U: .branchtargets A; } A: B: P: .callprototype _ ();"
+        "Q: .callprototype (.reg .b32 _) _ (.param .b32 _, .param .align 8 .b8 _[]) .noreturn;"
+    )
     assert {key: [item.key for item in items] for key, items in parsed.targets.items()} == {
         **{"T@0": ["A@0", "B@0"], "U@1": ["A@1"]}
     }
+    sizes = {key: [[item.size for item in side] for side in pair] for key, pair in parsed.prototypes.items()}
+    assert sizes == {"P@0": [[], []], "Q@0": [[4], [4, None]]}
     assert parsed.instructions == []
 
 
@@ -184,7 +189,7 @@ def test_the_names_of_predefined_registers():
 
 def test_what_programs_of_one_warp_may_declare():
     program = parse_module(f"""{HEADER}
-    .extern .func (.param .b32 r) vprintf(.param .b64 x); .alias f, vprintf; .local .b8 l[4];
+    .extern .func (.param .b32 r) vprintf(.param .b64 x); .local .b8 l[4];
     .entry k() {{ .reg .pred %p; bra M; {{ L: bra L; }} .noreturn; M: L: ret; T: .branchtargets L; }}
     .const .f32 later = 1.0;
     """)

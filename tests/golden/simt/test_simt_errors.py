@@ -319,9 +319,3 @@ def test_an_unsupported_entry_does_not_affect_others():
     module.kernel("good").launch(1, 32)
     with pytest.raises(PtxError, match="tcgen05"):
         module.kernel("bad")
-
-
-def test_recursion_is_refused():
-    text = f"{HEADER}.func f() {{ call f, (); ret; }} .entry k() {{ call f, (); ret; }}"
-    with pytest.raises(PtxError, match="f calls itself"):
-        Module(text).kernel()

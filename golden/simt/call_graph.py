@@ -1,0 +1,157 @@
+"""Which functions a kernel reaches, and which of them have bodies of their own.
+
+A function that is called through a register, or that may call itself, has one body, which is called. All
+others are copied to where they are called.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from golden.ptx.source import Source
+from golden.ptx.syntax import Arguments, Body, Function, Instruction, Register, Symbol, Variable, named, parts
+
+Signature = tuple[tuple[Variable, ...], tuple[Variable, ...]]
+"""Results and parameters."""
+
+
+@dataclass
+class CallGraph:
+    """The functions of a module as a kernel calls them; PtxError for what a call through a register lacks."""
+
+    source: Source
+    functions: Mapping[str, Function]
+    body_of: Callable[[Function], Body]
+    """Parses a body."""
+    stored: frozenset[str]
+    """The names in the initialisers of variables."""
+    entry: Function
+
+    def callee(self, instruction: Instruction) -> Function | None:
+        """The function that a call names and that has a body; None for any other instruction."""
+        found = self.functions.get(called_name(instruction) or "")
+        return found if found is not None and found.kind == "function" and found.tokens else None
+
+    @cached_property
+    def called(self) -> Mapping[str, Function]:
+        """The functions with bodies of their own, by name, those that others call first."""
+        return {
+            name: function
+            for name, function in self.reached.items()
+            if name in self._indirect or self._calls_itself(function)
+        }
+
+    def candidates(self, call: Instruction, body: Body) -> tuple[Signature, tuple[Function, ...]]:
+        """The signature of a call through a register, and the functions that it may call."""
+        last = call.operands[-1]
+        key = last.key if isinstance(last, Symbol) else ""
+        listed = [self.functions.get(symbol.key) for symbol in body.targets.get(key, ())]
+        found = [item for item in listed if item is not None and item.kind == "function" and item.tokens]
+        if listed and len(found) == len(listed):
+            signature = found[0].results, found[0].parameters
+        elif key in body.prototypes:
+            signature = body.prototypes[key]
+            found = [self.functions[name] for name in self._taken]
+        else:
+            message = "a call through a register needs a list of functions or a prototype, by its label"
+            raise self.source.error(call.location, message)
+        shape = _shape(signature)
+        return signature, tuple(item for item in found if _shape((item.results, item.parameters)) == shape)
+
+    @cached_property
+    def _taken(self) -> tuple[str, ...]:
+        """The functions whose address is taken anywhere in the module."""
+        names = set(self.stored)
+        for function in self.functions.values():
+            if function.tokens:
+                others = (item for item in self.body_of(function).instructions if item.opcode[0] != "call")
+                names |= named(others)
+        return tuple(
+            name
+            for name, function in self.functions.items()
+            if name in names and function.name == name and function.kind == "function" and function.tokens
+        )
+
+    @cached_property
+    def _indirect(self) -> set[str]:
+        """The names of what is called through a register."""
+        found: set[str] = set()
+        for function in (*self.reached.values(), self.entry):
+            found |= {callee.name for callee in self._through_registers(function)}
+        return found
+
+    def _through_registers(self, function: Function) -> Iterator[Function]:
+        body = self.body_of(function)
+        for instruction in body.instructions:
+            if is_indirect(instruction):
+                yield from self.candidates(instruction, body)[1]
+
+    def _direct(self, function: Function) -> Iterator[Function]:
+        for instruction in self.body_of(function).instructions:
+            callee = self.callee(instruction)
+            if callee is not None:
+                yield callee
+
+    @cached_property
+    def reached(self) -> Mapping[str, Function]:
+        """The functions that the entry reaches, each after those that it calls."""
+        order: dict[str, Function] = {}
+        seen = {self.entry.name}
+        waiting = [(self.entry, self._callees(self.entry))]
+        while waiting:
+            function, callees = waiting[-1]
+            callee = next((item for item in callees if item.name not in seen), None)
+            if callee is None:
+                order[function.name] = function
+                waiting.pop()
+            else:
+                seen.add(callee.name)
+                waiting.append((callee, self._callees(callee)))
+        del order[self.entry.name]
+        return order
+
+    def _callees(self, function: Function) -> Iterator[Function]:
+        yield from self._direct(function)
+        yield from self._through_registers(function)
+
+    def _calls_itself(self, function: Function) -> bool:
+        seen: set[str] = set()
+        waiting = [function]
+        while waiting:
+            for callee in self._direct(waiting.pop()):
+                if callee.name == function.name:
+                    return True
+                if callee.name not in seen:
+                    seen.add(callee.name)
+                    waiting.append(callee)
+        return False
+
+
+def is_indirect(instruction: Instruction) -> bool:
+    """Whether an instruction is a call through a register."""
+    callees = [operand for operand in instruction.operands if not isinstance(operand, Arguments)]
+    return instruction.opcode[0] == "call" and bool(callees) and isinstance(callees[0], Register)
+
+
+def called_name(instruction: Instruction) -> str | None:
+    """The name of what a call calls; None for another instruction, and for a call through a register."""
+    if instruction.opcode[0] != "call" or is_indirect(instruction):
+        return None
+    return next((operand.key for operand in instruction.operands if isinstance(operand, Symbol)), "")
+
+
+def exposed(body: Body) -> frozenset[str]:
+    """The names of what a body does more with than load it or pass it on."""
+    found: set[str] = set()
+    for instruction in body.instructions:
+        operands = instruction.operands
+        if instruction.opcode[0] in ("call", "ld"):
+            operands = operands[:1]
+        for operand in operands:
+            found.update(part.key for part in parts(operand) if isinstance(part, Symbol))
+    return frozenset(found)
+
+
+def _shape(signature: Signature) -> tuple[tuple[tuple[bool, int | None], ...], ...]:
+    """What the results and parameters of a function and of its prototype have in common."""
+    return tuple(tuple((item.space == "reg", item.size) for item in side) for side in signature)
