@@ -143,6 +143,12 @@ def _table(use: Use, type: str, shape: Shape) -> _Table:
 
 def _checked_table(use: Use, type: str, shape: Shape | str) -> _Table:
     """The tables of a fragment, after a check that some instruction has it."""
+    if use.__class__ is type.__class__ is str and shape.__class__ in (str, Shape):
+        return _known_table(use, type, shape)
+    return _find_table(use, type, shape)
+
+
+def _find_table(use: Use, type: str, shape: Shape | str) -> _Table:
     if not isinstance(use, str) or use not in get_args(Use):
         raise InvalidArgument("use", quoted(use), "a, b, c, d")
     type = checked_text("type", type)
@@ -156,3 +162,6 @@ def _checked_table(use: Use, type: str, shape: Shape | str) -> _Table:
     if named not in shapes:
         raise InvalidArgument("shape", quoted(name), f"{', '.join(map(str, shapes))} for {use} of {type}")
     return _table(use, type, named)
+
+
+_known_table = cache(_find_table)

@@ -1,8 +1,8 @@
 """The one interface that programs, tests and pictures meet at."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +39,13 @@ class Counters:
     stall_empty: int = 0
     """Cycles in which commands were in progress, but none waited in the queue; 0 on the golden machine."""
 
-    def __add__(self, other: "Counters") -> "Counters":
+    def __add__(self, other: "Counters") -> Self:
         """What two machines have done together."""
-        return Counters(**{name: count + getattr(other, name) for name, count in vars(self).items()})
+        return replace(self, **{name: count + getattr(other, name) for name, count in vars(self).items()})
 
-    def __sub__(self, other: "Counters") -> "Counters":
+    def __sub__(self, other: "Counters") -> Self:
         """What a machine has done since it had done `other`."""
-        return Counters(**{name: count - getattr(other, name) for name, count in vars(self).items()})
+        return replace(self, **{name: count - getattr(other, name) for name, count in vars(self).items()})
 
     def utilisation(self, units: int) -> float | None:
         """The share of cycles in which `units` dot-product units took operands; None without cycles."""

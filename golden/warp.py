@@ -189,6 +189,14 @@ class GoldenMachine:
                 raise InvalidArgument("command", repr(work), "a command or work of the host")
         self._executed[self._warp] += 1
 
+    def accepts(self, command: Load | Store) -> bool:
+        """Whether a command passes every check that comes before memory is accessed."""
+        try:
+            self._checked_access(command)
+        except Fault:
+            return False
+        return True
+
     def queue(self, work: Iterable[Work]) -> None:
         """Execute each piece of work to its end, as `execute` does."""
         for piece in work:

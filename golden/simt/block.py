@@ -66,7 +66,11 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             while True:
                 self.spins.wake()
                 if not groups and not self._release():
-                    return "waiting" if self.spins.parked else "done"
+                    if self.spins.parked:
+                        return "waiting"
+                    if self.launch.trace is not None:
+                        self.launch.trace.end_block(self.number)
+                    return "done"
                 number = min(groups) if len(groups) == 1 or self.steps % _SLICE else self._fair()
                 if self.steps >= pause:
                     return "paused"

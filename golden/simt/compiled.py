@@ -124,6 +124,8 @@ class CompiledKernel:
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         """The matrix instructions with their numbers."""
+        self.traced: dict[int, tuple[str, str]] = {}
+        """Text and line of the matrix instructions that have been traced, by their numbers."""
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
         self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self.slots = context.slots

@@ -102,7 +102,7 @@ def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) 
         values = ", ".join(_tuple(writer, found, use) for use in ("a", "b", "c"))
         return f"B.multiply({writer.bind(parsed)}, {threads}, {values}, {index})"
     if found.address is None:
-        return f"B.transpose_matrix({threads}, {_tuple(writer, found, 'a')})"
+        return f"B.transpose_matrix({threads}, {_tuple(writer, found, 'a')}, {index})"
     access = writer.access(context, found.address, SHARED if parsed.space == "shared" else 0)
     if isinstance(parsed, MoveInstruction):
         what, head = "matrices", f"{access}, {parsed.count}, {parsed.transposed}"

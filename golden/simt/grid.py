@@ -15,6 +15,7 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock, LaunchError
 from golden.simt.golden_engine import GoldenEngine
+from golden.simt.trace_recorder import TraceRecorder
 
 _TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""
@@ -76,6 +77,8 @@ class LaunchState:
     check: bool = False
     races: bool = False
     """Whether accesses are checked, and whether for data races too."""
+    trace: TraceRecorder | None = None
+    """Where matrix instructions are recorded."""
     on_matrix: Callable[[SourceLine], None] | None = None
     """Called before each matrix instruction that the engine executes, with its `SourceLine`."""
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)

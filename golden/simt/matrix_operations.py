@@ -15,7 +15,12 @@ from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.tables.matrix_instructions import (
+    LoadInstruction,
+    MmaInstruction,
+    MoveInstruction,
+    StoreInstruction,
+)
 
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
@@ -32,6 +37,7 @@ class MatrixOperations(MemoryAccess):
         with self._faults(access.threads, access.number):
             lines = self._gather(access, places, size).view(np.uint8)
             words = self.launch.engine.load(instruction, lines)
+        self._record(instruction, access, access.addresses[::LANES], places, size, d=words, strides=strides)
         return _unpacked(words, FORMATS[instruction.type].bits)
 
     def store_fragment(
@@ -44,8 +50,10 @@ class MatrixOperations(MemoryAccess):
         """``wmma.store``."""
         places, size = self._pieces_of_lines(instruction, access, strides)
         with self._faults(access.threads, access.number):
-            lines = self.launch.engine.store(instruction, _packed(registers))
+            words = _packed(registers)
+            lines = self.launch.engine.store(instruction, words)
             self._scatter(access, places, lines.view(f"u{size}"), size)
+        self._record(instruction, access, access.addresses[::LANES], places, size, a=words, strides=strides)
 
     def multiply(
         self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
@@ -53,25 +61,58 @@ class MatrixOperations(MemoryAccess):
         """``wmma.mma`` and ``mma.sync``."""
         self.launch.matrix_instructions += threads.size // LANES
         with self._faults(threads, index):
-            words = self.launch.engine.multiply(instruction, _packed(a), _packed(b), _packed(c))
+            sources = _packed(a), _packed(b), _packed(c)
+            words = self.launch.engine.multiply(instruction, *sources)
+        if self.launch.trace is not None:
+            self.launch.trace.matrix(self, index, instruction, threads, (*sources, words))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 
     def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
         """``ldmatrix``."""
-        matrices = self._gather(access, self._halves(access, count), 2)
-        return _unpacked(self.launch.engine.load_matrices(matrices, transposed), 32)
+        places = self._halves(access, count)
+        words = self.launch.engine.load_matrices(self._gather(access, places, 2), transposed)
+        move = MoveInstruction(mnemonic="ldmatrix", count=count, transposed=transposed)
+        self._record(move, access, places[..., 0], places, 2, d=words)
+        return _unpacked(words, 32)
 
     def store_matrices(self, access: Access, count: int, transposed: bool, registers: Values) -> None:
         """``stmatrix``."""
         places = self._halves(access, count)
-        matrices = self.launch.engine.store_matrices(_packed(registers), transposed)
+        words = _packed(registers)
+        matrices = self.launch.engine.store_matrices(words, transposed)
         self._scatter(access, places, matrices, 2)
+        move = MoveInstruction(mnemonic="stmatrix", count=count, transposed=transposed)
+        self._record(move, access, places[..., 0], places, 2, a=words)
 
-    def transpose_matrix(self, threads: Threads, registers: Values) -> Values:
+    def transpose_matrix(self, threads: Threads, registers: Values, index: int) -> Values:
         """``movmatrix``."""
-        return [
-            self.launch.engine.transpose(register.reshape(-1, LANES)).reshape(-1) for register in registers
-        ]
+        words = _packed(registers)
+        moved = self.launch.engine.transpose(words[:, 0])[:, None]
+        if self.launch.trace is not None:
+            move = MoveInstruction(mnemonic="movmatrix", transposed=True)
+            self.launch.trace.matrix(self, index, move, threads, (words, None, None, moved))
+        return _unpacked(moved, 32)
+
+    def _record(
+        self,
+        instruction: LoadInstruction | StoreInstruction | MoveInstruction,
+        access: Access,
+        addresses: Addresses,
+        places: Addresses,
+        size: int,
+        *,
+        a: Words | None = None,
+        d: Words | None = None,
+        strides: NDArray[np.uint32] | None = None,
+    ) -> None:
+        """Record a load, which has a result `d`, or a store of `a`, if the launch is traced."""
+        trace = self.launch.trace
+        if trace is not None:
+            (trace.reads if a is None else trace.writes)(self, places, size)
+            if strides is not None:
+                strides = strides[::LANES]
+            fragments = (a, None, None, d)
+            trace.matrix(self, access.number, instruction, access.threads, fragments, addresses, strides)
 
     def _gather(self, access: Access, places: Addresses, size: int) -> NDArray[Any]:
         """The elements of `size` bytes at some places for each warp, shape (warps, ...)."""

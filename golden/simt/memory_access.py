@@ -46,6 +46,7 @@ class MemoryAccess:
         index = coordinates(number, launch.grid)
         total_shared = kernel.shared_base + launch.dynamic_shared
         self.kernel = kernel
+        self.number = number
         self.launch = launch
         """It counts the stores, and the atomics that changed something."""
         self.geometry = Geometry(launch.grid, launch.block, index, launch.dynamic_shared, total_shared)

@@ -28,6 +28,7 @@ from golden.simt.grid import Extent, LaunchResult, LaunchState, extent
 from golden.simt.inlining import flatten
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
+from golden.simt.trace_recorder import TraceRecorder
 
 Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
@@ -217,6 +218,7 @@ class Kernel:
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
         on_matrix: Callable[[SourceLine], None] | None = None,
+        trace: TraceRecorder | None = None,
         contract: bool = True,
         recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
@@ -245,6 +247,8 @@ class Kernel:
             Called after each block with the number of those that have ended, and of all.
         on_matrix : callable or None
             Called before each matrix instruction that the engine executes, with its `SourceLine`.
+        trace : TraceRecorder or None
+            Records the matrix instructions.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
         recorder : callable or None
@@ -283,12 +287,17 @@ class Kernel:
                 check=check,
                 races=races,
                 on_matrix=on_matrix,
+                trace=trace,
                 jobs=min(jobs, MOST_JOBS),
                 on_block=on_block,
             )
+            if trace is not None:
+                trace.begin(compiled.readable, compiled.shared_base + shared)
             with nullcontext() if recorder is None else recorder(bound):
                 result = runner(compiled, state)
                 engine.finish()
+                if trace is not None:
+                    trace.end()
                 bound.collect()
         finally:
             bound.release()

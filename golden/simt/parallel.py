@@ -60,6 +60,8 @@ class _Outcome(NamedTuple):
     counts: dict[str, int]
     """By the names of `_COUNTS`."""
     counters: Counters
+    traced: Counters
+    """Of machines that executed the trace of the blocks."""
 
 
 class _TracedBlock(BlockRun):
@@ -112,6 +114,8 @@ def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
         for name, amount in outcome.counts.items():
             setattr(launch, name, getattr(launch, name) + amount)
         launch.engine.add(outcome.counters)
+        if launch.trace is not None:
+            launch.trace.counters = outcome.traced + launch.trace.counters
     return launch.result(kernel)
 
 
@@ -174,6 +178,8 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
                 return
             sender.send("block")
         launch.engine.finish()
+        if launch.trace is not None:
+            launch.trace.end()
     except Exception:  # noqa: BLE001  raised again by the one process that then runs the grid
         sender.send(None)
         return
@@ -182,7 +188,8 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
         written = np.flatnonzero(trace.written)
         buffers.append(_Touched(address, np.flatnonzero(trace.read), written, trace.memory.bytes[written]))
     counts = {name: getattr(launch, name) for name in _COUNTS}
-    sender.send(_Outcome(buffers, counts, launch.engine.counters - before))
+    traced = Counters() if launch.trace is None else launch.trace.counters
+    sender.send(_Outcome(buffers, counts, launch.engine.counters - before, traced))
 
 
 def _independent(outcomes: list[_Outcome]) -> bool:

@@ -1,0 +1,204 @@
+"""The file of a trace: the matrix instructions of a launch, in the order of the program, with their data.
+
+A file begins with `MAGIC`, whose last word is the version. Parts follow, each with a head of 12 bytes: a tag
+of four letters, the length of the content and its CRC-32, both little-endian. ``HEAD`` is a JSON object that
+describes the launch. Each ``WORK`` has four lengths (u4) and what they are of: a JSON list of texts, an array
+of `RECORD`, the sizes of arrays of bytes (u4), and those arrays, its *blobs*. A record names texts and blobs
+by their place in the part. ``DONE``, the last part, is a JSON list of the segments: address and length of
+each buffer in global memory that is read or written.
+"""
+
+import json
+import zlib
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from typing import Any, BinaryIO, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.integers import shortened
+from golden.simt.errors import LaunchError
+
+MAGIC: Final = b"openwmma trace 1\n"
+
+RECORD: Final = np.dtype(
+    [
+        *((name, "<i4") for name in ("kind", "block", "instruction", "line", "warps", "a", "b", "c", "d")),
+        *((name, "<i4") for name in ("addresses", "strides")),
+    ]
+)
+"""What the warps of a block do together.
+
+`instruction` and `line` name texts, the others blobs; -1 where there is none. `warps` are their numbers (u4);
+`a`, `b`, `c` and `d` the fragments that they read and write, register after register (u4); `addresses`, of a
+fragment or of rows of matrices, are generic (u8), `strides` count elements (u4).
+"""
+
+_PART_BYTES: Final = 16 << 20
+_PART_RECORDS: Final = 1 << 13
+_MOST_BYTES: Final = 1 << 30
+"""Of one part."""
+
+
+class Kind(IntEnum):
+    """What a record says."""
+
+    MATRIX = 0
+    """A matrix instruction."""
+    WRITE = 1
+    """The host wrote the bytes `a` at `addresses`."""
+    END = 2
+    """A block ended."""
+
+
+class Head(NamedTuple):
+    """The launch of a trace."""
+
+    kernel: str
+    profile: str
+    shared_bytes: int
+    """Of a block."""
+
+
+Segment = tuple[int, int]
+"""Address and bytes of a buffer."""
+
+
+class Part(NamedTuple):
+    """Consecutive records."""
+
+    texts: list[str]
+    records: NDArray[Any]
+    """Of `RECORD`."""
+    blobs: list[bytes]
+
+
+class TraceWriter:
+    """Writes a trace to a binary file; memory holds one part of it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
+        self._texts: dict[str, int] = {}
+        self._blobs: list[bytes] = []
+        self._seen: dict[tuple[int, bytes], int] = {}
+        self._records: list[tuple[int, ...]] = []
+        self._bytes = 0
+
+    def begin(self, head: Head) -> None:
+        """Write what the trace is of."""
+        self.file.write(MAGIC)
+        self._part(b"HEAD", json.dumps(head._asdict()).encode())
+
+    def text(self, text: str) -> int:
+        """The number of a text."""
+        return self._texts.setdefault(text, len(self._texts))
+
+    def blob(self, data: bytes) -> int:
+        """The number of a blob; equal ones share it, unless they differ from others in few places."""
+        key = (len(data), data[:: len(data) // 61 | 1])
+        number = self._seen.get(key)
+        if number is None or self._blobs[number] != data:
+            number = self._seen[key] = len(self._blobs)
+            self._blobs.append(data)
+            self._bytes += len(data)
+        return number
+
+    def record(self, *fields: int) -> None:
+        """Add a record; texts and blobs are numbered anew after it."""
+        self._records.append(fields)
+        if self._bytes > _PART_BYTES or len(self._records) == _PART_RECORDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the records so far."""
+        if self._records:
+            sizes = [len(blob) for blob in self._blobs]
+            pieces = [
+                json.dumps(list(self._texts)).encode(),
+                np.array(self._records, "<i4").tobytes(),
+                np.array(sizes, "<u4").tobytes(),
+            ]
+            lengths = np.array([*map(len, pieces), sum(sizes)], "<u4").tobytes()
+            self._part(b"WORK", lengths, *pieces, *self._blobs)
+        self._texts, self._blobs, self._seen, self._records, self._bytes = {}, [], {}, [], 0
+
+    def end(self, segments: Sequence[Segment]) -> None:
+        """Write the rest, and the segments."""
+        self.flush()
+        self._part(b"DONE", json.dumps(segments).encode())
+        self.file.flush()
+
+    def _part(self, tag: bytes, *pieces: bytes) -> None:
+        length, checksum = sum(map(len, pieces)), 0
+        for piece in pieces:
+            checksum = zlib.crc32(piece, checksum)
+        self.file.write(tag + length.to_bytes(4, "little") + checksum.to_bytes(4, "little"))
+        self.file.writelines(pieces)
+
+
+class TraceReader:
+    """Reads a trace, which is checked whole before anything is made of it.
+
+    `name` is for messages. LaunchError for a file that is no trace, of another version, truncated or damaged.
+    """
+
+    def __init__(self, file: BinaryIO, name: str = "the trace") -> None:
+        self._file = file
+        self._name = name
+        self._require_magic()
+        tag, content = self._part()
+        try:
+            self.head = Head(**json.loads(content))
+            self._first = file.tell()
+            kinds = tuple(map(type, self.head))
+            if tag != b"HEAD" or kinds != (str, str, int) or self.head.shared_bytes < 0:
+                raise self._damaged()
+            while (found := self._part())[0] == b"WORK":
+                pass
+            self.segments = [(int(address), int(size)) for address, size in json.loads(found[1])]
+            """In the order in which they were first used."""
+        except (ValueError, TypeError):
+            raise self._damaged() from None
+
+    def parts(self) -> Iterator[Part]:
+        """All parts, from the first one on."""
+        self._file.seek(self._first)
+        while (found := self._part())[0] == b"WORK":
+            yield self._work(found[1])
+
+    def _require_magic(self) -> None:
+        found = self._file.read(len(MAGIC))
+        words, own = found.split(), MAGIC.split()
+        if words[:2] != own[:2]:
+            raise LaunchError(f"{self._name}: expected a trace that openwmma wrote, not another file")
+        if found != MAGIC:
+            version = shortened(b" ".join(words[2:]).decode("ascii", "replace"))
+            raise LaunchError(f"{self._name}: expected a trace of version {own[2].decode()}, not {version}")
+
+    def _part(self) -> tuple[bytes, bytes]:
+        """Tag and content of the next part."""
+        place = self._file.tell()
+        head = self._file.read(12)
+        length = int.from_bytes(head[4:8], "little")
+        content = self._file.read(min(length, _MOST_BYTES))
+        if len(head) < 12 or len(content) < length:
+            raise LaunchError(f"{self._name}: the file is truncated in the part that begins at byte {place}")
+        if zlib.crc32(content) != int.from_bytes(head[8:], "little"):
+            raise LaunchError(f"{self._name}: the part that begins at byte {place} has another checksum")
+        return head[:4], content
+
+    def _work(self, content: bytes) -> Part:
+        texts, records, sizes, blobs = _split(content[16:], np.frombuffer(content[:16], "<u4"))
+        return Part(
+            json.loads(texts), np.frombuffer(records, RECORD), _split(blobs, np.frombuffer(sizes, "<u4"))
+        )
+
+    def _damaged(self) -> LaunchError:
+        return LaunchError(f"{self._name}: expected a trace as this version writes it")
+
+
+def _split(content: bytes, sizes: NDArray[np.uint32]) -> list[bytes]:
+    """Parts of these sizes, one after the other."""
+    ends = np.cumsum(sizes, dtype=np.int64)
+    return [content[start:end] for start, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]

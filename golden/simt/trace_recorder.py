@@ -1,0 +1,159 @@
+"""Writes the trace of a launch: what its matrix instructions read and write, block after block.
+
+The memory of the machine that will execute the trace, the *mirror*, holds zeros at first. What the host
+writes goes there when a matrix instruction reads it: before a load, the bytes around it that differ from the
+mirror are recorded as written. So no store of the host needs to be watched.
+"""
+
+from collections.abc import Sequence
+from typing import BinaryIO, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.machine import Counters
+from golden.simt.address_map import GLOBAL, SHARED
+from golden.simt.arrays import Addresses, Threads, Words
+from golden.simt.device_memory import Allocation
+from golden.simt.memory_access import MemoryAccess
+from golden.simt.trace_file import Head, Kind, TraceWriter
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import Instruction, MoveInstruction
+
+_NEAR_BYTES: Final = 1 << 16
+"""Accesses that lie within so many bytes are compared with the mirror as a whole."""
+
+_PAGE_BITS: Final = 12
+"""The unit in which the mirror is brought up to date has ``1 << 12`` bytes."""
+
+_GAP: Final = 8
+"""Words of 64 bits: where fewer are equal between those that differ, they are recorded together."""
+
+_NONE: Final = -1
+
+
+class TraceRecorder:
+    """Records the matrix instructions of a launch to a binary file."""
+
+    def __init__(self, file: BinaryIO, profile: str) -> None:
+        self._writer = TraceWriter(file)
+        self._profile = profile
+        self._mirrors: dict[int, Allocation] = {}
+        self.counters = Counters()
+        """What machines have done that executed the trace."""
+
+    def begin(self, kernel: str, shared_bytes: int) -> None:
+        """Write what the trace is of."""
+        self._writer.begin(Head(kernel, self._profile, shared_bytes))
+
+    def matrix(
+        self,
+        block: MemoryAccess,
+        index: int,
+        instruction: Instruction | MoveInstruction,
+        threads: Threads,
+        fragments: Sequence[Words | None],
+        addresses: Addresses | None = None,
+        strides: NDArray[np.uint32] | None = None,
+    ) -> None:
+        """Record an instruction of whole warps, by its number in the kernel.
+
+        `fragments` are a, b, c and d; the rest is as in `golden.simt.trace_file.RECORD`.
+        """
+        blob, text = self._writer.blob, self._writer.text
+        texts = block.kernel.traced.get(index)
+        if texts is None:
+            texts = block.kernel.traced[index] = str(instruction), str(block.kernel.source_line(index))
+        words = [_NONE if fragment is None else blob(fragment.tobytes()) for fragment in fragments]
+        self._writer.record(
+            Kind.MATRIX,
+            block.number,
+            text(texts[0]),
+            text(texts[1]),
+            blob((threads[::LANES] >> 5).astype("<u4").tobytes()),
+            *words,
+            _NONE if addresses is None else blob(addresses.tobytes()),
+            _NONE if strides is None else blob(strides.tobytes()),
+        )
+
+    def reads(self, block: MemoryAccess, places: Addresses, size: int) -> None:
+        """Bring the mirror up to date before a load; `places` has shape (warps, ...)."""
+        for memory, mirror, base, where in self._mirrored(block, places, size):
+            first, last = int(where.min()) - base, int(where.max()) - base + size
+            if last - first <= _NEAR_BYTES:
+                self._update(memory, mirror, first >> _PAGE_BITS, (last - 1 >> _PAGE_BITS) + 1)
+                continue
+            elements = _elements(where, base, size)
+            if not np.array_equal(memory.views[size][elements], mirror.views[size][elements]):
+                pages = np.unique(elements * size >> _PAGE_BITS)
+                for run in np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1):
+                    self._update(memory, mirror, int(run[0]), int(run[-1]) + 1)
+
+    def writes(self, block: MemoryAccess, places: Addresses, size: int) -> None:
+        """Have the mirror change as the memory has by a store."""
+        for memory, mirror, base, where in self._mirrored(block, places, size):
+            elements = _elements(where, base, size)
+            mirror.views[size][elements] = memory.views[size][elements]
+
+    def end_block(self, number: int) -> None:
+        """Record the end of a block."""
+        self._writer.record(Kind.END, number, *[_NONE] * 9)
+
+    def end(self) -> None:
+        """Write the rest of the file."""
+        self._writer.end([(mirror.address, mirror.nbytes) for key, mirror in self._mirrors.items() if key])
+
+    def _mirrored(
+        self, block: MemoryAccess, places: Addresses, size: int
+    ) -> list[tuple[Allocation, Allocation, int, Addresses]]:
+        """The memories in which places lie, each with its mirror, its address, and the places in it.
+
+        The places of a warp all lie in one memory, or have no mirror.
+        """
+        found = self._memory(block, places, size)
+        if found is not None:
+            return [(*found, places)]
+        parts = [(self._memory(block, warp, size), warp) for warp in places]
+        return [(*part, warp) for part, warp in parts if part is not None]
+
+    def _memory(
+        self, block: MemoryAccess, places: Addresses, size: int
+    ) -> tuple[Allocation, Allocation, int] | None:
+        first, last = int(places.min()), int(places.max()) + size
+        base, memory = SHARED, block.shared
+        if first >= GLOBAL:
+            found = block.device.find(first)
+            if found is None:
+                return None
+            base, memory = found.address, found
+        if not base <= first < last <= base + memory.nbytes:
+            return None
+        mirror = self._mirrors.get(memory.address)
+        if mirror is None:
+            mirror = self._mirrors[memory.address] = Allocation(memory.address, memory.nbytes, memory.name)
+        return memory, mirror, base
+
+    def _update(self, memory: Allocation, mirror: Allocation, first: int, last: int) -> None:
+        """Record what differs from the mirror in a range of pages."""
+        page = (1 << _PAGE_BITS) // 8
+        words = slice(first * page, min(last * page, len(memory.views[8])))
+        now, before = memory.views[8][words], mirror.views[8][words]
+        differs = now != before
+        if not differs.any():
+            return
+        places = np.flatnonzero(differs)
+        for run in np.split(places, np.flatnonzero(np.diff(places) > _GAP) + 1):
+            part = slice(int(run[0]), int(run[-1]) + 1)
+            before[part] = now[part]
+            base = memory.address or SHARED
+            address = np.array([base + 8 * (words.start + part.start)], "<u8").tobytes()
+            blob = self._writer.blob
+            self._writer.record(
+                Kind.WRITE, *[_NONE] * 4, blob(now[part].tobytes()), *[_NONE] * 3, blob(address), _NONE
+            )
+
+
+def _elements(places: Addresses, base: int, size: int) -> NDArray[np.int64]:
+    """The numbers of elements of `size` bytes in a memory that begins at `base`."""
+    offsets: NDArray[np.int64] = (places - np.uint64(base)).view(np.int64)
+    return offsets >> (size.bit_length() - 1)

@@ -1,0 +1,228 @@
+"""The entries of a trace, each of one warp, with addresses of a machine."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.fragments import collect
+from golden.lines import gather_lines, matrix_to_lines
+from golden.matrix_moves import stmatrix
+from golden.ptx.mnemonic import parse_instruction, parse_move
+from golden.simt.trace_file import Kind, Part
+from golden.tables.commands import MATRIX_ROW_BYTES, Load, Store
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import (
+    MOVES,
+    Instruction,
+    LoadInstruction,
+    MmaInstruction,
+    MoveInstruction,
+    StoreInstruction,
+)
+from sim.replay.addresses import AddressMap, Place, granules
+
+__all__ = ["Block", "Entry", "Write", "entries_of", "parsed", "stored_lines"]
+
+Decoded = Instruction | MoveInstruction
+
+
+def _nothing() -> NDArray[np.int64]:
+    return np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """What the host wrote.
+
+    Parameters
+    ----------
+    place : Place
+    data : ndarray of uint8
+    """
+
+    place: Place
+    data: NDArray[np.uint8]
+
+    @property
+    def granules(self) -> NDArray[np.int64]:
+        """The granules that it changes."""
+        return granules(np.array([self.place.offset]), self.data.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The end of a block, by its number."""
+
+    number: int
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    """A matrix instruction of a warp of the kernel.
+
+    Parameters
+    ----------
+    instruction : Instruction or MoveInstruction
+    line : str
+        Of the kernel: file, number and text.
+    block, warp : int
+    sources : tuple of bytes
+        The contents that it reads: a, b and c of a multiply; the fragment of a store; behind the matrices of
+        a move the addresses of their rows.
+    result : bytes or None
+        The content that it writes into registers.
+    place : Place or None
+        Where it begins to read or write memory.
+    stride : int or None
+        Elements from one line to the next.
+    starts : ndarray of int64
+        Where its lines, or the rows of its matrices, begin: offsets as of `place`.
+    granules : ndarray of int64
+        Those of the memory that it reads or writes.
+    next_uses : tuple of int
+        Of the sources and, last, of the result: the numbers of the entries that read them next.
+    """
+
+    instruction: Decoded
+    line: str
+    block: int
+    warp: int
+    sources: tuple[bytes, ...]
+    result: bytes | None
+    place: Place | None = None
+    stride: int | None = None
+    starts: NDArray[np.int64] = field(default_factory=_nothing)
+    granules: NDArray[np.int64] = field(default_factory=_nothing)
+    next_uses: tuple[int, ...] = ()
+
+    @property
+    def stores(self) -> bool:
+        """Whether it writes memory."""
+        return self.result is None
+
+
+@cache
+def parsed(text: str) -> Decoded:
+    """An instruction of a trace."""
+    parts = text.split(".")
+    return parse_move(parts) if parts[0] in MOVES else parse_instruction(text)
+
+
+def entries_of(
+    part: Part, addresses: AddressMap, accepts: Callable[[Load | Store], bool], shared_base: int, base: int
+) -> Iterator[Entry | Write | Block]:
+    """The entries of a part, in the order of the program.
+
+    A load without a place is left out: what it loads is pushed where it is needed. A store without one is
+    what the host writes.
+
+    Parameters
+    ----------
+    part : Part
+    addresses : AddressMap
+    accepts : callable
+        Whether the machine executes an access.
+    shared_base, base : int
+        Addresses of the machine's shared and global memory.
+    """
+    contents: dict[tuple[int, int], list[bytes]] = {}
+
+    def split(number: int, count: int) -> list[bytes]:
+        found = contents.get((number, count))
+        if found is None:
+            data = part.blobs[number]
+            size = len(data) // count
+            found = contents[number, count] = [data[at : at + size] for at in range(0, len(data), size)]
+        return found
+
+    for record in part.records.tolist():
+        kind, block, instruction, line, warps, a, b, c, d, where, strides = record
+        if kind == Kind.END:
+            yield Block(block)
+            continue
+        if kind == Kind.WRITE:
+            data = np.frombuffer(part.blobs[a], np.uint8)
+            address = int.from_bytes(part.blobs[where], "little")
+            place = addresses.place(address, address + data.size)
+            if place is not None:
+                yield Write(place, data)
+            continue
+        decoded, text = parsed(part.texts[instruction]), part.texts[line]
+        numbers = np.frombuffer(part.blobs[warps], "<u4").tolist()
+        count = len(numbers)
+        sources = zip(*(split(number, count) for number in (a, b, c) if number >= 0), strict=True)
+        results = repeat(None) if d < 0 else split(d, count)
+        rows = None if where < 0 else np.frombuffer(part.blobs[where], "<u8").reshape(count, -1)
+        steps = None if strides < 0 else np.frombuffer(part.blobs[strides], "<u4").tolist()
+        for number, (warp, result) in enumerate(zip(numbers, results, strict=False)):
+            read = next(sources, ())
+            entry = Entry(decoded, text, block, warp, read, result)
+            if rows is None or isinstance(decoded, MmaInstruction):
+                yield entry
+            elif isinstance(decoded, MoveInstruction):
+                yield from _of_rows(entry, rows[number], addresses, shared_base, base)
+            else:
+                stride = None if steps is None else steps[number]
+                yield from _of_lines(entry, int(rows[number, 0]), stride, addresses, accepts)
+
+
+def _of_lines(
+    entry: Entry,
+    address: int,
+    stride: int | None,
+    addresses: AddressMap,
+    accepts: Callable[[Load | Store], bool],
+) -> Iterator[Entry | Write]:
+    """A load or a store of a fragment."""
+    instruction = entry.instruction
+    assert not isinstance(instruction, MmaInstruction | MoveInstruction)
+    lines = gather_lines(instruction, address, stride)
+    (first, length), last = lines[0], sum(lines[-1])
+    place = addresses.place(first, last)
+    if place is None:
+        return
+    entry.place, entry.stride = place, stride
+    access = Load if isinstance(instruction, LoadInstruction) else Store
+    step = lines[1][0] - first if len(lines) > 1 else 0
+    entry.starts = starts = place.offset + step * np.arange(len(lines))
+    if accepts(access(instruction, 0, place.offset, stride)):  # type: ignore[arg-type]
+        entry.granules = granules(starts, length)
+        yield entry
+    elif entry.result is None:
+        for start, line in zip(starts.tolist(), stored_lines(entry), strict=True):
+            yield Write(Place(place.is_shared, start), line)
+
+
+def _of_rows(
+    entry: Entry, rows: NDArray[np.uint64], addresses: AddressMap, shared_base: int, base: int
+) -> Iterator[Entry | Write]:
+    """A load or a store of matrices, whose rows may lie anywhere."""
+    found = [addresses.place(row, row + MATRIX_ROW_BYTES) for row in rows.tolist()]
+    places = [place for place in found if place is not None]
+    if len(places) == len(found) and len({place.is_shared for place in places}) == 1:
+        entry.place = places[0]
+        entry.starts = offsets = np.array([place.offset for place in places])
+        entry.granules = granules(offsets, MATRIX_ROW_BYTES)
+        lanes = np.resize(offsets + (shared_base if entry.place.is_shared else base), LANES)
+        entry.sources = (*entry.sources, lanes.astype("<u4").tobytes())
+        yield entry
+    elif entry.result is None:
+        for where, row in zip(found, stored_lines(entry), strict=True):
+            if where is not None:
+                yield Write(where, row)
+
+
+def stored_lines(entry: Entry) -> NDArray[np.uint8]:
+    """The bytes of each line that a store writes, or of each row of matrices."""
+    words = np.frombuffer(entry.sources[0], np.uint32).reshape(-1, LANES)
+    instruction = entry.instruction
+    if isinstance(instruction, MoveInstruction):
+        matrices = stmatrix(words, transposed=instruction.transposed)
+        return matrices.astype("<u2").reshape(-1, MATRIX_ROW_BYTES // 2).view(np.uint8)
+    assert isinstance(instruction, StoreInstruction)
+    matrix = collect(words, "d", instruction.type, instruction.shape)
+    return matrix_to_lines(matrix, instruction)

@@ -1,0 +1,116 @@
+"""Which contents the registers of a warp of a core hold, and which of them give way.
+
+A content that is used again latest gives way first (L. A. Belady, IBM Systems Journal 5 (1966), no. 2).
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final
+
+from golden.simt.errors import LaunchError
+
+__all__ = ["NEVER", "RegisterFile", "Resident"]
+
+NEVER: Final = 1 << 62
+"""The next use of a content that is used no more."""
+
+
+@dataclass(eq=False, slots=True)
+class Resident:
+    """A content in registers.
+
+    Parameters
+    ----------
+    content : bytes
+        Register after register, 32 lanes of 32 bits each.
+    first : int
+        The first register.
+    count : int
+        The registers that it takes.
+    next_use : int
+        Number of the next entry of the warp that reads it.
+    """
+
+    content: bytes
+    first: int
+    count: int
+    next_use: int = NEVER
+
+
+class RegisterFile:
+    """The registers of a warp.
+
+    Parameters
+    ----------
+    size : int
+    unit : int
+        Contents take multiples of so many registers.
+    """
+
+    def __init__(self, size: int, unit: int) -> None:
+        self._unit = unit
+        self._owners: list[Resident | None] = [None] * size
+        self._residents: dict[bytes, Resident] = {}
+        self._next = 0
+
+    def find(self, content: bytes) -> Resident | None:
+        """The registers that hold a content."""
+        return self._residents.get(content)
+
+    def whole(self, count: int) -> int:
+        """The registers that a content of `count` registers takes."""
+        return -(-count // self._unit) * self._unit
+
+    def take(self, content: bytes, count: int, keep: Collection[Resident]) -> Resident:
+        """Give a content `count` registers, of which none holds a content of `keep`.
+
+        Raises
+        ------
+        LaunchError
+            There are too few.
+        """
+        count, best, most = self.whole(count), -1, -1
+        starts = range(0, len(self._owners) - count + 1, self._unit)
+        turn = min(self._next // self._unit, len(starts))
+        for start in (*starts[turn:], *starts[:turn]):
+            least = NEVER
+            for owner in self._owners[start : start + count]:
+                if owner is not None and owner.next_use < least:
+                    least = owner.next_use
+                    if least <= most:
+                        break
+            if least > most and not any(owner in keep for owner in self._owners[start : start + count]):
+                best, most = start, least
+                if least == NEVER:
+                    break
+        if best < 0:
+            size = len(self._owners)
+            raise LaunchError(f"the fragments of one instruction do not fit {size} registers of a warp")
+        for owner in set(self._owners[best : best + count]) - {None}:
+            assert owner is not None
+            self._release(owner)
+        self._next = best + count
+        return self._hold(Resident(content, best, count))
+
+    def replace(self, old: Resident, content: bytes) -> Resident:
+        """Give a content the registers of another."""
+        self._release(old)
+        return self._hold(Resident(content, old.first, old.count))
+
+    def set_uses(self, uses: dict[bytes, int]) -> None:
+        """Tell the next use of each content."""
+        for content, resident in self._residents.items():
+            resident.next_use = uses.get(content, NEVER)
+
+    def _hold(self, resident: Resident) -> Resident:
+        other = self._residents.get(resident.content)
+        if other is not None:
+            self._release(other)
+        self._residents[resident.content] = resident
+        self._owners[resident.first : resident.first + resident.count] = [resident] * resident.count
+        return resident
+
+    def _release(self, resident: Resident) -> None:
+        if self._residents.get(resident.content) is resident:
+            del self._residents[resident.content]
+        self._owners[resident.first : resident.first + resident.count] = [None] * resident.count

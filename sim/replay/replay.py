@@ -1,0 +1,169 @@
+"""A trace on a machine, and once more entry by entry where they differ."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import BinaryIO, Final
+
+from golden.machine import Machine
+from golden.memory import Memory
+from golden.simt.errors import LaunchError
+from golden.simt.golden_engine import GoldenEngine
+from golden.simt.trace_file import TraceReader
+from golden.simt.trace_recorder import TraceRecorder
+from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
+from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction
+from hdl.config import CoreConfig
+from sim.mismatch import Mismatch
+from sim.replay.addresses import memory_bytes
+from sim.replay.entries import parsed
+from sim.replay.replayer import ReplayCounters, Replayer
+from sim.testbench.reference import golden_machine
+
+__all__ = ["Follower", "Player"]
+
+_BASE: Final = 0x1000
+"""Where the global memory of every machine begins."""
+
+
+class Player:
+    """Executes traces on machines of one configuration.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    opened : callable
+        From bytes of global memory to a context with a fresh machine, which has as many if it can.
+    name : str
+        For messages.
+    compares_each : bool
+        Whether registers are compared behind each window of entries that may overlap, not only after blocks.
+    on_command : callable or None
+        Called with the line of the kernel before a machine gets a command.
+    """
+
+    def __init__(
+        self,
+        config: CoreConfig,
+        opened: Callable[[int], AbstractContextManager[Machine]],
+        *,
+        name: str = "this core",
+        compares_each: bool = False,
+        on_command: Callable[[str], None] | None = None,
+    ) -> None:
+        self._config = config
+        self._opened = opened
+        self._name = name
+        self._compares_each = compares_each
+        self._on_command = on_command
+        self.block = -1
+        """The block that is executed."""
+
+    def missing(self, instruction: Instruction) -> str | None:
+        """Why the core cannot execute an instruction; None if it can."""
+        if isinstance(instruction, MmaInstruction):
+            if instruction.family not in CORE_FAMILIES:
+                return f"{self._name} does not execute {instruction}"
+            problem = GoldenEngine(self._config.dot_product.profile).missing(instruction)
+            if problem is not None:
+                return problem
+            type_, needed = instruction.a_type, instruction.family.formats
+        else:
+            type_ = instruction.type
+            needed = multiplicand_formats((type_,) if instruction.use in "ab" else ())
+        return None if needed <= self._config.formats else f"{self._name} has no .{type_} multiply"
+
+    def play(self, trace: TraceReader, on_block: Callable[[int], None] | None = None) -> ReplayCounters:
+        """Execute a trace.
+
+        Parameters
+        ----------
+        trace : TraceReader
+        on_block : callable or None
+            Called after each block with the number of those that have ended.
+
+        Returns
+        -------
+        ReplayCounters
+
+        Raises
+        ------
+        LaunchError
+            For a trace that the core cannot execute.
+        sim.mismatch.Mismatch
+            Core and trace differ: the first entry at fault where the entries, one by one, differ as well.
+        """
+        self._require(trace)
+        try:
+            return self._run(trace, False, on_block)
+        except Mismatch as overlapping:
+            try:
+                self._run(trace, True, None)
+            except Mismatch as mismatch:
+                raise mismatch from None
+            overlapping.difference += "; where each command ends before the next begins, nothing differs"
+            raise
+
+    def _run(
+        self, trace: TraceReader, serial: bool, on_block: Callable[[int], None] | None
+    ) -> ReplayCounters:
+        able = golden_machine(self._config, Memory(64))
+        with self._opened(memory_bytes(trace.segments, _BASE)) as machine:
+            replayer = Replayer(
+                machine,
+                able,
+                trace,
+                serial=serial,
+                compares_each=self._compares_each,
+                on_command=self._on_command,
+                on_block=on_block,
+            )
+            try:
+                return replayer.run()
+            finally:
+                self.block = replayer.block
+
+    def _require(self, trace: TraceReader) -> None:
+        head, config = trace.head, self._config
+        profile = config.dot_product.profile.name
+        if head.profile != profile:
+            raise LaunchError(
+                f"the trace of {head.kernel} has profile {head.profile}, {self._name} {profile}"
+            )
+        if head.shared_bytes > config.shared_bytes:
+            raise LaunchError(
+                f"the trace of {head.kernel} needs {head.shared_bytes} bytes of shared memory, but "
+                f"{self._name} has {config.shared_bytes}"
+            )
+        for part in trace.parts():
+            for number in set(part.records["instruction"].tolist()) - {-1}:
+                instruction = parsed(part.texts[number])
+                problem = None if isinstance(instruction, MoveInstruction) else self.missing(instruction)
+                if problem is not None:
+                    raise LaunchError(f"{problem}, needed by the trace of {head.kernel}")
+
+
+class Follower(TraceRecorder):
+    """Records a launch, and has its trace executed in the end.
+
+    Parameters
+    ----------
+    player : Player
+    profile : str
+        Numerics of the launch.
+    file : BinaryIO
+        Of the trace: empty, to be written and read.
+    """
+
+    def __init__(self, player: Player, profile: str, file: BinaryIO) -> None:
+        super().__init__(file, profile)
+        self._player = player
+        self._file = file
+        self.counters = ReplayCounters()
+        self.on_block: Callable[[int], None] | None = None
+
+    def end(self) -> None:
+        """Write the rest of the trace and execute it, unless other processes have executed its blocks."""
+        super().end()
+        if self.counters == ReplayCounters():
+            self._file.seek(0)
+            self.counters = self._player.play(TraceReader(self._file), self.on_block)

@@ -1,0 +1,319 @@
+"""Executes a trace on a machine as a stream of commands, and compares what the machine then holds."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.machine import Counters, Machine
+from golden.memory import Memory
+from golden.simt.trace_file import TraceReader
+from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, MoveMatrix, Store, StoreMatrix
+from golden.tables.faults import Fault
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
+from golden.warp import GoldenMachine
+from sim.replay.addresses import GRANULE, AddressMap
+from sim.replay.carriers import carriers, parts
+from sim.replay.entries import Block, Entry, Write, entries_of
+from sim.replay.expectation import Expectation, Origin
+from sim.replay.register_file import NEVER, RegisterFile, Resident
+from sim.replay.schedule import Schedule, Step, Window, look_ahead
+
+__all__ = ["ReplayCounters", "Replayer"]
+
+_TURN: Final = 4
+"""Entries of a warp that are queued before another warp has its turn."""
+
+_BATCH: Final = 128
+"""Commands that are queued together."""
+
+_REGISTER_BYTES: Final = 4 * LANES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayCounters(Counters):
+    """What a machine has done to execute a trace.
+
+    Parameters
+    ----------
+    reloads : int
+        Fragments loaded again that had been in registers.
+    pushed : int
+        Fragments loaded that the host had changed, or that no matrix instruction had made.
+    written_bytes : int
+        Bytes that the host wrote into the machine's memory for them and for the kernel's loads.
+    waits : int
+        Times the machine ended its work before it was given more.
+    """
+
+    reloads: int = 0
+    pushed: int = 0
+    written_bytes: int = 0
+    waits: int = 0
+
+
+class Replayer:
+    """Executes the matrix instructions of a trace on a fresh machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its registers and memories are zeros.
+    able : GoldenMachine
+        A machine with the same registers, formats and address widths, which says what `machine` accepts.
+    trace : TraceReader
+    serial : bool
+        Whether the machine ends and is compared after each entry.
+    compares_each : bool
+        Whether it ends and is compared behind each window of entries that may overlap.
+    on_command : callable or None
+        Called with the line of the kernel before the machine gets a command.
+    on_block : callable or None
+        Called after each block with the number of those that have ended.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        able: GoldenMachine,
+        trace: TraceReader,
+        *,
+        serial: bool = False,
+        compares_each: bool = False,
+        on_command: Callable[[str], None] | None = None,
+        on_block: Callable[[int], None] | None = None,
+    ) -> None:
+        self._machine = machine
+        self._able = able
+        self._trace = trace
+        self._serial = serial
+        self._compares_each = compares_each
+        self._on_command = on_command
+        self._on_block = on_block
+        memory, shared = machine.memory, machine.shared
+        size = None if isinstance(memory, Memory) else memory.size
+        self._base, self._shared_base = memory.base, 0 if shared is None else shared.base
+        shared_bytes = 0 if shared is None else min(shared.size, trace.head.shared_bytes)
+        self._addresses = AddressMap(trace.segments, shared_bytes, memory.base, size)
+        sizes = self._addresses.memory_bytes, shared_bytes
+        self._expected = Expectation(machine, *sizes)
+        self._accepted: dict[Load | Store, bool] = {}
+        self._schedule = Schedule(machine.warp_count, sizes)
+        self._carriers = carriers(self._accepts)
+        unit = min((carrier.registers for carrier in self._carriers), default=1)
+        self._files = [
+            RegisterFile(machine.register_count, unit if unit == 4 else 1) for _ in range(machine.warp_count)
+        ]
+        self._known: set[bytes] = set()
+        self._pending: list[tuple[Command, str]] = []
+        self._last: Origin = None, ""
+        self._scratch = 0
+        self._counts = dict.fromkeys(("reloads", "pushed", "written_bytes", "waits"), 0)
+        self.block = -1
+        """The block that is executed, for messages."""
+
+    def run(self) -> ReplayCounters:
+        """Execute all of the trace.
+
+        Returns
+        -------
+        ReplayCounters
+
+        Raises
+        ------
+        sim.mismatch.Mismatch
+            The machine differs from the trace, or refuses a command.
+        LaunchError
+            For registers that do not hold the fragments of an instruction.
+        """
+        ended = 0
+        for part in self._trace.parts():
+            entries = entries_of(part, self._addresses, self._accepts, self._shared_base, self._base)
+            steps = self._schedule.order(entries)
+            for file, uses in zip(self._files, look_ahead(steps, len(self._files)), strict=True):
+                file.set_uses(uses)
+            for step in steps:
+                self._step(step)
+                if isinstance(step, Block):
+                    ended += 1
+                    if self._on_block is not None:
+                        self._on_block(ended)
+        self._finish()
+        self._expected.compare_registers()
+        self._expected.compare_memories()
+        return ReplayCounters(**vars(self._machine.counters), **self._counts)
+
+    def _step(self, step: Step) -> None:
+        if isinstance(step, Write):
+            self._write(step)
+        elif isinstance(step, Window):
+            self._window(step)
+            if self._compares_each:
+                self._finish()
+                self._compare_near()
+        else:
+            self._finish()
+            if isinstance(step, Block):
+                self._known.clear()
+                self._compare_near()
+
+    def _compare_near(self) -> None:
+        """Compare registers that are not behind a wire."""
+        if isinstance(self._machine.memory, Memory):
+            self._expected.compare_registers()
+
+    def _window(self, window: Window) -> None:
+        turns = [
+            [entries[at : at + _TURN] for at in range(0, len(entries), _TURN)] for entries in window.entries
+        ]
+        for together in zip_longest(*turns, fillvalue=()):
+            for warp, entries in enumerate(together):
+                for entry in entries:
+                    self._entry(warp, entry)
+                    if self._serial:
+                        self._finish()
+                        self._expected.compare_registers()
+        self._flush()
+
+    def _entry(self, warp: int, entry: Entry) -> None:
+        """Have a warp of the machine execute an entry, its operands in registers."""
+        instruction, file = entry.instruction, self._files[warp]
+        self.block = entry.block
+        if self._machine.shared is None and not isinstance(
+            instruction, MmaInstruction | LoadInstruction | StoreInstruction
+        ):
+            return  # the machine has no moves of matrices
+        held: list[Resident] = []
+        for content, next_use in zip(entry.sources, entry.next_uses, strict=False):
+            resident = file.find(content) or self._push(warp, content, held, entry.line)
+            resident.next_use = next_use
+            held.append(resident)
+        firsts = [resident.first for resident in held]
+        if entry.result is None:
+            command = self._command(entry, warp, firsts, firsts[0])
+            self._expected.store(entry, command)
+        else:
+            count = len(entry.result) // _REGISTER_BYTES
+            last = held[-1] if isinstance(instruction, MmaInstruction) else None
+            if last and last.next_use == NEVER and last.count == file.whole(count) and last not in held[:2]:
+                resident = file.replace(last, entry.result)
+            else:
+                resident = file.take(entry.result, count, held)
+            resident.next_use = entry.next_uses[-1]
+            command = self._command(entry, warp, firsts, resident.first)
+            self._expected.load(warp, resident.first, entry.result, (command, entry.line))
+            self._known.add(entry.result)
+        self._queue(command, entry.line)
+
+    def _command(self, entry: Entry, warp: int, sources: list[int], first: int) -> Command:
+        instruction = entry.instruction
+        if isinstance(instruction, MmaInstruction):
+            return Mma(instruction, first, *sources, warp=warp)
+        if isinstance(instruction, LoadInstruction | StoreInstruction):
+            place = entry.place
+            assert place is not None
+            if not place.is_shared:
+                instruction, address = replace(instruction, space="global"), self._base + place.offset
+            elif instruction.space == "shared":
+                address = place.offset
+            else:
+                address = self._shared_base + place.offset
+            kind = Load if isinstance(instruction, LoadInstruction) else Store
+            return kind(instruction, first, address, entry.stride, warp=warp)  # type: ignore[arg-type]
+        if instruction.mnemonic == "movmatrix":
+            return MoveMatrix(first, sources[0], warp=warp)
+        kind_of = LoadMatrix if instruction.mnemonic == "ldmatrix" else StoreMatrix
+        return kind_of(first, sources[-1], instruction.count, instruction.transposed, "generic", warp=warp)
+
+    def _push(self, warp: int, content: bytes, keep: list[Resident], line: str) -> Resident:
+        """Load a content into registers."""
+        words = np.frombuffer(content, np.uint32).reshape(-1, LANES)
+        resident = self._files[warp].take(content, len(words), keep)
+        if content in self._known:
+            self._counts["reloads"] += 1
+        else:
+            self._counts["pushed"] += 1
+            self._known.add(content)
+        if (words == words[0, 0]).all():
+            fill = Fill(resident.first, len(words), int(words[0, 0]), warp=warp)
+            self._expected.load(warp, resident.first, content, (fill, line))
+            self._queue(fill, line)
+            return resident
+        padded = np.pad(words, ((0, resident.count - len(words)), (0, 0)))
+        for first, count, carrier in parts(self._carriers, resident.first, resident.count):
+            values = padded[first - resident.first :][:count]
+            command: Command = Fill(first, count, 0, warp=warp)
+            if carrier is None:
+                self._finish()
+                self._machine.write_registers(first, values, warp=warp)
+            else:
+                offset = self._scratch_for(carrier.bytes)
+                data = carrier.in_memory(values)
+                self._put(False, offset, data)
+                command = Load(carrier.load, first, self._base + offset, warp=warp)
+                self._queue(command, line)
+            self._expected.load(warp, first, values.tobytes(), (command, line))
+        return resident
+
+    def _scratch_for(self, size: int) -> int:
+        """Memory that no command in flight reads."""
+        if self._scratch + size > self._addresses.scratch_bytes:
+            self._finish()
+        offset = self._scratch
+        self._scratch += size
+        return offset
+
+    def _write(self, write: Write) -> None:
+        self._put(write.place.is_shared, write.place.offset, write.data)
+
+    def _put(self, is_shared: bool, offset: int, data: NDArray[np.uint8]) -> None:
+        """Write bytes into the machine's memory."""
+        self._expected.write(is_shared, offset, data)
+        self._counts["written_bytes"] += data.size
+
+    def _queue(self, command: Command, line: str) -> None:
+        self._pending.append((command, line))
+        if self._serial or len(self._pending) >= _BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Give the machine what it has not got yet."""
+        pending, self._pending = self._pending, []
+        if not pending:
+            return
+        if self._on_command is not None:
+            for _, line in pending:
+                self._on_command(line)
+        self._expected.executed += len(pending)
+        self._last = pending[-1]
+        if self._serial:
+            self._guard(lambda: self._machine.execute(pending[0][0]))
+        else:
+            self._guard(lambda: self._machine.queue([command for command, _ in pending]))
+
+    def _finish(self) -> None:
+        """Wait until the machine has ended, and compare what it has stored."""
+        self._flush()
+        self._guard(self._machine.finish)
+        self._counts["waits"] += 1
+        self._scratch = 0
+        self._expected.compare_stored()
+
+    def _guard(self, action: Callable[[], None]) -> None:
+        """Have the machine do something; what it refuses is a mismatch."""
+        try:
+            action()
+        except Fault as fault:
+            difference = f"golden executed it, the core faulted ({fault})"
+            raise self._expected.mismatch(self._last, difference) from None
+
+    def _accepts(self, access: Load | Store) -> bool:
+        """Whether the machine executes an access to memory that exists."""
+        low = replace(access, address=access.address % GRANULE**2)
+        if low not in self._accepted:
+            self._accepted[low] = self._able.accepts(low)
+        return self._accepted[low]
