@@ -170,13 +170,22 @@ def call(random: Random) -> str:
     return f"{name}({', '.join(written)})"
 
 
-def _argument(random: Random, parameter: inspect.Parameter, *, is_odd: bool) -> str:
+def object_of(parameter: inspect.Parameter) -> str | None:
+    """The object of the project that a parameter takes, as an expression, empty for the default; or None."""
     annotation = inspect.formatannotation(parameter.annotation)
     classes = [key for key in _OBJECTS if re.search(rf"(^|[\W])({re.escape(key)})($|\W)", annotation)]
     if "Callable" in annotation or (classes and not re.search(r"\bstr\b", annotation)):
-        return _OBJECTS[classes[-1]] if classes else ""
+        return str(_OBJECTS[classes[-1]]) if classes else ""
     if re.search(r"\b(golden|hdl|sim|boards)\.(?!tables)", annotation) and not classes:
-        return ""  # an object of the project that has a default
+        return ""
+    return None
+
+
+def _argument(random: Random, parameter: inspect.Parameter, *, is_odd: bool) -> str:
+    value = object_of(parameter)
+    if value is not None:
+        return value
+    annotation = inspect.formatannotation(parameter.annotation)
     return odd(random) if is_odd else _of_type(random, parameter.name, annotation)
 
 

@@ -28,7 +28,8 @@ _ODD: Final = (*WORDS["odd_arguments"], *LONG[:2], "\udcff")
 
 
 @cache
-def _commands() -> dict[str, list[Any]]:
+def commands() -> dict[str, list[Any]]:
+    """The parameters of each command, as the parser has them."""
     group: Any = typer.main.get_command(app)
     return {name: list(command.params) for name, command in group.commands.items()}
 
@@ -44,9 +45,9 @@ def _value(random: Random, name: str) -> str:
 
 
 def _make(random: Random) -> Files:
-    name = random.choices(list(_commands()), [8 if name == "run" else 1 for name in _commands()])[0]
+    name = random.choices(list(commands()), [8 if name == "run" else 1 for name in commands()])[0]
     line: list[str] = [name]
-    for parameter in _commands()[name]:
+    for parameter in commands()[name]:
         option = parameter.opts[0]
         often = 0.95 if parameter.required or option == "file" else 0.5 if option == "--arg" else 0.13
         for _ in range(3 if parameter.multiple and option == "--arg" else 1):
