@@ -71,7 +71,7 @@ test-soc: $(SOC_STAMP) ## the simulated SoC: C programs on its processor, and th
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m soc --durations=5 tests/soc
 
 .PHONY: test-icarus
-test-icarus: $(CAMPAIGN_STAMP) ## the generated Verilog under Icarus Verilog, which must be installed
+test-icarus: $(CAMPAIGN_STAMP) ## the generated Verilog under Icarus Verilog and the system's Verilator, which must be installed
 	@.ci/prerequisites --icarus $(PYTHON)
 	$(BIN)/python -m pytest $(PARALLEL) -m "icarus and not long"
 

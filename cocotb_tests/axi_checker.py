@@ -8,11 +8,11 @@ from cocotb.triggers import RisingEdge
 
 __all__ = ["AxiChecker"]
 
-_INCR = 1
+_CONSTANTS = {"id": 0, "burst": 1, "lock": 0, "cache": 0b0011, "prot": 0, "qos": 0, "region": 0}
 _PAGE = 4096
 _CHANNELS = {
-    "ar": ("addr", "len", "size", "burst"),
-    "aw": ("addr", "len", "size", "burst"),
+    "ar": ("addr", "len", "size", *_CONSTANTS),
+    "aw": ("addr", "len", "size", *_CONSTANTS),
     "w": ("data", "strb", "last"),
 }
 
@@ -142,7 +142,8 @@ class AxiChecker:
             return
         address, beats, size = payload["addr"], payload["len"] + 1, self._beat_bytes
         assert 1 << payload["size"] == size, f"{channel}: size {payload['size']}"
-        assert payload["burst"] == _INCR, f"{channel}: burst {payload['burst']}"
+        constants = {name: payload[name] for name in _CONSTANTS}
+        assert constants == _CONSTANTS, f"{channel}: {constants}"
         assert address % self._chunk == 0, f"{channel}: address {address:#x}"
         assert address % _PAGE + size * beats <= _PAGE, (
             f"{channel}: {beats} beats at {address:#x} leave the page"

@@ -94,9 +94,10 @@ class DotProductConfig:
                 f"bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not {margin}"
             )
         most = MULTIPLIERS // 2
-        for block in (profile.tf32_block, profile.tf32_mma_block):
-            if "tf32" in self.formats and (block is None or not 1 <= block <= most):
-                raise ValueError(f"Products of tf32 in one block must be from 1 to {most}, not {block}")
+        for block in (profile.tf32_block, profile.tf32_mma_block) if "tf32" in self.formats else ():
+            if block is None:
+                raise ValueError(f"tf32 needs a profile that has tf32 (ampere and newer), not {profile.name}")
+            _require_range("Products of tf32 in one block", block, 1, most)
         if "fp8" in self.formats:
             self._check_fp8()
 

@@ -1,7 +1,9 @@
-"""A preset of the core with single fields replaced: `--set` of the command line, `config=` of launches."""
+"""A preset with single fields replaced: `--set` and `--config` of the command line, `config=` of launches."""
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -56,22 +58,29 @@ def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyTy
         raise UsageError(f"{preset} with {given}: {error}") from None
 
 
-def parse_settings(texts: list[str]) -> dict[str, str]:
-    """Split each ``NAME=VALUE``.
+def parse_settings(texts: list[str] | None, file: Path | None = None) -> dict[str, object]:
+    """Split each ``NAME=VALUE``; they come before what a TOML file has for the same name.
 
     Raises
     ------
     UsageError
+        For a text of another form, a name twice, and a file that is no TOML.
     """
-    settings: dict[str, str] = {}
-    for text in texts:
+    settings: dict[str, object] = {}
+    for text in texts or []:
         name, separator, value = text.partition("=")
         if not separator or not name or not value:
             raise UsageError(f"--set {text}: expected NAME=VALUE, as in shared_bytes=98304")
         if name in settings:
             raise UsageError(f"--set {name}: expected once, not twice")
         settings[name] = value
-    return settings
+    if file is None:
+        return settings
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8")) | settings
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"--config {file}: expected a file in TOML ({reason})") from None
 
 
 def presets_with_shared(count: int) -> tuple[str, ...]:

@@ -1,15 +1,12 @@
 """The core file by which FuseSoC uses a core: lint, a self-checking simulation, and a fileset for designs."""
 
 import json
-from typing import Any, Final
+from typing import Any
 
 from hdl.verilog.example import EXAMPLE
 from openwmma.verilog_testbench import TESTBENCH
-from sim.verilate import WAIVED
 
 __all__ = ["fusesoc_core", "identifier"]
-
-_WAIVED: Final = ", ".join(f"-Wno-{name}" for name in WAIVED)
 
 
 def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
@@ -68,7 +65,7 @@ targets:
     flow: lint
     flow_options:
       tool: verilator
-      verilator_options: [{_WAIVED}]
+      verilator_options: [-Wall]
   sim:
     filesets: [rtl, example, testbench]
     toplevel: {TESTBENCH}

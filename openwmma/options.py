@@ -6,24 +6,20 @@ from typing import Annotated
 import typer
 
 from golden.tables.profiles import PROFILES
-from hdl.config import PRESETS, CoreConfig
 from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.target import DEFAULT_PRESET, MachineKind
-from openwmma.usage import UsageError
 
 __all__ = [
     "Baud",
     "GpuNumber",
     "On",
     "Port",
-    "Preset",
-    "Profile",
     "RunPreset",
     "RunProfile",
     "Settings",
+    "SettingsFile",
     "Trace",
     "Waves",
-    "preset_config",
 ]
 
 On = Annotated[
@@ -34,7 +30,6 @@ On = Annotated[
         "the golden model and one of the others, whose results are compared.",
     ),
 ]
-Preset = Annotated[str, typer.Option("--preset", help="Configuration of the core; see `openwmma presets`.")]
 RunPreset = Annotated[
     str | None,
     typer.Option(
@@ -44,7 +39,6 @@ RunPreset = Annotated[
     ),
 ]
 _PROFILE = f"Numerics of a generation: {', '.join(PROFILES)}."
-Profile = Annotated[str, typer.Option("--profile", help=_PROFILE)]
 RunProfile = Annotated[
     str | None,
     typer.Option("--profile", help=f"{_PROFILE} {DEFAULT_PROFILE} by default; a board knows its own."),
@@ -71,7 +65,13 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A field of the preset to replace on a simulated machine, as in shared_bytes=98304.",
+        help="A field of the preset to replace, as in shared_bytes=98304; of simulated machines only.",
+    ),
+]
+SettingsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE.toml", help="Fields to replace, as lines of TOML; --set comes before them."
     ),
 ]
 Trace = Annotated[
@@ -90,10 +90,3 @@ Waves = Annotated[
         help="Write a waveform of the simulated core, and layouts for its viewers.",
     ),
 ]
-
-
-def preset_config(name: str) -> CoreConfig:
-    """The configuration of a preset; UsageError for an unknown name."""
-    if name not in PRESETS:
-        raise UsageError(f"--preset {name}: expected one of {', '.join(PRESETS)}")
-    return PRESETS[name]

@@ -11,6 +11,7 @@ from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
 from openwmma.fusesoc import fusesoc_core
 from openwmma.ipxact import ip_component
+from openwmma.timing_constraints import timing_constraints
 from openwmma.verilog_testbench import generate_testbench
 from sim.files import write_files
 
@@ -37,6 +38,8 @@ class VerilogFiles:
         The core file of FuseSoC, with targets for lint and simulation.
     component : Path
         IP-XACT for Vivado's catalogue, which knows the file by this name.
+    xdc, sdc : Path
+        Timing constraints of the core by itself, for Vivado and for other tools.
     """
 
     core: Path
@@ -46,6 +49,8 @@ class VerilogFiles:
     testbench: Path
     fusesoc: Path
     component: Path
+    xdc: Path
+    sdc: Path
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -63,11 +68,13 @@ def written_files(output: Path) -> VerilogFiles:
         testbench=output.with_name(f"{output.stem}_testbench.sv"),
         fusesoc=output.with_suffix(".core"),
         component=output.with_name("component.xml"),
+        xdc=output.with_suffix(".xdc"),
+        sdc=output.with_suffix(".sdc"),
     )
 
 
 def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
-    """Write a core as Verilog-2001, and beside it a description, registers, an example and its testbench.
+    """Write a core as Verilog-2001, and beside it what other tools need (`VerilogFiles`).
 
     Parameters
     ----------
@@ -97,6 +104,8 @@ def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
             files.testbench: generate_testbench(config),
             files.fusesoc: fusesoc_core(description, release, *names),
             files.component: ip_component(description, rdl, release, files.core.name),
+            files.xdc: timing_constraints(description),
+            files.sdc: timing_constraints(description),
         }
     )
     return files

@@ -130,6 +130,7 @@ module {testbench};
   reg s_axil_awvalid = 0, s_axil_wvalid = 0, s_axil_bready = 0, s_axil_arvalid = 0, s_axil_rready = 0;
   reg [31:0] s_axil_wdata;
   reg [3:0] s_axil_wstrb = 4'b1111;
+  reg [2:0] s_axil_awprot = 0, s_axil_arprot = 0;
   wire s_axil_awready, s_axil_wready, s_axil_bvalid, s_axil_arready, s_axil_rvalid, irq;
   wire [1:0] s_axil_bresp, s_axil_rresp;
   wire [31:0] s_axil_rdata;

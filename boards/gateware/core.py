@@ -14,9 +14,8 @@ from migen import ClockSignal, Instance, ResetSignal, Signal
 from boards.address_map import INFO, INFO_BYTES, ORIGIN, REGISTER_BYTES, SocInfo
 from boards.gateware.address_guard import AddressGuard
 from hdl.config import CoreConfig
-from hdl.memory.axi import HOST_ADDRESS_BITS
 from hdl.verilog.core_verilog import TOP
-from sim.build import core_verilog
+from sim.build import core_description, core_verilog
 
 __all__ = ["TensorCore", "add_tensor_core"]
 
@@ -55,34 +54,24 @@ class TensorCore(LiteXModule):
         self.ev = EventManager()
         self.ev.core = EventSourceLevel(description="The core's interrupt, while it is raised.")
         self.ev.finalize()
-        # An AXI address of the core may be shorter or longer than one of the bus.
-        addresses = {name: Signal(config.address_bits) for name in ("ar", "aw")}
-        for name, address in addresses.items():
-            channel = getattr(memory, name)
-            self.comb += [channel.addr.eq(address), channel.cache.eq(0b0011)]
         ports: dict[str, Any] = {
             "i_aclk": ClockSignal("sys"),
             "i_aresetn": ~ResetSignal("sys"),
             "o_irq": self.ev.core.trigger,
         }
-        for name, address in addresses.items():
-            channel = getattr(memory, name)
-            ports |= {
-                f"o_m_axi_{name}addr": address,
-                **{f"o_m_axi_{name}{field}": getattr(channel, field) for field in ("len", "size", "burst")},
-            }
-        ports |= _stream("m_axi_ar", memory.ar, (), driven=True)
-        ports |= _stream("m_axi_aw", memory.aw, (), driven=True)
-        ports |= _stream("m_axi_w", memory.w, ("data", "strb", "last"), driven=True)
-        ports |= _stream("m_axi_b", memory.b, ("resp",), driven=False)
-        ports |= _stream("m_axi_r", memory.r, ("data", "resp", "last"), driven=False)
-        for name in ("aw", "ar"):
-            channel = getattr(host, name)
-            ports[f"i_s_axil_{name}addr"] = channel.addr[:HOST_ADDRESS_BITS]
-            ports |= _stream(f"s_axil_{name}", channel, (), driven=False)
-        ports |= _stream("s_axil_w", host.w, ("data", "strb"), driven=False)
-        ports |= _stream("s_axil_b", host.b, ("resp",), driven=True)
-        ports |= _stream("s_axil_r", host.r, ("data", "resp"), driven=True)
+        for port in core_description(config)["ports"]:
+            prefix, _, name = port["name"].rpartition("_")
+            if not prefix:
+                continue
+            bus = {"m_axi": memory, "s_axil": host}[prefix]
+            channel = name[: 2 if name.startswith("a") else 1]
+            signal = getattr(getattr(bus, channel), name.removeprefix(channel))
+            if port["direction"] == "input":
+                ports[f"i_{port['name']}"] = signal[: port["width"]]
+            else:
+                # An AXI address of the core may be shorter or longer than one of the bus.
+                ports[f"o_{port['name']}"] = driven = Signal(port["width"])
+                self.comb += signal.eq(driven)
         self.specials += Instance(TOP, **ports)
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -156,12 +145,3 @@ def add_tensor_core(soc: LiteXSoC, config: CoreConfig, folder: Path, *, name: st
         region=SoCRegion(origin=INFO, size=INFO_BYTES, mode="r", cached=False),
     )
     return core
-
-
-def _stream(prefix: str, channel: Any, fields: tuple[str, ...], *, driven: bool) -> dict[str, Any]:
-    """Ports of a stream that the core drives or receives."""
-    forward, backward = ("o", "i") if driven else ("i", "o")
-    return {
-        **{f"{forward}_{prefix}{field}": getattr(channel, field) for field in (*fields, "valid")},
-        f"{backward}_{prefix}ready": channel.ready,
-    }

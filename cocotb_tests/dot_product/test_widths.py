@@ -31,7 +31,11 @@ from hdl.dot_product.widths import Widths
             "bf16 and tf32 need a least Emax 0 to 7 below the least f32 exponent or none, not -1",
         ),
         ({"tf32_block": 16}, {"tf32"}, "Products of tf32 in one block must be from 1 to 8, not 16"),
-        ({"tf32_block": None}, {"tf32"}, "Products of tf32 in one block must be from 1 to 8, not None"),
+        (
+            {"tf32_block": None},
+            {"tf32"},
+            r"tf32 needs a profile that has tf32 \(ampere and newer\), not hopper",
+        ),
     ],
 )
 def test_refused_profiles(changes: dict[str, int | None], formats: set[str], message: str) -> None:

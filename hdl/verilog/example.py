@@ -27,7 +27,8 @@ def generate_example(description: dict[str, Any]) -> str:
     str
         The modules `EXAMPLE` and ``openwmma_example_memory``; the core itself is in its own file.
     """
-    return "\n".join(_lines(description)) + "\n\n" + _MEMORY.read_text()
+    lines = ("// verilator lint_off DECLFILENAME", *_lines(description), "", _MEMORY.read_text())
+    return "\n".join(lines) + "// verilator lint_on DECLFILENAME\n"
 
 
 def _lines(description: dict[str, Any]) -> Iterator[str]:

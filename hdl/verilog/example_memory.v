@@ -1,5 +1,5 @@
-// A memory behind an AXI4 slave port, for simulations and first experiments: INCR bursts without ids, one of
-// reads and one of writes at a time, a beat in every cycle. It holds 2**SIZE_BITS bytes, zeros at first, which
+// A memory behind an AXI4 slave port, for simulations and first experiments: INCR bursts, one of reads and one
+// of writes at a time, a beat in every cycle. It holds 2**SIZE_BITS bytes, zeros at first, which
 // repeat all over the address space; no access is refused.
 module openwmma_example_memory #(
   parameter ADDRESS_BITS = 32,
@@ -9,21 +9,34 @@ module openwmma_example_memory #(
 ) (
   input wire aclk,
   input wire aresetn,
+  input wire s_axi_arid,
   input wire [ADDRESS_BITS-1:0] s_axi_araddr,
   input wire [7:0] s_axi_arlen,
   input wire [2:0] s_axi_arsize,
   input wire [1:0] s_axi_arburst,
+  input wire s_axi_arlock,
+  input wire [3:0] s_axi_arcache,
+  input wire [2:0] s_axi_arprot,
+  input wire [3:0] s_axi_arqos,
+  input wire [3:0] s_axi_arregion,
   input wire s_axi_arvalid,
   output wire s_axi_arready,
+  output reg s_axi_rid,
   output reg [DATA_BITS-1:0] s_axi_rdata,
   output wire [1:0] s_axi_rresp,
   output reg s_axi_rlast,
   output reg s_axi_rvalid,
   input wire s_axi_rready,
+  input wire s_axi_awid,
   input wire [ADDRESS_BITS-1:0] s_axi_awaddr,
   input wire [7:0] s_axi_awlen,
   input wire [2:0] s_axi_awsize,
   input wire [1:0] s_axi_awburst,
+  input wire s_axi_awlock,
+  input wire [3:0] s_axi_awcache,
+  input wire [2:0] s_axi_awprot,
+  input wire [3:0] s_axi_awqos,
+  input wire [3:0] s_axi_awregion,
   input wire s_axi_awvalid,
   output wire s_axi_awready,
   input wire [DATA_BITS-1:0] s_axi_wdata,
@@ -31,19 +44,26 @@ module openwmma_example_memory #(
   input wire s_axi_wlast,
   input wire s_axi_wvalid,
   output wire s_axi_wready,
+  output reg s_axi_bid,
   output wire [1:0] s_axi_bresp,
   output reg s_axi_bvalid,
   input wire s_axi_bready
 );
   localparam ROWS = 1 << (SIZE_BITS - LANE_BITS);
 
-  reg [DATA_BITS-1:0] memory [0:ROWS-1];
+  wire unused = &{
+    s_axi_araddr, s_axi_arburst, s_axi_arlock, s_axi_arcache, s_axi_arprot, s_axi_arqos, s_axi_arregion,
+    s_axi_awaddr, s_axi_awburst, s_axi_awlock, s_axi_awcache, s_axi_awprot, s_axi_awqos, s_axi_awregion,
+    s_axi_awlen
+  };
+
+  reg [DATA_BITS-1:0] rows [0:ROWS-1];
 `ifndef SYNTHESIS
   // The memories of an FPGA begin with zeros unasked.
   integer row;
   initial
     for (row = 0; row < ROWS; row = row + 1)
-      memory[row] = {DATA_BITS{1'b0}};
+      rows[row] = {DATA_BITS{1'b0}};
 `endif
 
   reg reading;
@@ -61,9 +81,10 @@ module openwmma_example_memory #(
       read_address <= s_axi_araddr[SIZE_BITS-1:0];
       beats_left <= s_axi_arlen;
       read_size <= s_axi_arsize;
+      s_axi_rid <= s_axi_arid;
     end
     if (fetch) begin
-      s_axi_rdata <= memory[read_address[SIZE_BITS-1:LANE_BITS]];
+      s_axi_rdata <= rows[read_address[SIZE_BITS-1:LANE_BITS]];
       s_axi_rlast <= beats_left == 8'd0;
       reading <= beats_left != 8'd0;
       // The first beat may begin anywhere; the ones behind it are aligned.
@@ -94,11 +115,12 @@ module openwmma_example_memory #(
       writing <= 1'b1;
       write_address <= s_axi_awaddr[SIZE_BITS-1:0];
       write_size <= s_axi_awsize;
+      s_axi_bid <= s_axi_awid;
     end
     if (s_axi_wvalid && s_axi_wready) begin
       for (lane = 0; lane < DATA_BITS / 8; lane = lane + 1)
         if (s_axi_wstrb[lane])
-          memory[write_address[SIZE_BITS-1:LANE_BITS]][8*lane +: 8] <= s_axi_wdata[8*lane +: 8];
+          rows[write_address[SIZE_BITS-1:LANE_BITS]][8*lane +: 8] <= s_axi_wdata[8*lane +: 8];
       write_address <= ((write_address >> write_size) + 1'b1) << write_size;
       writing <= !s_axi_wlast;
       s_axi_bvalid <= s_axi_wlast;

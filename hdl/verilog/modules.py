@@ -21,9 +21,8 @@ _INSTANCE_BLOCK = re.compile(r"^  (\\\S+|\w+) +\S+ +\(\n(?:    .*\n)*  \);\n", r
 _OWN_PORT = re.compile(r"(?<!\.)\\port\$(\d+\$\d+) ")
 _CONNECTED_PORT = re.compile(r"\.\\port\$(\d+\$\d+) ")
 _DUMMY = re.compile(r"\\\$auto\$verilog_backend\.cc:\d+:dump_module\$\d+ ")
-_DUMMY_DECLARATION = "  reg \\$initial  = 0;\n"
-_DUMMY_EVENT = "  reg \\$initial ;\n  initial \\$initial = 0;\n"
-"""The event by which `always @*` begins: in SystemVerilog, a declaration with a value is none."""
+_VALUED = re.compile(r"^  reg (\[\d+:0\] )?(\\\S+ |\w+) = ([^;\n]+);\n", re.MULTILINE)
+"""A declaration with a value: Verilator warns of it, and in SystemVerilog it is no event for `always @*`."""
 
 _UNORDERED = re.compile(r"^(?:  \(\*.*\*\)\n)*  (?:input|output|wire|reg|assign) .*;\n", re.MULTILINE)
 INSTANCE = re.compile(r"^(  )(\\\S+|\w+)( +\S+ +\(\n)", re.MULTILINE)
@@ -107,6 +106,7 @@ def to_verilog(text: str, *, sources: bool = False) -> str:
     removals = " ".join(f"-remove {attribute}" for attribute in dropped)
     script = (
         f"read_rtlil <<rtlil\n{text}\nrtlil\n"
+        "delete s:0\n"  # no wire, no port: Verilog has no signal without bits
         "proc -nomux -norom -noopt\n"
         "memory_collect\n"
         f"attrmap {removals}\n"
@@ -116,7 +116,8 @@ def to_verilog(text: str, *, sources: bool = False) -> str:
     yosys = find_yosys(lambda version: version >= _LEAST_YOSYS)
     # Its one warning says that not every process can be written as Verilog; Amaranth makes none of those.
     verilog = str(yosys.run(["-q", "-"], script, ignore_warnings=True))
-    return with_wide_writes(with_initial_loops(merge_modules(verilog)))
+    merged = _VALUED.sub(r"  reg \1\2;\n  initial \2 = \3;\n", merge_modules(verilog))
+    return with_wide_writes(with_initial_loops(merged))
 
 
 def merge_modules(text: str) -> str:
@@ -155,7 +156,7 @@ def _numbered_by_module(text: str) -> str:
         numbers = ports[match[1]]
         body = _INSTANCE_BLOCK.sub(connections, match[0])
         body = _OWN_PORT.sub(lambda port: f"\\port$0${numbers[port[1]]} ", body)
-        return _DUMMY.sub(r"\\$initial ", body).replace(_DUMMY_DECLARATION, _DUMMY_EVENT)
+        return _DUMMY.sub(r"\\$initial ", body)
 
     return MODULE.sub(module, text)
 

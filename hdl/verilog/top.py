@@ -20,7 +20,16 @@ class Port:
     direction: Literal["input", "output"]
 
 
-_BURST_INCR: Final = Const(1, 2)
+ADDRESS_CONSTANTS: Final = {
+    "id": Const(0, 1),
+    "burst": Const(1, 2),  # INCR
+    "lock": Const(0, 1),
+    "cache": Const(0b0011, 4),  # normal memory, not cached, may be buffered
+    "prot": Const(0, 3),
+    "qos": Const(0, 4),
+    "region": Const(0, 4),
+}
+"""What is the same for every AXI4 burst; answers come in order, and their ids are not looked at."""
 
 
 class Top(Elaboratable):
@@ -51,20 +60,21 @@ class Top(Elaboratable):
         size = Const(beat_bytes(config).bit_length() - 1, 3)
         for name, channel in (("ar", axi.ar), ("aw", axi.aw)):
             burst = channel.payload
-            fields = {"addr": burst.address, "len": burst.length, "size": size, "burst": _BURST_INCR}
-            self._drive(f"m_axi_{name}", channel, fields)
+            fields = {"addr": burst.address, "len": burst.length, "size": size}
+            self._drive(f"m_axi_{name}", channel, fields | ADDRESS_CONSTANTS)
         read, write = axi.r.payload, axi.w.payload
-        self._receive("m_axi_r", axi.r, {"data": read.data, "resp": read.resp, "last": read.last})
+        answer = {"id": Signal(1), "data": read.data, "resp": read.resp, "last": read.last}
+        self._receive("m_axi_r", axi.r, answer)
         self._drive("m_axi_w", axi.w, {"data": write.data, "strb": write.strb, "last": write.last})
-        self._receive("m_axi_b", axi.b, {"resp": axi.b.payload})
+        self._receive("m_axi_b", axi.b, {"id": Signal(1), "resp": axi.b.payload})
 
     def host(self, axi: Any) -> None:
-        """Give the AXI4-Lite slave port `axi` its names."""
+        """Give the AXI4-Lite slave port `axi` its names; any protection of an access will do."""
         write, read = axi.w.payload, axi.r.payload
-        self._receive("s_axil_aw", axi.aw, {"addr": axi.aw.payload})
+        self._receive("s_axil_aw", axi.aw, {"addr": axi.aw.payload, "prot": Signal(3)})
         self._receive("s_axil_w", axi.w, {"data": write.data, "strb": write.strb})
         self._drive("s_axil_b", axi.b, {"resp": axi.b.payload})
-        self._receive("s_axil_ar", axi.ar, {"addr": axi.ar.payload})
+        self._receive("s_axil_ar", axi.ar, {"addr": axi.ar.payload, "prot": Signal(3)})
         self._drive("s_axil_r", axi.r, {"data": read.data, "resp": read.resp})
 
     def output(self, name: str, value: Any) -> None:

@@ -12,7 +12,7 @@ from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
-from openwmma.options import Baud, GpuNumber, On, Port, RunPreset, RunProfile, Settings, Waves
+from openwmma.options import Baud, GpuNumber, On, Port, RunPreset, RunProfile, Settings, SettingsFile, Waves
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
@@ -40,6 +40,7 @@ def mma(
     preset: RunPreset = None,
     profile: RunProfile = None,
     settings: Settings = None,
+    config: SettingsFile = None,
     waves: Waves = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
@@ -66,7 +67,7 @@ def mma(
         port=port,
         baud=baud,
         gpu=gpu,
-        settings=parse_settings(settings or []),
+        settings=parse_settings(settings, config),
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]

@@ -20,7 +20,18 @@ from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat
 from openwmma.core_settings import parse_settings
 from openwmma.cuda_source import is_cuda
 from openwmma.input_files import is_readable
-from openwmma.options import Baud, GpuNumber, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
+from openwmma.options import (
+    Baud,
+    GpuNumber,
+    On,
+    Port,
+    RunPreset,
+    RunProfile,
+    Settings,
+    SettingsFile,
+    Trace,
+    Waves,
+)
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_contractions, print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
@@ -105,6 +116,7 @@ def run(
         ),
     ] = None,
     settings: Settings = None,
+    config: SettingsFile = None,
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
     profile: RunProfile = None,
@@ -137,7 +149,7 @@ def run(
         port=port,
         baud=baud,
         gpu=gpu,
-        settings=parse_settings(settings or []),
+        settings=parse_settings(settings, config),
     )
     options = LaunchOptions(
         target=target,

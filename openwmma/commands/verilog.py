@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from openwmma.core_profile import DEFAULT_PROFILE, with_profile
-from openwmma.options import Preset, Profile, preset_config
+from openwmma.core_settings import parse_settings
+from openwmma.options import RunPreset, RunProfile, Settings, SettingsFile
 from openwmma.output_files import require_folder, require_outputs
-from openwmma.target import DEFAULT_PRESET
+from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
 from openwmma.usage import UsageError
 from openwmma.verilog_files import write_verilog, written_files
@@ -18,18 +18,21 @@ __all__ = ["verilog"]
 
 def verilog(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
-    preset: Preset = DEFAULT_PRESET,
-    profile: Profile = DEFAULT_PROFILE,
+    preset: RunPreset = None,
+    profile: RunProfile = None,
+    settings: Settings = None,
+    config: SettingsFile = None,
 ) -> None:
     """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
 
-    Example:
+    Examples, of a preset and of a configuration that differs in some fields:
 
         openwmma verilog --preset small -o core.v
+        openwmma verilog --config core.toml --set queue_depth=64 -o core.v
 
-    writes seven files, all of them or none:
+    Each writes nine files, all of them or none:
 
-    - `core.v`: the module `openwmma_core` and those inside it; the same preset and profile always give the
+    - `core.v`: the module `openwmma_core` and those inside it; the same configuration always gives the
       same bytes
     - `core.json`: ports, parameters, addresses and constants of the host's registers, all presets
     - `core.rdl`: the host's registers and their fields in SystemRDL, for register tools
@@ -38,15 +41,18 @@ def verilog(
     - `core.core`: the core for FuseSoC, with the targets `lint` and `sim`
     - `component.xml`: the core in IP-XACT for Vivado's catalogue; always by this name, so give each core a
       folder of its own
+    - `core.xdc`, `core.sdc`: timing constraints of the core by itself
 
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
     memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
     """
-    config = with_profile(preset_config(preset), preset, profile)
+    target = Target(
+        on=MachineKind.RTL, preset=preset, profile=profile, settings=parse_settings(settings, config)
+    )
     require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
     require_outputs([(f"--output {path}", path) for path in written_files(output).paths])
-    written = write_verilog(config, output)
+    written = write_verilog(target.config, output)
     others = ", ".join(str(path) for path in written.paths[1:])
     tell(f"written: {written.core}, and beside it {others}")

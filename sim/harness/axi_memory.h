@@ -92,6 +92,12 @@ struct AddressPayload {
     std::uint8_t length = 0;
     std::uint8_t size = 0;
     std::uint8_t burst = 0;
+    std::uint8_t id = 0;
+    std::uint8_t lock = 0;
+    std::uint8_t cache = 0;
+    std::uint8_t prot = 0;
+    std::uint8_t qos = 0;
+    std::uint8_t region = 0;
     bool operator==(const AddressPayload &) const = default;
 };
 
@@ -191,6 +197,7 @@ class AxiMemory {
             std::memset(bytes, 0xA5, sizeof bytes);
             if (response == OKAY) std::memcpy(bytes + first_lane(address), memory_.data + (address - memory_.base), BEAT_BYTES);
             std::memcpy(words_of(top.m_axi_rdata), bytes, sizeof bytes);
+            top.m_axi_rid = read.burst.id;
             top.m_axi_rresp = response;
             top.m_axi_rlast = read.beat == read.burst.length;
             read_offered_ = true;
@@ -207,6 +214,7 @@ class AxiMemory {
     // Bytes reach the buffer only now: a core that reads back before the response gets the old ones.
     void drive_write_response(Vopenwmma_core &top) {
         if (!write_offered_ && !responses_.empty() && now_ >= responses_.front().due && !stalls()) {
+            top.m_axi_bid = responses_.front().burst.id;
             top.m_axi_bresp = commit(responses_.front());
             write_offered_ = true;
         }
@@ -231,6 +239,8 @@ class AxiMemory {
     static void check_burst(const char *channel, const AddressPayload &burst) {
         const std::string at = std::string(channel) + " at " + hexadecimal(burst.address) + ": ";
         if (burst.burst != 1) throw ProtocolError(at + "burst type " + std::to_string(burst.burst) + " is not INCR");
+        if (burst.id | burst.lock | burst.prot | burst.qos | burst.region) throw ProtocolError(at + "id, lock, prot, qos and region are not all 0");
+        if (burst.cache != 3) throw ProtocolError(at + "cache " + std::to_string(burst.cache) + " is not normal, bufferable memory");
         if ((1U << burst.size) != BEAT_BYTES)
             throw ProtocolError(at + "beats of " + std::to_string(1U << burst.size) + " bytes on a bus of " + std::to_string(BUS_BYTES));
         const Address first = beat_address(burst, 0);
@@ -239,7 +249,8 @@ class AxiMemory {
     }
 
     void observe_read_address(const Vopenwmma_core &top) {
-        const AddressPayload payload{top.m_axi_araddr, top.m_axi_arlen, top.m_axi_arsize, top.m_axi_arburst};
+        const AddressPayload payload{top.m_axi_araddr, top.m_axi_arlen,  top.m_axi_arsize, top.m_axi_arburst, top.m_axi_arid,
+                                     top.m_axi_arlock, top.m_axi_arcache, top.m_axi_arprot, top.m_axi_arqos,   top.m_axi_arregion};
         ar_.observe(top.m_axi_arvalid, top.m_axi_arready, payload);
         if (!(top.m_axi_arvalid && top.m_axi_arready)) return;
         check_burst("AR", payload);
@@ -249,7 +260,8 @@ class AxiMemory {
     }
 
     void observe_write_address(const Vopenwmma_core &top) {
-        const AddressPayload payload{top.m_axi_awaddr, top.m_axi_awlen, top.m_axi_awsize, top.m_axi_awburst};
+        const AddressPayload payload{top.m_axi_awaddr, top.m_axi_awlen,  top.m_axi_awsize, top.m_axi_awburst, top.m_axi_awid,
+                                     top.m_axi_awlock, top.m_axi_awcache, top.m_axi_awprot, top.m_axi_awqos,   top.m_axi_awregion};
         aw_.observe(top.m_axi_awvalid, top.m_axi_awready, payload);
         if (!(top.m_axi_awvalid && top.m_axi_awready)) return;
         check_burst("AW", payload);

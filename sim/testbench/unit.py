@@ -13,10 +13,9 @@ from hdl.verilog.modules import Conversion
 from hdl.verilog.top import Top
 from sim.testbench.design import Design
 
-__all__ = ["TOP", "unit_design", "with_axi_ids"]
+__all__ = ["TOP", "unit_design"]
 
 TOP: Final = "bench"
-_ID_OWNERS: Final = ("ar", "aw", "r", "b")
 
 
 def unit_design(name: str, component: wiring.Component, config: CoreConfig | None = None) -> Design:
@@ -24,8 +23,7 @@ def unit_design(name: str, component: wiring.Component, config: CoreConfig | Non
 
     A port ``member.field`` becomes ``member_field``, in element 0 of an array ``member_0_field``. All bits of
     a structure, or of a one-dimensional array of plain ports, are in one port. An AXI4 member is named
-    ``m_axi_...`` with one-bit ids, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset
-    ``aresetn``.
+    ``m_axi_...``, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset ``aresetn``.
 
     Parameters
     ----------
@@ -40,74 +38,23 @@ def unit_design(name: str, component: wiring.Component, config: CoreConfig | Non
     Design
     """
     top = Top(component)
-    has_memory = False
     for member_name, member in component.signature.members.items():
         value = getattr(component, member_name)
         if member.is_signature and isinstance(member.signature, Axi4Signature):
             if config is None:
                 raise ValueError(f"{name} has an AXI4 port, so its design needs the configuration")
             top.memory(value, config)
-            has_memory = True
         elif member.is_signature and isinstance(
             member.signature.flip() if member.flow == In else member.signature, Axi4LiteSignature
         ):
             top.host(value)
         else:
             _plain(top, member_name, member, value)
-    if has_memory:
-        ports: list[dict[str, Any]] = [
-            {"name": port_name, "width": len(port.signal), "direction": port.direction}
-            for port_name, port in top.ports.items()
-        ]
 
-        def write(conversion: Conversion) -> str:
-            return with_axi_ids(top.convert("unit", conversion), "unit", ports)
-
-    else:
-
-        def write(conversion: Conversion) -> str:
-            return top.convert(TOP, conversion)
+    def write(conversion: Conversion) -> str:
+        return top.convert(TOP, conversion)
 
     return Design(name=name, top=TOP, write=write)
-
-
-def with_axi_ids(text: str, module: str, ports: list[dict[str, Any]]) -> str:
-    """Wrap a module as ``bench``, with the id ports that AXI bus models insist on: one bit, always zero.
-
-    Parameters
-    ----------
-    text : str
-        Verilog with the module.
-    module : str
-    ports : list of dict
-        Name, width and direction, as in `hdl.verilog.core_verilog.describe`.
-
-    Returns
-    -------
-    str
-    """
-    # cocotb reads a scalar sooner than an array of one bit.
-    ranges = {port["name"]: f"[{port['width'] - 1}:0] " if port["width"] > 1 else "" for port in ports}
-    declarations = [f"{port['direction']} wire {ranges[port['name']]}{port['name']}" for port in ports]
-    connections = [f".{port['name']}({port['name']})" for port in ports]
-    assignments = []
-    for channel in _ID_OWNERS:
-        if channel.startswith("a"):
-            declarations.append(f"output wire [0:0] m_axi_{channel}id")
-            assignments.append(f"assign m_axi_{channel}id = 1'b0;")
-        else:
-            declarations.append(f"input wire [0:0] m_axi_{channel}id")
-    lines = [
-        f"module {TOP} (",
-        ",\n".join(f"  {line}" for line in declarations),
-        ");",
-        f"  {module} inner (",
-        ",\n".join(f"    {line}" for line in connections),
-        "  );",
-        *(f"  {line}" for line in assignments),
-        "endmodule",
-    ]
-    return text + "\n" + "\n".join(lines) + "\n"
 
 
 def _plain(top: Top, name: str, member: wiring.Member, value: Any) -> None:

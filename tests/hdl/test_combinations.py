@@ -1,22 +1,26 @@
-"""Every combination of formats and profile is a core that elaborates and lints, or is refused."""
+"""Every combination of formats and profile, and every pair of fields, is a core that lints, or is refused."""
 
 import subprocess
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amaranth.hdl import Fragment
+from pairwise import covering_rows, pairs_of
 
 from golden.tables.profiles import PROFILES, Profile
-from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from hdl.config import PAGE_BYTES, PRESETS, CoreConfig, DotProductConfig
 from hdl.core import Core
 from hdl.dot_product.unit import DotProductUnit
 from hdl.multiply.tile.collect import TileCollect
 from hdl.verilog.core_verilog import TOP, generate
+from sim.blocks import separate
 from sim.testbench.unit import TOP as UNIT_TOP
 from sim.testbench.unit import unit_design
-from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
+from sim.verilate import SHARED_MODULES, VERILATOR_ROOT, WAIVED, verilator_environment
 
 FORMATS = ("f16", "bf16", "tf32", "i8", "i4", "b1")
 SETS = [frozenset(some) for count in range(1, len(FORMATS) + 1) for some in combinations(FORMATS, count)]
@@ -37,6 +41,47 @@ DIFFERENT = ("volta", "turing", "ampere", "hopper")
 """One profile of each kind: the others have the same constants."""
 
 
+ALL = frozenset({*FORMATS, "fp8"})
+FIELDS: dict[str, list[Any]] = {
+    "formats": [*(frozenset({item}) for item in sorted(ALL)), frozenset({"f16", "fp8"}), ALL],
+    "profile": [PROFILES[profile] for profile in DIFFERENT],
+    "depth": [1, 2, 9, 26],
+    "dot_product_units": [1, 2, 4, 8, 16, 32, 64],
+    "f64_units": [0, 1, 2, 4],
+    "f64_depth": [1, 2, 9, 26],
+    "registers": [32, 64, 128, 256],
+    "warps": [1, 2, 3, 8, 16],
+    "queue_depth": [4, 16, 256],
+    "address_bits": [16, 17, 32, 33, 64],
+    "data_bits": [64, 128, 256, 512],
+    "outstanding_reads": [1, 2, 3, 64],
+    "shared_bytes": [0, *(pages * PAGE_BYTES for pages in (1, 3, 4, 57))],
+    "shared_base": [0, PAGE_BYTES, (1 << 16) - PAGE_BYTES, 0xFF00_0000, 1 << 32, (1 << 64) - 57 * PAGE_BYTES],
+}
+"""Least and greatest values and some between them, of every field."""
+
+ROOMY = {"f64_units": 1, "address_bits": 64, "shared_base": 0}
+"""What goes with more values of other fields than the defaults do."""
+
+
+def config_of(row: Mapping[str, Any]) -> CoreConfig:
+    """A configuration with some of the fields."""
+    values = {**ROOMY, **row}
+    unit = {name: values.pop(name) for name in ("formats", "profile", "depth") if name in values}
+    return CoreConfig(dot_product=DotProductConfig(**unit), **values)
+
+
+def is_allowed(row: Mapping[str, Any]) -> bool:
+    try:
+        config_of(row)
+    except ValueError:
+        return False
+    return True
+
+
+ROWS = covering_rows(FIELDS, is_allowed)
+
+
 def config(formats: frozenset[str], profile: str, **core: int) -> CoreConfig:
     dot_product = DotProductConfig(formats=formats, profile=PROFILES[profile])
     return CoreConfig(dot_product=dot_product, **core)
@@ -51,8 +96,10 @@ def sets_of(profile: str) -> list[frozenset[str]]:
 
 
 def lint(core: CoreConfig, folder: Path) -> str:
-    """What Verilator has to say about a core."""
-    return lint_text(generate(core)[0], folder)
+    """What Verilator has to say about a core, and about its units alone: it copies them for each instance."""
+    text, blocks = separate(generate(core)[0], SHARED_MODULES)
+    found = {lint_text(text, folder), *(lint_text(block.verilog, folder, block.top) for block in blocks)}
+    return "; ".join(sorted(found))
 
 
 def lint_text(text: str, folder: Path, top: str = TOP) -> str:
@@ -89,7 +136,7 @@ def test_other_profiles_have_the_same_constants() -> None:
 def test_absent_formats_are_refused(profile: str) -> None:
     for formats in SETS:
         if formats & ABSENT[profile]:
-            with pytest.raises(ValueError, match=r"^Products of tf32"):
+            with pytest.raises(ValueError, match=r"^tf32 needs a profile that has tf32"):
                 config(formats, profile)
 
 
@@ -190,3 +237,50 @@ def test_results_of_one_step_lint(tmp_path: Path) -> None:
 )
 def test_every_core_lints(profile: str, formats: frozenset[str], f64_units: int, tmp_path: Path) -> None:
     assert lint(config(formats, profile, f64_units=f64_units), tmp_path) == "status 0"
+
+
+REFUSED = {
+    ("formats", "profile"): (
+        r"tf32 needs a profile that has tf32 \(ampere and newer\), not (volta|turing)"
+        r"|fp8 needs a profile whose fp8 arithmetic .* \(hopper\), not (volta|turing|ampere)"
+    ),
+    ("formats", "f64_units"): r"Formats of a core must have loads and stores, .*, not fp8 alone",
+    ("registers", "warps"): r"Warps with 256 registers each must be from 1 to 8, not 16",
+    ("address_bits", "shared_bytes"): r"Shared base must leave room for 233472 bytes below 2\*\*1[67], .*",
+}
+"""The rules for two fields; each sentence names the value and the rule."""
+
+
+def test_rows_have_every_field_and_every_pair_but_those_that_a_rule_refuses() -> None:
+    assert set(FIELDS) == {
+        item.name for item in (*fields(DotProductConfig), *fields(CoreConfig)) if item.name != "dot_product"
+    }
+    assert all(row.keys() == FIELDS.keys() and is_allowed(row) for row in ROWS)
+    covered = {frozenset(pair) for row in ROWS for pair in combinations(row.items(), 2)}
+    rules = set()
+    for pair in pairs_of(FIELDS):
+        names = tuple(name for name in FIELDS if name in dict(pair))
+        if pair in covered:
+            assert is_allowed(dict(pair))
+            continue
+        rule = next(rule for key, rule in REFUSED.items() if set(key) == set(names))
+        with pytest.raises(ValueError, match=f"^(?:{rule})$"):
+            config_of(dict(pair))
+        rules.add(rule)
+    assert rules == set(REFUSED.values())
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"shared_bytes": PAGE_BYTES, "outstanding_reads": 1, "data_bits": 256, "queue_depth": 4}],
+    ids=lambda changes: ",".join(f"{name}={value}" for name, value in changes.items()),
+)
+def test_counts_of_one_lint(changes: dict[str, int], tmp_path: Path) -> None:
+    """The number of one page, or of one place, has no bits."""
+    assert lint(CoreConfig(**changes), tmp_path) == "status 0"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("row", ROWS, ids=range(len(ROWS)))
+def test_every_pair_of_fields_lints(row: dict[str, Any], tmp_path: Path) -> None:
+    assert lint(config_of(row), tmp_path) == "status 0", row

@@ -5,18 +5,23 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields, replace
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from hdl.config import PRESETS, CoreConfig
+from golden.tables.profiles import PROFILES
+from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import REGISTERS
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
 from openwmma.cli import main
+from openwmma.core_settings import adjusted_config, parse_settings
 from openwmma.fusesoc import fusesoc_core
 from openwmma.ipxact import ip_component
+from openwmma.timing_constraints import timing_constraints
+from openwmma.verilog_files import written_files
 from openwmma.verilog_testbench import generate_testbench
 from sim.build import core_description, core_verilog
 from sim.files import write_files
@@ -56,6 +61,8 @@ def test_two_processes_write_the_same_bytes(tmp_path):
         "core_testbench.sv": generate_testbench(TINY),
         "core.core": fusesoc_core(description, release, *names),
         "component.xml": ip_component(description, systemrdl(TINY), release, "core.v"),
+        "core.xdc": timing_constraints(description),
+        "core.sdc": timing_constraints(description),
     }
 
 
@@ -79,15 +86,16 @@ def test_ports_are_described_as_they_are():
 
 def test_ports_have_the_names_and_widths_of_axi():
     ports = ports_of(core_verilog(SMALL), "openwmma_core")
-    address = ("addr", "len", "size", "burst", "valid", "ready")
+    burst = ("len", "size", "burst", "lock", "cache", "qos", "region")
+    address = ("id", "addr", "prot", *burst, "valid", "ready")
     channels = {
         "m_axi_ar": address,
         "m_axi_aw": address,
-        "m_axi_r": ("data", "resp", "last", "valid", "ready"),
+        "m_axi_r": ("id", "data", "resp", "last", "valid", "ready"),
         "m_axi_w": ("data", "strb", "last", "valid", "ready"),
-        "m_axi_b": ("resp", "valid", "ready"),
-        "s_axil_ar": ("addr", "valid", "ready"),
-        "s_axil_aw": ("addr", "valid", "ready"),
+        "m_axi_b": ("id", "resp", "valid", "ready"),
+        "s_axil_ar": ("addr", "prot", "valid", "ready"),
+        "s_axil_aw": ("addr", "prot", "valid", "ready"),
         "s_axil_r": ("data", "resp", "valid", "ready"),
         "s_axil_w": ("data", "strb", "valid", "ready"),
         "s_axil_b": ("resp", "valid", "ready"),
@@ -98,6 +106,16 @@ def test_ports_have_the_names_and_widths_of_axi():
     assert ports["m_axi_wstrb"] == ("output", 16)
     assert ports["m_axi_araddr"] == ("output", 32)
     assert ports["s_axil_awready"] == ("output", 1)
+
+
+def test_what_never_changes_is_a_constant():
+    """Normal, bufferable memory in unprivileged, secure data accesses, in order: id 0."""
+    wanted = {"id": "1'h0", "burst": "2'h1", "lock": "1'h0", "cache": "4'h3", "prot": "3'h0"}
+    wanted |= {"qos": "4'h0", "region": "4'h0"}
+    text = core_verilog(SMALL)
+    for channel in ("ar", "aw"):
+        found = dict(re.findall(rf"^  assign m_axi_{channel}(\w+) = (\d+'h\w+);$", text, re.MULTILINE))
+        assert {**found, "size": ""} == {**wanted, "size": ""}
 
 
 def test_description_has_parameters_registers_and_presets():
@@ -130,6 +148,101 @@ def test_example_connects_every_port_once():
     instance = text[text.index("openwmma_core core (") : text.index("openwmma_example_memory #(")]
     names = [port["name"] for port in description["ports"]]
     assert re.findall(r"\.(\w+)\((\w+)\)", instance) == [(name, name) for name in names]
+
+
+def test_every_port_is_timed_against_the_clock():
+    description = core_description(SMALL)
+    text = timing_constraints(description)
+    assert re.findall(r"^create_clock .*", text, re.MULTILINE) == [
+        "create_clock -name aclk -period 10.000 [get_ports aclk]"
+    ]
+    pattern = (
+        r"^set_(input|output)_delay -clock aclk -(max 3|min 0)\.000 \[get_ports (\{(\w+)\[\*\]\}|\w+)\]$"
+    )
+    found = re.findall(pattern, text, re.MULTILINE)
+    assert len(found) == text.count("_delay ")
+    timed = {(direction, edge, vector or name, bool(vector)) for direction, edge, name, vector in found}
+    assert len(timed) == len(found)
+    assert timed == {
+        (port["direction"], edge, port["name"], port["width"] > 1)
+        for port in description["ports"]
+        for edge in ("max 3", "min 0")
+        if port["name"] not in ("aclk", "irq")
+    }
+
+
+def change(name):
+    """Another value of a field, as text and as an object."""
+    other = {"formats": ("f16,i8", frozenset({"f16", "i8"})), "profile": ("ampere", PROFILES["ampere"])}
+    if name in other:
+        return other[name]
+    value = {"f64_units": 2, "shared_bytes": 8192, "shared_base": 0x8000, "depth": 9, "f64_depth": 9}.get(
+        name
+    )
+    value = value or getattr(SMALL, name) * 2
+    return str(value), value
+
+
+FIELDS = [
+    item.name for item in (*fields(CoreConfig), *fields(DotProductConfig)) if item.name != "dot_product"
+]
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("given", ["set", "file"])
+def test_every_field_can_be_set(monkeypatch, tmp_path, given, name):
+    """On the command line and in a file; the text goes through the parser, nothing is generated."""
+    written = []
+    monkeypatch.setattr(
+        "openwmma.commands.verilog.write_verilog",
+        lambda config, output: written.append(config) or written_files(output),
+    )
+    text, value = change(name)
+    options = ["--set", f"{name}={text}"]
+    if given == "file":
+        toml = {"formats": '["f16", "i8"]', "profile": '"ampere"'}.get(name, text)
+        (tmp_path / "core.toml").write_text(f"{name} = {toml}\n")
+        options = ["--config", str(tmp_path / "core.toml")]
+    assert main(["verilog", "--preset", "small", "-o", str(tmp_path / "core.v"), *options]) == 0
+    (config,) = written
+    unit = SMALL.dot_product
+    if name in {item.name for item in fields(DotProductConfig)}:
+        if name == "profile":
+            unit = replace(unit, formats=unit.formats - {"fp8"})
+        unit = replace(unit, **{name: value})
+        assert config == replace(SMALL, dot_product=unit)
+    else:
+        assert config == replace(SMALL, **{name: value})
+
+
+def test_a_field_on_the_command_line_comes_before_the_file(tmp_path):
+    file = tmp_path / "core.toml"
+    file.write_text("queue_depth = 64\nregisters = 32\n")
+    settings = parse_settings(["registers=128"], file)
+    assert adjusted_config("small", settings) == replace(SMALL, queue_depth=64, registers=128)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", "--config {file}: expected a file in TOML (Expected '=' after a key"),
+        ("registers = true", "setting registers: expected an integer, not True"),
+        (
+            "registers = 33",
+            "small with registers=33: Registers must be a power of two from 32 to 256, not 33",
+        ),
+        ("speed = 1", "setting speed: expected one of dot_product_units,"),
+        ("[dot_product]\ndepth = 3", "setting dot_product: expected one of dot_product_units,"),
+        (None, "--config {file}: expected a file in TOML (No such file or directory)"),
+    ],
+)
+def test_a_file_of_fields_that_cannot_be_taken_is_refused(capsys, tmp_path, text, message):
+    file = tmp_path / "core.toml"
+    if text is not None:
+        file.write_text(text)
+    assert main(["verilog", "-o", str(tmp_path / "core.v"), "--config", str(file)]) == 2
+    assert capsys.readouterr().err.replace("\n", "").startswith(f"openwmma: {message.format(file=file)}")
+    assert not (tmp_path / "core.v").exists()
 
 
 def test_a_file_without_its_suffix_is_refused(capsys, tmp_path):

@@ -6,12 +6,14 @@ module openwmma_core #(
 ) (
     input aclk, input aresetn, output irq,
     output reg [31:0] m_axi_araddr, output reg [7:0] m_axi_arlen, output [2:0] m_axi_arsize, output [1:0] m_axi_arburst,
-    output reg m_axi_arvalid, input m_axi_arready,
-    input [BUS-1:0] m_axi_rdata, input [1:0] m_axi_rresp, input m_axi_rlast, input m_axi_rvalid, output m_axi_rready,
+    output m_axi_arid, output m_axi_arlock, output [3:0] m_axi_arcache, output [2:0] m_axi_arprot,
+    output [3:0] m_axi_arqos, output [3:0] m_axi_arregion, output reg m_axi_arvalid, input m_axi_arready,
+    input m_axi_rid, input [BUS-1:0] m_axi_rdata, input [1:0] m_axi_rresp, input m_axi_rlast, input m_axi_rvalid, output m_axi_rready,
     output reg [31:0] m_axi_awaddr, output reg [7:0] m_axi_awlen, output [2:0] m_axi_awsize, output [1:0] m_axi_awburst,
-    output reg m_axi_awvalid, input m_axi_awready,
+    output m_axi_awid, output m_axi_awlock, output [3:0] m_axi_awcache, output [2:0] m_axi_awprot,
+    output [3:0] m_axi_awqos, output [3:0] m_axi_awregion, output reg m_axi_awvalid, input m_axi_awready,
     output [BUS-1:0] m_axi_wdata, output [BUS/8-1:0] m_axi_wstrb, output m_axi_wlast, output reg m_axi_wvalid, input m_axi_wready,
-    input [1:0] m_axi_bresp, input m_axi_bvalid, output m_axi_bready,
+    input m_axi_bid, input [1:0] m_axi_bresp, input m_axi_bvalid, output m_axi_bready,
     input [15:0] s_axil_awaddr, input s_axil_awvalid, output s_axil_awready,
     input [31:0] s_axil_wdata, input [3:0] s_axil_wstrb, input s_axil_wvalid, output s_axil_wready,
     output reg [1:0] s_axil_bresp, output reg s_axil_bvalid, input s_axil_bready,
@@ -19,7 +21,7 @@ module openwmma_core #(
     output reg [31:0] s_axil_rdata, output reg [1:0] s_axil_rresp, output reg s_axil_rvalid, input s_axil_rready
 );
     localparam COPY = 1, EARLY_LAST = 2, UNSTABLE_ADDRESS = 3, HANG = 4, DROPPED_VALID = 5, ASSERTION = 6,
-               NARROW = 7, FIXED_BURST = 8, LOW_STROBE = 9, STRAY_STROBE = 10;
+               NARROW = 7, FIXED_BURST = 8, LOW_STROBE = 9, STRAY_STROBE = 10, OTHER_ID = 11, DEVICE = 12;
     localparam IDLE = 0, ADDRESS = 1, READ = 2, WRITE = 3, RESPONSE = 4, STUCK = 5;
 
     reg [2:0] state = IDLE;
@@ -39,6 +41,11 @@ module openwmma_core #(
     assign m_axi_awsize = BEAT == 64 ? 3'd3 : 3'd4;
     assign m_axi_arburst = kind == FIXED_BURST ? 2'd0 : 2'd1;
     assign m_axi_awburst = 2'd1;
+    assign {m_axi_arid, m_axi_arlock, m_axi_arprot, m_axi_arqos, m_axi_arregion} = 0;
+    assign {m_axi_awlock, m_axi_awprot, m_axi_awqos, m_axi_awregion} = 0;
+    assign m_axi_awid = kind == OTHER_ID;
+    assign m_axi_arcache = kind == DEVICE ? 4'd0 : 4'd3;
+    assign m_axi_awcache = 4'd3;
     assign m_axi_rready = state == READ;
     wire [BUS/8-1:0] beat_lanes = ~({BUS / 8 {1'b1}} << (BEAT / 8 - 1) << 1);
     assign m_axi_wdata = {BUS / BEAT {line[beat[3:0]]}};

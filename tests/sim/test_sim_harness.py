@@ -153,6 +153,8 @@ def test_stalls_depend_on_the_seed_alone(simulate):
         (6, 2, f"assertion failed at openwmma_core.v:{STOP}"),
         (7, 2, "AR at 0x4000: beats of 4 bytes on a bus of 16"),
         (8, 2, "AR at 0x4000: burst type 0 is not INCR"),
+        (11, 2, "AW at 0x5000: id, lock, prot, qos and region are not all 0"),
+        (12, 2, "AR at 0x4000: cache 0 is not normal, bufferable memory"),
         (9, 2, "W of the burst at 0x5004: a strobe lies below the address"),
     ],
 )
