@@ -50,6 +50,7 @@ THREADS_VARIABLE: Final = "OPENWMMA_THREADS"
 """Environment variable: threads of a computation that is not told how many; default, the cores it may use."""
 
 _PATIENCE_SECONDS: Final = 2.0
+_DIGEST_BYTES: Final = hashlib.sha256().digest_size
 _LINES: Final = 64
 """Words of 32 bits in as many cache lines as a processor may fetch at once."""
 _PACKAGE: Final = Path(__file__).parents[1]
@@ -239,9 +240,11 @@ class _Cache(NullCache):
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The compiled function for these arguments; None if it is not there."""
         target.refresh()
-        with suppress(OSError, EOFError, pickle.UnpicklingError):
-            kept = pickle.loads(self._file(signature, target.codegen()).read_bytes())
-            return CompileResult._rebuild(target, *kept)  # type: ignore[no-untyped-call]
+        path = self._file(signature, target.codegen())
+        with suppress(OSError):
+            content = path.read_bytes()
+            if content.startswith(_digest(path, kept := content[_DIGEST_BYTES:])):
+                return CompileResult._rebuild(target, *pickle.loads(kept))  # type: ignore[no-untyped-call]
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
@@ -250,14 +253,21 @@ class _Cache(NullCache):
             return
         partial = self._folder / f"partial-{uuid.uuid4().hex}"
         try:
-            partial.write_bytes(pickle.dumps(compiled._reduce()))
-            partial.replace(self._file(signature, compiled.library.codegen))
+            path = self._file(signature, compiled.library.codegen)
+            kept = pickle.dumps(compiled._reduce())
+            partial.write_bytes(_digest(path, kept) + kept)
+            partial.replace(path)
         except OSError:
             partial.unlink(missing_ok=True)
 
     def _file(self, signature: Any, codegen: Any) -> Path:
         kind = str(signature), codegen.magic_tuple(), sys.version
         return self._folder / f"{self._name}-{hashlib.sha256(repr(kind).encode()).hexdigest()[:32]}.nbc"
+
+
+def _digest(path: Path, kept: bytes) -> bytes:
+    """Begins a file of compiled code; its name is in it, as a file may be moved to another one's place."""
+    return hashlib.sha256(path.name.encode() + kept).digest()
 
 
 def _described(constant: Any) -> Any:

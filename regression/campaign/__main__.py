@@ -28,6 +28,11 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 BUILD: Final = ROOT / "build" / "campaigns"
 
+_MOST: Final = (1 << 63) - 1
+"""That the store holds."""
+
+_MOST_SECONDS: Final = 3650 * 86400
+
 _SAVED: Final = 5
 """Different failures that are made smaller; the others have the command of their task."""
 
@@ -44,7 +49,8 @@ def campaign(
         str, typer.Argument(help="; ".join(f"**{name}**: {what}" for name, (_, what) in KINDS.items()))
     ],
     results: Annotated[
-        int | None, typer.Option("--results", min=1, help="Results to reach; of every run together.")
+        int | None,
+        typer.Option("--results", min=1, max=_MOST, help="Results to reach; of every run together."),
     ] = None,
     time: Annotated[
         str | None, typer.Option("--time", help="Begin no further task after this time, as in 90s, 30m, 8h.")
@@ -52,7 +58,10 @@ def campaign(
     until_covered: Annotated[
         bool, typer.Option("--until-covered", help="End when every bin of coverage was seen.")
     ] = False,
-    seed: Annotated[int | None, typer.Option("--seed", help="Of everything; a fresh one by default.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, max=_MOST, help="Of everything; a fresh one by default."),
+    ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", min=1, help="Worker processes on this machine; all cores by default.")
     ] = os.cpu_count() or 1,
@@ -138,7 +147,10 @@ def _seconds(text: str) -> float:
     match = _TIME.fullmatch(text)
     if match is None:
         raise UsageError(f"--time: expected a number with s, m, h or d, as in 30m, not {text}")
-    return float(match[1]) * _UNITS[match[2]]
+    seconds = float(match[1]) * _UNITS[match[2]]
+    if seconds > _MOST_SECONDS:
+        raise UsageError(f"--time: expected at most ten years, 3650d, not {text}")
+    return seconds
 
 
 def _single(kind: Kind, key: str) -> int:
@@ -159,6 +171,8 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
     with closing(Store(place, kind, identity())) as recorded:
         work = Campaign(kind, recorded, amount)
         console.print(f"{kind.name}: seed {kind.seed}, store {place}, {work.tasks} tasks recorded")
+        for sentence in recorded.damaged.values():
+            errors.print(sentence)
         try:
             if work.has_tasks():
                 cluster = connected(scheduler, jobs, type(kind).__module__)
@@ -167,6 +181,7 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
         except KeyboardInterrupt:
             errors.print(f"interrupted; {work.tasks} tasks are recorded, and --seed {kind.seed} resumes")
             return INTERRUPTED
+        told = len(recorded.damaged)
         outcomes = list(recorded.outcomes())
         result = Result(
             kind=kind,
@@ -176,6 +191,8 @@ def _run(kind: Kind, amount: Amount, place: Path, folder: Path, scheduler: str |
             verdict=kind.verdict(outcomes),
             history=recorded.history(),
         )
+        for sentence in list(recorded.damaged.values())[told:]:
+            errors.print(sentence)
     write_report(folder, result)
     _print(console, result, folder)
     return FAILURE if result.failures or result.verdict.failures else 0

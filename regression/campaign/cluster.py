@@ -1,5 +1,6 @@
 """The Dask cluster of a campaign, processes of this machine or one that is there, and what its workers do."""
 
+import asyncio
 import logging
 import os
 import signal
@@ -10,7 +11,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final
 
 import dask
+from dask.utils import parse_timedelta
 from distributed import Client, LocalCluster, Worker, WorkerPlugin, get_worker
+from distributed.core import rpc
 from distributed.scheduler import Scheduler
 from distributed.utils import get_mp_context
 
@@ -72,12 +75,20 @@ def connected(scheduler: str | None, jobs: int, module: str) -> Iterator[Client]
                     stack.callback(_end, [nanny.pid for nanny in local.workers.values() if nanny.pid])
             return
         try:
+            asyncio.run(_identify(scheduler))
             client = Client(scheduler, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        except Exception as error:  # noqa: BLE001  # whatever an address brings about
+            reason = str(error).splitlines()[0] if str(error) else "it does not answer as a scheduler"
             raise ClusterLost(f"scheduler {scheduler} cannot be reached: {reason}") from None
         stack.callback(client.close, timeout=5)
         yield _ready(client, scheduler)
+
+
+async def _identify(scheduler: str) -> None:
+    """Ask a scheduler who it is: a client that cannot connect leaves threads that end in tracebacks."""
+    seconds = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
+    async with rpc(scheduler, timeout=seconds) as remote:
+        await asyncio.wait_for(remote.identity(), 2 * seconds)
 
 
 def _end(groups: list[int]) -> None:

@@ -24,6 +24,9 @@ from sim.files import write_files
 
 _LOG_SECONDS: Final = 30
 
+_LONGEST: Final = 1e9
+"""Seconds that are shown as the time left."""
+
 
 @contextmanager
 def progress(console: Console, campaign: Campaign) -> Iterator[Callable[[], None]]:
@@ -70,7 +73,7 @@ def _line(campaign: Campaign, seconds: float) -> str:
     if campaign.total is not None and campaign.tasks > tasks:
         left.append((campaign.total - campaign.tasks) * seconds / (campaign.tasks - tasks))
     if left:
-        parts.append(f"{timedelta(seconds=round(max(0.0, min(left))))} left")
+        parts.append(f"{timedelta(seconds=round(max(0.0, min(*left, _LONGEST))))} left")
     return ", ".join(parts)
 
 
