@@ -136,7 +136,7 @@ fpga: $(SOC_STAMP) ## bitstreams with their reports for ULX3S and ECPIX-5, and t
 .PHONY: docs
 docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header and IP-XACT, into build/docs
 	$(BIN)/python -m docs.diagrams docs/generated
-	$(BIN)/python -m docs.tables docs/generated/tables
+	$(BIN)/python -m docs.tables
 	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs
 	mkdir -p $(REGISTERS)
 	$(BIN)/python -c "from hdl.config import PRESETS; from hdl.verilog.systemrdl import systemrdl; \

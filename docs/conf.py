@@ -30,7 +30,6 @@ napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_custom_sections = [("Members", "params_style")]
 exclude_patterns = [
-    "generated/tables/*",  # included by pages
     "generated/*/modules.rst",
     *(
         f"generated/{name}/{name}.rst"

@@ -1,8 +1,9 @@
-"""`python -m docs.tables FOLDER`: every table of the reference pages, as Markdown files.
+"""`python -m docs.tables`: writes every table of the reference pages into its place, between two comments.
 
-The pages in `docs/reference` include them, so that a table changes with the code.
+The pages are in the repository as they are read; a test keeps their tables equal to the code's.
 """
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +27,10 @@ from docs.tables.instructions import (
 from docs.tables.limits import limit_table
 from docs.tables.registers import register_fields, register_map
 
-__all__ = ["TABLES", "main"]
+__all__ = ["PAGES", "TABLES", "main", "with_tables"]
+
+PAGES: Final = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
+_PLACE: Final = re.compile(r"(<!-- table ([\w-]+) -->)\n.*?(<!-- end of table -->)", re.DOTALL)
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
     "boards": board_table,
@@ -48,20 +52,23 @@ TABLES: Final[dict[str, Callable[[], str]]] = {
     "register-map": register_map,
     "wgmma": wgmma_table,
 }
-"""What makes the Markdown of each table, by the name of its file."""
+"""What makes the Markdown of each table, by its name in the pages."""
+
+
+def with_tables(page: str) -> str:
+    """A page whose tables are those that the code makes now; KeyError for a table of no such name."""
+    return _PLACE.sub(lambda place: f"{place[1]}\n{TABLES[place[2]]().strip()}\n\n{place[3]}", page)
 
 
 def main(arguments: list[str]) -> int:
-    """Write all tables to the folder that is named; what has not changed keeps its time for Sphinx."""
-    if len(arguments) != 1:
-        print("usage: python -m docs.tables FOLDER", file=sys.stderr)
+    """Write all tables into the pages; what has not changed keeps its time for Sphinx."""
+    if arguments:
+        print("usage: python -m docs.tables", file=sys.stderr)
         return 2
-    folder = Path(arguments[0])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in TABLES.items():
-        path, text = folder / f"{name}.md", table()
-        if not path.exists() or path.read_text() != text:
-            path.write_text(text)
+    for path in PAGES:
+        before = path.read_text()
+        if (after := with_tables(before)) != before:
+            path.write_text(after)
     return 0
 
 
