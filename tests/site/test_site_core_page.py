@@ -201,6 +201,7 @@ def test_a_run_can_be_stopped(visit):
 def test_the_keyboard_moves_the_cursor(core):
     page = choose(core, "one-tile")
     page.locator("#cycle").focus()
+    page.keyboard.press("Home")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     assert page.locator("#cycle-text").inner_text().startswith("3 of ")
