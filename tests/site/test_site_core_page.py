@@ -76,6 +76,7 @@ def test_a_run_is_shown_at_its_end_with_the_product(core):
     assert page.input_value("#cycle") == page.get_attribute("#cycle", "max")
     a, b, d = (matrix(page, name) for name in ("A", "B", "D"))
     assert d.shape == (16, 16)
+    assert page.locator("#memory").evaluate("(place) => place.scrollHeight <= place.clientHeight")
     np.testing.assert_array_equal(a @ b, d)
     assert np.any(d)
     to_cycle(page, 0)
