@@ -11,14 +11,16 @@ from golden.host_arrays import little_endian
 from golden.integers import checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import FAMILIES, SHAPES, Shape, Use
-from golden.tables.layouts import LANES, FragmentLayout, fragment
+from golden.tables.instruction_set import LAYOUTS, SHAPES, WARP_FAMILIES, Layout, Shape, Use
+from golden.tables.layouts import LANES, FragmentLayout, fragment, in_quad_pairs
 
 _WORD_BITS: Final = 32
 _SHAPES_BY_NAME: Final = {str(shape): shape for shape in SHAPES}
 
 
-def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64]:
+def fragment_layout(
+    use: Use, type: str, shape: Shape | str, layout: Layout | None = None
+) -> NDArray[np.int64]:
     """Which matrix element each lane holds.
 
     Parameters
@@ -29,6 +31,9 @@ def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64
         Element type, by its PTX qualifier.
     shape : Shape or str
         Shape of the instruction, for example ``"m16n16k16"``.
+    layout : {"row", "col"} or None
+        How A or B lies in memory, which matters in ``mma.m8n8k4`` of f16 alone; None for rows of A and
+        columns of B. Its fragments hold four matrices, one below the other.
 
     Returns
     -------
@@ -40,17 +45,19 @@ def fragment_layout(use: Use, type: str, shape: Shape | str) -> NDArray[np.int64
     InvalidArgument
         For a fragment that no instruction has.
     """
-    return np.array(_checked_table(use, type, shape).layout.positions, dtype=np.int64)
+    return np.array(_checked_table(use, type, shape, layout).layout.positions, dtype=np.int64)
 
 
-def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> NDArray[np.uint32]:
+def distribute(
+    matrix: ArrayLike, use: Use, type: str, shape: Shape | str, layout: Layout | None = None
+) -> NDArray[np.uint32]:
     """Spread a matrix over the registers of a warp.
 
     Parameters
     ----------
     matrix : array_like, shape (..., rows, columns)
         Raw bit patterns of floating point, values of integers, as for `golden.mma`.
-    use, type, shape
+    use, type, shape, layout
         As for `fragment_layout`.
 
     Returns
@@ -62,8 +69,8 @@ def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     ------
     InvalidArgument
     """
-    table = _checked_table(use, type, shape)
-    checked = checked_array("matrix", matrix, type, table.layout.shape.extent(use))
+    table = _checked_table(use, type, shape, layout)
+    checked = checked_array("matrix", matrix, type, table.layout.extent)
     leading = checked.shape[:-2]
     flat = checked.reshape(-1, len(table.scatter))
     elements = flat[:, table.gather]  # (tiles, registers or pairs of them, elements in it, lanes)
@@ -77,7 +84,9 @@ def distribute(matrix: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     return words.reshape(*leading, table.layout.registers, LANES)
 
 
-def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> NDArray[Any]:
+def collect(
+    registers: ArrayLike, use: Use, type: str, shape: Shape | str, layout: Layout | None = None
+) -> NDArray[Any]:
     """Put a matrix together from the registers of a warp: the inverse of `distribute`.
 
     Where registers repeat an element, the first one counts.
@@ -85,7 +94,7 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     Parameters
     ----------
     registers : array_like of uint32, shape (..., registers, 32 lanes)
-    use, type, shape
+    use, type, shape, layout
         As for `fragment_layout`.
 
     Returns
@@ -98,7 +107,7 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     ------
     InvalidArgument
     """
-    table = _checked_table(use, type, shape)
+    table = _checked_table(use, type, shape, layout)
     checked = little_endian(given_array("registers", registers, "an array of uint32"))
     extent = (table.layout.registers, LANES)
     if checked.dtype != np.uint32:
@@ -118,7 +127,7 @@ def collect(registers: ArrayLike, use: Use, type: str, shape: Shape | str) -> ND
     spare = max(8, element.bits) - element.bits
     if spare:  # of other fields, which lie above; the sign is extended
         values = values << spare >> spare
-    return values.reshape(*leading, *table.layout.shape.extent(use))
+    return values.reshape(*leading, *table.layout.extent)
 
 
 class _Table(NamedTuple):
@@ -130,10 +139,10 @@ class _Table(NamedTuple):
 
 
 @cache
-def _table(use: Use, type: str, shape: Shape) -> _Table:
-    layout = fragment(use, type, shape)
+def _table(use: Use, type: str, shape: Shape, in_memory: Layout | None) -> _Table:
+    layout = fragment(use, type, shape, in_memory)
     positions = np.array(layout.positions, dtype=np.int64)
-    columns = shape.extent(use)[1]
+    columns = layout.extent[1]
     flat = positions[..., 0] * columns + positions[..., 1]
     per_word = max(1, _WORD_BITS // layout.element_bits)
     gather = np.ascontiguousarray(flat.reshape(LANES, -1, per_word).transpose(1, 2, 0))
@@ -141,27 +150,30 @@ def _table(use: Use, type: str, shape: Shape) -> _Table:
     return _Table(layout, gather, scatter)
 
 
-def _checked_table(use: Use, type: str, shape: Shape | str) -> _Table:
+def _checked_table(use: Use, type: str, shape: Shape | str, layout: Layout | None) -> _Table:
     """The tables of a fragment, after a check that some instruction has it."""
-    if use.__class__ is type.__class__ is str and shape.__class__ in (str, Shape):
-        return _known_table(use, type, shape)
-    return _find_table(use, type, shape)
+    hashable = layout is None or layout.__class__ is str
+    if hashable and use.__class__ is type.__class__ is str and shape.__class__ in (str, Shape):
+        return _known_table(use, type, shape, layout)
+    return _find_table(use, type, shape, layout)
 
 
-def _find_table(use: Use, type: str, shape: Shape | str) -> _Table:
+def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None) -> _Table:
     if not isinstance(use, str) or use not in get_args(Use):
         raise InvalidArgument("use", quoted(use), "a, b, c, d")
     type = checked_text("type", type)
-    families = [f for f in FAMILIES if type in f.types(use)]
+    families = [f for f in WARP_FAMILIES if type in f.types(use)]
     if not families:
-        types = dict.fromkeys(t for f in FAMILIES for t in f.types(use))
+        types = dict.fromkeys(t for f in WARP_FAMILIES for t in f.types(use))
         raise InvalidArgument("type", quoted(type), f"{', '.join(types)} for {use}")
     name = str(shape) if isinstance(shape, str | Shape) else quoted(shape)
     named = _SHAPES_BY_NAME.get(name)
     shapes = dict.fromkeys(known for family in families for known in family.shapes)
     if named not in shapes:
         raise InvalidArgument("shape", quoted(name), f"{', '.join(map(str, shapes))} for {use} of {type}")
-    return _table(use, type, named)
+    if layout is not None and layout not in LAYOUTS:
+        raise InvalidArgument("layout", quoted(layout), ", ".join(LAYOUTS))
+    return _table(use, type, named, layout if in_quad_pairs(type, named) else None)
 
 
 _known_table = cache(_find_table)

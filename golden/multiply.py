@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import are_values, as_values, checked_operands, dtype_of
 from golden.arithmetic.integer_tiles import integer_tiles
-from golden.arithmetic.tiles import exact_tiles, float_tiles, fp8_tiles, in_chunks, multiply_add_tiles
+from golden.arithmetic.tiles import (
+    exact_tiles,
+    float_tiles,
+    fp8_tiles,
+    in_chunks,
+    multiply_add_tiles,
+    quad_pair_tiles,
+)
+from golden.fragments import collect, distribute
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import USES
@@ -73,6 +81,20 @@ def mma(
     return as_values(result, instruction.d_type) if values else result
 
 
+def multiply_fragments(
+    instruction: MmaInstruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, profile: Profile | ExactProfile
+) -> NDArray[np.uint32]:
+    """The fragment of D, from the fragments of A, B and C: uint32 of shape (..., registers, 32 lanes)."""
+    shape = instruction.shape
+    operands = []
+    for use, words in zip(USES[:3], (a, b, c), strict=True):
+        matrix = collect(words, use, instruction.types[use], shape, instruction.layout(use))
+        operands.append(matrix.reshape(*matrix.shape[:-2], instruction.family.tiles, *shape.extent(use)))
+    result = mma(instruction, *operands, profile=profile)
+    matrix = result.reshape(*result.shape[:-3], -1, shape.n)
+    return distribute(matrix, "d", instruction.d_type, shape)
+
+
 def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Callable[..., NDArray[Any]]:
     """D = A B + C of some tiles, by the arithmetic of the instruction's family."""
     a_format = FORMATS[instruction.a_type]
@@ -84,6 +106,8 @@ def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) ->
         return partial(exact_tiles, formats=formats, rounding=profile.rounding or rounding, satf=satf)
     if a_format.bits == 64:
         return partial(multiply_add_tiles, rounding=rounding)
+    if instruction.family.tiles > 1 and not profile.quad_pairs:
+        return partial(quad_pair_tiles, formats=formats)
     if instruction.family.converted_to is not None:
         return partial(fp8_tiles, formats=formats, profile=profile)
     return partial(float_tiles, formats=formats, profile=profile, mnemonic=instruction.mnemonic, satf=satf)

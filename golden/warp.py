@@ -15,7 +15,7 @@ from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import AddressSpaces, Memory, NoMemory
-from golden.multiply import mma
+from golden.multiply import multiply_fragments
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
     Command,
@@ -33,7 +33,7 @@ from golden.tables.commands import (
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, USES, Family, Space
+from golden.tables.instruction_set import CORE_FAMILIES, WARP_FAMILIES, Family, Space
 from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
 
@@ -79,7 +79,7 @@ class GoldenMachine:
         shared: Memory | None = None,
         address_bits: int = 32,
         formats: Iterable[str] = MULTIPLICAND_FORMATS,
-        families: Iterable[Family] = CORE_FAMILIES,
+        families: Iterable[Family] = WARP_FAMILIES,
         profile: Profile = HOPPER,
     ) -> None:
         checked_object("memory", memory, Memory, "a Memory")
@@ -237,6 +237,8 @@ class GoldenMachine:
         instruction = command.instruction
         if instruction.family not in self._families:
             what = f".{instruction.a_type} multiply"
+            if instruction.family.tiles > 1:
+                what += f" of {instruction.shape}, which runs on golden alone"
             if not _is_known(instruction.family, self.profile):
                 what += f": profile {self.profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
@@ -244,9 +246,7 @@ class GoldenMachine:
             use: self._held(getattr(command, use), layout.registers, f"fragment {use}")
             for use, layout in instruction.fragments.items()
         }
-        a, b, c = (collect(held[use], use, instruction.types[use], instruction.shape) for use in USES[:3])
-        result = mma(instruction, a, b, c, profile=self.profile)
-        held["d"][:] = distribute(result, "d", instruction.d_type, instruction.shape)
+        held["d"][:] = multiply_fragments(instruction, held["a"], held["b"], held["c"], self.profile)
 
     def _fill(self, command: Fill) -> None:
         if not 0 <= command.value < 1 << 32:

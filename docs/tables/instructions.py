@@ -7,6 +7,7 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
     FAMILIES,
+    QUAD_PAIRS,
     USES,
     WGMMA_FAMILIES,
     Family,
@@ -24,7 +25,7 @@ def multiply_table() -> str:
     """A table of the multiplies of `wmma`, and one for `mma`."""
     sections = []
     for mnemonic, opcode in (("wmma", "wmma.mma"), ("mma", "mma.sync")):
-        rows = [_row(family) for family in FAMILIES if family.mnemonic == mnemonic]
+        rows = [_row(family) for family in (*FAMILIES, QUAD_PAIRS) if family.mnemonic == mnemonic]
         sections.append(f"### `{opcode}`\n\n{table(_HEADS, rows)}")
     return "\n".join(sections)
 
@@ -60,7 +61,7 @@ def fragment_registers() -> str:
 
 def _register_rows() -> Iterator[tuple[str, ...]]:
     seen: dict[Shape, list[Family]] = {}
-    for family in FAMILIES:
+    for family in (*FAMILIES, QUAD_PAIRS):
         for shape in family.shapes:
             seen.setdefault(shape, []).append(family)
     for shape, families in seen.items():
@@ -83,6 +84,8 @@ def _types(family: Family) -> str:
 
 
 def _accumulators(family: Family) -> str:
+    if family.tiles > 1:
+        return f"{code(family.accumulators)} (D `f32` if C is)"
     same = " (C and D alike)" if family.same_accumulators and len(family.accumulators) > 1 else ""
     return code(family.accumulators) + same
 

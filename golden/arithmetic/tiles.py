@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.arithmetic.arrays import add, convert, saturate
+from golden.arithmetic.arrays import add, convert, fma, saturate
 from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
 from golden.arithmetic.engine import Compiled, read_only, run_chunks
@@ -21,7 +21,7 @@ from golden.tables.profiles import Profile
 _CHUNK_ELEMENTS = 1 << 18
 """Elements of D that a thread takes at once."""
 
-_F16, _F64 = float_format("f16"), float_format("f64")
+_F16, _F32, _F64 = float_format("f16"), float_format("f32"), float_format("f64")
 
 Formats = tuple[FloatFormat, ...]
 """Of A, B, C and D."""
@@ -105,6 +105,31 @@ def fp8_tiles(
     parts = [len(half) for half in halves]
     total = chained(rows, columns, np.zeros_like(c), (_F16, _F16), rules, block, parts)
     return filled(out, add(c, total, d_format))
+
+
+def quad_pair_tiles(
+    a: Patterns, b: Patterns, c: Patterns, *, formats: Formats, out: Patterns | None = None
+) -> Patterns:
+    """D = A B + C of ``mma.m8n8k4`` of f16 by scalar instructions in f32, each rounded to nearest even.
+
+    A chain of four fused multiply-adds from +0 is added to C, if D is f32. If D is f16, the sum of the first
+    two products is added to C, then the sum of the other two, and the result is rounded to f16. Arguments as
+    in `float_tiles`.
+    """
+    a, b, c = (
+        convert(x, form, _F32) if form != _F32 else x for x, form in zip((a, b, c), formats, strict=False)
+    )
+
+    def chain(start: int, *steps: int) -> Patterns:
+        total = np.full_like(c, start)
+        for k in steps:
+            total = fma(a[:, :, k, None], b[:, k, None, :], total, _F32)
+        return total
+
+    if formats[3] == _F32:
+        return filled(out, add(c, chain(0, 0, 1, 2, 3), _F32))
+    halves = chain(_F32.sign_mask, 0, 1), chain(_F32.sign_mask, 2, 3)
+    return filled(out, convert(add(add(c, halves[0], _F32), halves[1], _F32), _F32, formats[3]))
 
 
 def multiply_add_tiles(

@@ -16,7 +16,7 @@ from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
-F16 = float_format("f16")
+F16, F32 = float_format("f16"), float_format("f32")
 
 
 @overload
@@ -96,6 +96,8 @@ def explain(
     elif instruction.family.converted_to is not None and isinstance(profile, Profile):
         steps = tuple(_fp8(instruction, profile, a, b, addend))
         a_notes = [*a_notes, "the elements of a_row and b_column became f16, which holds all values of fp8"]
+    elif instruction.family.tiles > 1 and isinstance(profile, Profile) and not profile.quad_pairs:
+        steps = tuple(_quad_pair(instruction, a, b, addend))
     else:
         steps = tuple(_floats(instruction, profile, a, b, addend))
     return Explanation(
@@ -165,6 +167,32 @@ def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[in
     addend = decoded("c", c, d_format)
     steps.append(fused_sum([(decoded("sum", total, d_format),)], addend, Rules(format=d_format)))
     return steps
+
+
+def _quad_pair(instruction: MmaInstruction, a: list[int], b: list[int], c: int) -> list[Step]:
+    """`mma.m8n8k4` of f16 in f32: see `golden.arithmetic.tiles.quad_pair_tiles`."""
+    c_format, d_format, rules = (
+        float_format(instruction.c_type),
+        float_format(instruction.d_type),
+        Rules(format=F32),
+    )
+    steps: list[Step] = []
+    sums = []
+    if c_format != F32:
+        steps.append(convert(decoded("c", c, c_format), F32))
+        c = steps[-1].result
+    chains = [range(4)] if d_format == F32 else [range(2), range(2, 4)]
+    for chain in chains:
+        total = 0 if d_format == F32 else F32.sign_mask
+        for k in chain:
+            factors = decoded(f"a[{k}]", a[k], F16), decoded(f"b[{k}]", b[k], F16)
+            steps.append(fused_sum([factors], decoded("sum", total, F32), rules))
+            total = steps[-1].result
+        sums.append(total)
+    for total in sums:
+        steps.append(fused_sum([(decoded("sum", total, F32),)], decoded("c", c, F32), rules))
+        c = steps[-1].result
+    return steps if d_format == F32 else [*steps, convert(decoded("result", c, F32), d_format)]
 
 
 def _floats(

@@ -152,7 +152,8 @@ def _fragment(
         type_ = instruction.types[use] if isinstance(instruction, MmaInstruction) else instruction.type
         name = f"fragment {use} of .{type_} in .{instruction.shape}"
         bits = 32 if raw else _register_bits(type_)
-        count = fragment(use, type_, instruction.shape).registers * 32 // bits
+        layout = instruction.layout(use) if isinstance(instruction, MmaInstruction) else None
+        count = fragment(use, type_, instruction.shape, layout).registers * 32 // bits
         if not isinstance(operand, Vector) and count != 1:
             raise context.error(operand, f"{name} must be a vector of registers in braces")
     others: tuple[type[Operand], ...] = ()

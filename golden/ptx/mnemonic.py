@@ -13,6 +13,7 @@ from golden.tables.instruction_set import (
     BIT_OPERATIONS,
     FAMILIES,
     LAYOUTS,
+    QUAD_PAIRS,
     ROUNDINGS,
     SHAPES,
     USES,
@@ -42,7 +43,7 @@ _SPACES: Final[dict[str | None, Space]] = {
 }
 """The state space that a qualifier means, and the one without a qualifier."""
 _WMMA: Final = [family for family in FAMILIES if family.mnemonic == "wmma"]
-_MMA: Final = [family for family in FAMILIES if family.mnemonic == "mma"]
+_MMA: Final = [family for family in (*FAMILIES, QUAD_PAIRS) if family.mnemonic == "mma"]
 _SHARED: Final = ("shared", "shared::cta")
 _MODIFIERS: Final = (*ROUNDINGS, "satfinite")
 _COUNTS: Final = tuple(f"x{count}" for count in MATRIX_COUNTS)

@@ -10,7 +10,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.lines import matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
-from golden.multiply import mma
+from golden.multiply import multiply_fragments
 from golden.resolve import resolve_profile
 from golden.simt.arrays import Words
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
@@ -66,15 +66,7 @@ class GoldenEngine:
 
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps."""
-        shape = instruction.shape
-        result = mma(
-            instruction,
-            collect(a, "a", instruction.a_type, shape),
-            collect(b, "b", instruction.b_type, shape),
-            collect(c, "c", instruction.c_type, shape),
-            profile=self._profile,
-        )
-        return distribute(result, "d", instruction.d_type, shape)
+        return multiply_fragments(instruction, a, b, c, self._profile)
 
     def load_matrices(self, matrices: NDArray[np.uint16], transposed: bool) -> Words:
         """What ``ldmatrix`` loads, a register for each matrix."""

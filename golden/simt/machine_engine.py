@@ -270,7 +270,8 @@ def missing_on_core(
     """
     if isinstance(instruction, MmaInstruction):
         if instruction.family not in CORE_FAMILIES:
-            return f"{name} does not execute {instruction}"
+            alone = ", which runs on golden alone" if instruction.family.tiles > 1 else ""
+            return f"{name} does not execute {instruction}{alone}"
         problem = GoldenEngine(profile).missing(instruction)
         if problem is not None:
             return problem

@@ -75,6 +75,8 @@ class Family:
     converted_to: str | None = None
     """The type in which the products are made where it is not the multiplicands' type: fp8 in ``mma`` goes
     through two multiplies of f16 and one addition of C."""
+    tiles: int = 1
+    """Multiplies of the shape that one instruction of a warp executes."""
 
     @property
     def mixed(self) -> bool:
@@ -84,13 +86,18 @@ class Family:
     @property
     def fixed_layout(self) -> bool:
         """Whether A is in rows and B in columns only: in raw registers, and below a byte."""
-        return self.mnemonic != "wmma" or FORMATS[self.multiplicands[0]].bits < 8
+        return self.tiles == 1 and (self.mnemonic != "wmma" or FORMATS[self.multiplicands[0]].bits < 8)
 
     @property
     def formats(self) -> frozenset[str]:
         """Multiplicand formats that a machine must have for it."""
         converted = () if self.converted_to is None else (self.converted_to,)
         return multiplicand_formats((*self.multiplicands, *converted))
+
+    def results(self, c_type: str) -> tuple[str, ...]:
+        """The types that D may have with a type of C."""
+        same = self.same_accumulators or (self.tiles > 1 and c_type == "f32")
+        return (c_type,) if same else self.accumulators
 
     def types(self, use: Use) -> tuple[str, ...]:
         """The types that a fragment in a role may have."""
@@ -156,6 +163,13 @@ Of the other types the share is an `mma` with the same arithmetic: see
 CORE_FAMILIES: tuple[Family, ...] = (*FAMILIES, WGMMA_TILE)
 """What the hardware executes."""
 
+QUAD_PAIRS = _mma("mma.m8n8k4", (Shape(8, 8, 4),), ("f16",), ("f16", "f32"), tiles=4)
+"""Four multiplies, one in each pair of quads: an instruction of the tensor cores of Volta and Turing, which
+the assembler replaces by scalar instructions for later chips. A core has neither."""
+
+WARP_FAMILIES: tuple[Family, ...] = (*CORE_FAMILIES, QUAD_PAIRS)
+"""What golden executes in one warp."""
+
 
 def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tuple[str, ...]) -> Family:
     """A row of `WGMMA_FAMILIES`: 64 rows, up to 256 columns in steps of 8; of integers, from 32 on, of 16."""
@@ -186,6 +200,6 @@ SHAPES: tuple[Shape, ...] = tuple(dict.fromkeys(shape for family in FAMILIES for
 
 assert all(
     name in FORMATS
-    for family in CORE_FAMILIES + WGMMA_FAMILIES
+    for family in WARP_FAMILIES + WGMMA_FAMILIES
     for name in family.multiplicands + family.accumulators
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import WIDE_K16, Layout, Shape, Space, Use
+from golden.tables.instruction_set import QUAD_PAIRS, WIDE_K16, Layout, Shape, Space, Use
 
 LANES = 32
 """Lanes of a warp."""
@@ -39,6 +39,11 @@ class FragmentLayout:
     (accumulators)."""
     registers: int
     """32-bit registers per lane."""
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns of the matrix that it holds."""
+        return self.shape.extent(self.use)
 
     @property
     def element_bits(self) -> int:
@@ -112,15 +117,65 @@ class FragmentLayout:
         return tuple(tuple(self.position(lane, i) for i in elements) for lane in range(LANES))
 
 
+@dataclass(frozen=True, kw_only=True)
+class QuadPairLayout(FragmentLayout):
+    """The layout of a fragment of `QUAD_PAIRS`: four matrices, one below the other.
+
+    Quads q and q + 4 hold matrix q. In `memory` order, a lane holds a row of A or a column of B, or parts
+    of a column of A or a row of B.
+    """
+
+    memory: Layout
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns of the four matrices together."""
+        rows, columns = self.shape.extent(self.use)
+        return QUAD_PAIRS.tiles * rows, columns
+
+    def position(self, lane: int, element: int) -> tuple[int, int]:
+        """Row and column of an element of a lane; elements count in register order, low bits first."""
+        own, upper = lane & 3, lane >> 4 << 2
+        if not self.is_accumulator:
+            transposed = self.is_transposed(self.memory)
+            x, k = (upper + element, own) if transposed else (upper + own, element)
+            row, column = (x, k) if self.x_is_row else (k, x)
+        elif self.element_bits == 32:
+            row, column = upper + (own & 1) + (element & 2), (element & 4) + (own & 2) + (element & 1)
+        else:
+            row, column = upper + own, element
+        return self.shape.extent(self.use)[0] * (lane >> 2 & 3) + row, column
+
+
+def in_quad_pairs(type: str, shape: Shape) -> bool:
+    """Whether fragments of this type and shape are those of `QUAD_PAIRS`."""
+    return shape in QUAD_PAIRS.shapes and type in (*QUAD_PAIRS.multiplicands, *QUAD_PAIRS.accumulators)
+
+
 @cache
-def fragment(use: Use, type: str, shape: Shape) -> FragmentLayout:
-    """The layout of the fragment of `type` elements in role `use` of an instruction of `shape`."""
+def fragment(use: Use, type: str, shape: Shape, layout: Layout | None = None) -> FragmentLayout:
+    """The layout of the fragment of `type` elements in role `use` of an instruction of `shape`.
+
+    The layout of A or B matters only in `QUAD_PAIRS`; None is rows of A and columns of B.
+    """
     rows, columns = shape.extent(use)
     b_is_wide = shape == Shape(8, 32, 16)
     is_accumulator = use in "cd"
     bits = FORMATS[type].bits
     x_is_row = not b_is_wide if is_accumulator else use == "a"
     x, y = (rows, columns) if x_is_row else (columns, rows)
+    if in_quad_pairs(type, shape):
+        return QuadPairLayout(
+            use=use,
+            type=type,
+            shape=shape,
+            x_is_row=x_is_row,
+            wide=is_accumulator,
+            x_blocks=1,
+            y_blocks=1,
+            registers=QUAD_PAIRS.tiles * rows * columns * bits // (32 * LANES),
+            memory=layout or ("row" if x_is_row else "col"),
+        )
     # In the shapes of wmma, f16 multiplicands repeat elements where fewer registers would do.
     is_repeated = not is_accumulator and type == "f16" and shape in WIDE_K16
     return FragmentLayout(

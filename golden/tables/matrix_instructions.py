@@ -11,11 +11,11 @@ from typing import Any, Final, Literal
 
 from golden.message_text import sentence
 from golden.tables.instruction_set import (
-    CORE_FAMILIES,
     LAYOUTS,
     OPCODES,
     SPACES,
     USES,
+    WARP_FAMILIES,
     WGMMA_FAMILIES,
     WGMMA_TILE,
     Family,
@@ -65,7 +65,7 @@ def _require(value: str, allowed: Iterable[str], context: str) -> None:
 
 def _families(mnemonic: Mnemonic, use: Use, context: str, element: str, shape: Shape) -> tuple[Family, ...]:
     """The families in which a fragment of `element` and `shape` may play the role `use`."""
-    families = [family for family in CORE_FAMILIES + WGMMA_FAMILIES if family.mnemonic == mnemonic]
+    families = [family for family in WARP_FAMILIES + WGMMA_FAMILIES if family.mnemonic == mnemonic]
     _require(element, (name for family in families for name in family.types(use)), context)
     holders = [family for family in families if element in family.types(use)]
     _require(str(shape), (str(s) for family in holders for s in family.shapes), f"{context} of .{element}")
@@ -152,7 +152,7 @@ class MmaInstruction:
         context = f"{OPCODES[self.mnemonic]}.{self.shape} of .{self.a_type}"
         _require(self.b_type, family.multiplicands if family.mixed else (self.a_type,), context)
         _require(self.c_type, family.accumulators, context)
-        _require(self.d_type, (self.c_type,) if family.same_accumulators else family.accumulators, context)
+        _require(self.d_type, family.results(self.c_type), context)
         _require(self.a_layout, ("row",) if family.fixed_layout else LAYOUTS, context)
         _require(self.b_layout, ("col",) if family.fixed_layout else LAYOUTS, context)
         if self.saturate and family.saturate == "never":
@@ -182,13 +182,13 @@ class MmaInstruction:
 
     @property
     def family(self) -> Family:
-        """The row of `CORE_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
+        """The row of `WARP_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
         return _families(self.mnemonic, "a", OPCODES[self.mnemonic], self.a_type, self.shape)[0]
 
     @property
     def fragments(self) -> dict[Use, FragmentLayout]:
         """The layout of each operand's fragment, D first."""
-        return {use: fragment(use, name, self.shape) for use, name in self.types.items()}
+        return {use: fragment(use, name, self.shape, self.layout(use)) for use, name in self.types.items()}
 
     def __str__(self) -> str:
         operation = f".{self.operation}.popc" if self.operation else ""
@@ -220,8 +220,8 @@ def multiplies_of(family: Family) -> Iterator[MmaInstruction]:
     }
     for chosen in product(*choices.values()):
         fields = dict(zip(choices, chosen, strict=True))
-        same = fields["a_type"] == fields["b_type"], fields["c_type"] == fields["d_type"]
-        if (same[0] or family.mixed) and (same[1] or not family.same_accumulators):
+        is_same = fields["a_type"] == fields["b_type"]
+        if (is_same or family.mixed) and fields["d_type"] in family.results(fields["c_type"]):
             yield MmaInstruction(mnemonic=family.mnemonic, a_layout="row", b_layout="col", **fields)
 
 

@@ -28,6 +28,8 @@ class Profile:
     (an f16 result then uses `half_exponent_margin`)."""
     half_exponent_margin: int
     """The margin below the minimum exponent of an f16 result."""
+    quad_pairs: bool = False
+    """Whether ``mma.m8n8k4`` of f16 is an FDPA; later generations have scalar instructions in its place."""
     fp8_block: int | None = None
     fp8_fraction_bits: int | None = None
     """Products of e4m3 and e5m2 in one FDPA of ``wgmma``, and the fraction bits that its alignment and an f32
@@ -94,7 +96,7 @@ PROFILES: Final = MappingProxyType(
             replace(HOPPER, name="blackwell", fp8_block=None, fp8_fraction_bits=None),
             replace(_AMPERE, name="ada"),
             _AMPERE,
-            replace(_AMPERE, name="turing", tf32_block=None, tf32_mma_block=None),
+            replace(_AMPERE, name="turing", tf32_block=None, tf32_mma_block=None, quad_pairs=True),
             Profile(
                 name="volta",
                 fraction_bits=23,
@@ -103,6 +105,7 @@ PROFILES: Final = MappingProxyType(
                 tf32_mma_block=None,
                 exponent_margin=None,
                 half_exponent_margin=5,
+                quad_pairs=True,
             ),
         )
     }

@@ -24,7 +24,7 @@ from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.simt.errors import LaunchError
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES
+from golden.tables.instruction_set import FAMILIES, QUAD_PAIRS, WGMMA_FAMILIES
 from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from golden.tables.profiles import PROFILES
 from openwmma.gpu.driver import Gpu, open_gpu
@@ -121,7 +121,7 @@ class Certificate:
 def instructions() -> tuple[str, ...]:
     """Every multiply without satf, of `wgmma` the narrowest, the widest and one between, and every form."""
     multiplies = []
-    for family in (*FAMILIES, *WGMMA_FAMILIES):
+    for family in (*FAMILIES, QUAD_PAIRS, *WGMMA_FAMILIES):
         widths = sorted({shape.n for shape in family.shapes})
         chosen = (
             {widths[0], widths[len(widths) // 2], widths[-1]} if family.mnemonic == "wgmma" else {*widths}

@@ -125,9 +125,7 @@ def _fragment_accesses(use: str, address: str, count: int, operation: str) -> li
 
 
 def _warp_body(instruction: MmaInstruction) -> list[str]:
-    counts = {
-        use: fragment(use, type, instruction.shape).registers for use, type in instruction.types.items()
-    }
+    counts = {use: layout.registers for use, layout in instruction.fragments.items()}
     lines = [
         "shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31;",
         "setp.ge.u32 %p0, %r4, %r0; @%p0 bra END;",
@@ -312,18 +310,33 @@ def multiply_compared(
     return d, gpu.name
 
 
+def warp_words(instruction: MmaInstruction, operands: Sequence[NDArray[Any]]) -> list[NDArray[np.uint32]]:
+    """The fragments of A, B and C of each warp; where it takes several tiles, the last one repeats some."""
+    together = instruction.family.tiles
+    words = []
+    for use, matrix in zip(USES[:3], operands, strict=True):
+        tiles, rows, columns = matrix.shape
+        whole = np.resize(matrix, (-(-tiles // together), together * rows, columns))
+        layout = instruction.layout(use)
+        words.append(distribute(whole, use, instruction.types[use], instruction.shape, layout))
+    return words
+
+
+def warp_results(instruction: MmaInstruction, found: NDArray[np.uint8], tiles: int) -> NDArray[Any]:
+    """D of so many tiles, from the bytes of its fragments."""
+    registers = found.view(np.uint32).reshape(-1, instruction.fragments["d"].registers, LANES)
+    shape = instruction.shape
+    return collect(registers, "d", instruction.d_type, shape).reshape(-1, shape.m, shape.n)[:tiles]
+
+
 def _multiply_warps(
     gpu: Gpu, instruction: MmaInstruction, text: str, operands: Sequence[NDArray[Any]]
 ) -> NDArray[Any]:
-    tiles = len(operands[0])
-    words = [
-        distribute(matrix, use, instruction.types[use], instruction.shape)
-        for use, matrix in zip(USES[:3], operands, strict=True)
-    ]
-    count = fragment("d", instruction.d_type, instruction.shape).registers
-    found = _run(gpu, text, words, tiles * count * LANES * _WORD, -(-tiles * LANES // _THREADS), tiles)
-    registers = found.view(np.uint32).reshape(tiles, count, LANES)
-    return collect(registers, "d", instruction.d_type, instruction.shape)
+    words = warp_words(instruction, operands)
+    warps = len(words[0])
+    size = warps * instruction.fragments["d"].registers * LANES * _WORD
+    found = _run(gpu, text, words, size, -(-warps * LANES // _THREADS), warps)
+    return warp_results(instruction, found, len(operands[0]))
 
 
 def _multiply_group(

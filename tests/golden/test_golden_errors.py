@@ -135,7 +135,8 @@ def test_refused_instruction():
         (("c", "bf16", "m16n16k16"), "type: got 'bf16'; allowed: f16, f32, f64, s32 for c"),
         (
             ("a", "f16", "m16n16k8"),
-            "shape: got 'm16n16k8'; allowed: m16n16k16, m8n32k16, m32n8k16, m16n8k8, m16n8k16 for a of f16",
+            "shape: got 'm16n16k8'; allowed: m16n16k16, m8n32k16, m32n8k16, m16n8k8, m16n8k16, m8n8k4 "
+            "for a of f16",
         ),
         (
             ("b", "s4", Shape(8, 8, 4)),

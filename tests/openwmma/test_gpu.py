@@ -9,12 +9,10 @@ import golden
 import openwmma
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation
-from golden.fragments import collect, distribute
 from golden.machine import Difference
 from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
-from golden.tables.instruction_set import USES
-from golden.tables.layouts import LANES, fragment
+from golden.tables.layouts import LANES
 from openwmma.cli import main
 from openwmma.gpu import certify, driver, launches, multiply
 from openwmma.gpu.driver import _granules
@@ -52,16 +50,11 @@ def launch_on_golden(text, inputs, result_bytes, count, threads):
 def test_kernel_of_each_multiply(text):
     instruction = resolve_instruction(text)
     operands = random_operands(np.random.default_rng(3), instruction, 5)
-    words = [
-        distribute(matrix, use, instruction.types[use], instruction.shape)
-        for use, matrix in zip(USES[:3], operands, strict=True)
-    ]
-    count = fragment("d", instruction.d_type, instruction.shape).registers
-    found = launch_on_golden(
-        multiply.kernel_text(instruction, SM_90), words, 5 * count * LANES * 4, 5, 5 * LANES
-    )
-    registers = found.view(np.uint32).reshape(5, count, LANES)
-    d = collect(registers, "d", instruction.d_type, instruction.shape)
+    words = multiply.warp_words(instruction, operands)
+    warps = len(words[0])
+    size = warps * instruction.fragments["d"].registers * LANES * 4
+    found = launch_on_golden(multiply.kernel_text(instruction, SM_90), words, size, warps, warps * LANES)
+    d = multiply.warp_results(instruction, found, 5)
     np.testing.assert_array_equal(d, golden.mma(instruction, *operands))
 
 
