@@ -90,8 +90,8 @@ def test_the_instructions_tried_here_are_all_of_the_specification():
     f16, bf16, tf32, f64 = 3 * 4 * 4 * 2, 3 * 4 * 2, 4 * 2, 4 * 5
     integer, sub_byte, single_bit = 3 * 4 * 2 * 2, 2 * 2, 2
     wmma = f16 + bf16 + tf32 + f64 + integer + sub_byte + single_bit
-    # mma: f16 with two accumulators, in pairs of quads with three pairs of them and four pairs of layouts, bf16,
-    # tf32, f64 with five roundings, integers of four pairs
+    # mma: f16 with two accumulators, in quad pairs with three pairs of types and four of layouts, bf16, tf32,
+    # f64 with five roundings, integers of four pairs
     mma = 2 * 2 + 3 * 4 + 2 + 2 + 4 * 5 + 2 * 3 * 4 * 2 + 3 * 2 + 2 * 4 * 2
     assert len(MULTIPLIES) == wmma + mma
 
