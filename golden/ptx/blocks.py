@@ -1,6 +1,6 @@
 """Basic blocks: what runs without a branch, and where it goes on."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from golden.ptx.decoding import Context, Statement, Step, split_qualifiers
 from golden.ptx.source import Location
-from golden.ptx.syntax import Body, Immediate, Instruction, Register, Symbol
+from golden.ptx.syntax import Body, Immediate, Instruction, Negated, Operand, Register, Symbol
 
 EXIT: Final = -1
 """The number of the block behind the end of the kernel."""
@@ -23,7 +23,7 @@ class Terminator(Statement):
     """A statement that ends a block; only a branch has a guard."""
 
     kind: str
-    """``branch``, ``indexed``, ``barrier``, ``warp barrier``, ``call``, ``return`` or ``trap``.
+    """``branch``, ``indexed``, ``barrier``, ``collective``, ``call``, ``return`` or ``trap``.
 
     A branch without a guard is a jump; an exit is a branch to `EXIT`. A call goes on at the next block when
     its function returns.
@@ -31,7 +31,12 @@ class Terminator(Statement):
     targets: tuple[Any, ...] = ()
     """Labels, which become numbers of blocks; `EXIT` as it is."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """Operands of a barrier, of which a result is among `writes`."""
+    """Operands of a barrier, of which a result is among `writes`.
+
+    Of a collective, the operands ``mask`` and ``sources``, the latter with their bits, the registers
+    ``targets``, None for a result that is not kept, and ``compute``: from threads, their masks and sources to
+    the results.
+    """
 
 
 @dataclass
@@ -43,8 +48,8 @@ class Block:
     steps: list[Step] = field(default_factory=list)
     terminator: Terminator | None = None
     """None where the next block follows."""
-    mask: object = None
-    """The lanes that must enter it together; see `golden.ptx.decoding.Step`."""
+    whole: bool = False
+    """Whether all lanes of a warp must enter it together."""
     live_in: tuple[int, ...] = ()
     live_out: frozenset[int] = frozenset()
 
@@ -73,7 +78,7 @@ class _Builder:
         leaders = set(self._body.labels.values())
         instructions = self._body.instructions
         for index, instruction in enumerate(instructions):
-            if index in leaders and (self._blocks[-1].size or self._blocks[-1].mask is not None):
+            if index in leaders and (self._blocks[-1].size or self._blocks[-1].whole):
                 self._blocks.append(Block(index))
             self._starts.setdefault(index, len(self._blocks) - 1)
             self._add(index, instruction)
@@ -102,15 +107,17 @@ class _Builder:
             self._end(terminator)
             return
         step = self._context.decode(instruction, index)
-        if step.mask is None:
+        if step.collective is not None:
+            end = partial(Terminator, kind="collective", instruction=instruction, index=index)
+            self._end(end(reads=step.reads, writes=step.writes, details=step.collective))
+            return
+        if not step.whole:
             self._blocks[-1].steps.append(step)
             return
         with self._around(index, instruction):  # in a block that the lanes enter together
-            mask = self._blocks[-1].mask
-            if mask is None or not self._same_mask(mask, step.mask):
-                if self._blocks[-1].size:
-                    self._blocks.append(Block(index))
-                self._blocks[-1].mask = step.mask
+            if self._blocks[-1].size and not self._blocks[-1].whole:
+                self._blocks.append(Block(index))
+            self._blocks[-1].whole = True
             self._blocks[-1].steps.append(step)
             if instruction.guard is not None:
                 self._blocks.append(Block(index + 1))
@@ -133,13 +140,6 @@ class _Builder:
             targets=(len(self._blocks) - 1,),
             reads=(slot,),
         )
-
-    def _same_mask(self, first: object, second: object) -> bool:
-        if isinstance(first, Register) and isinstance(second, Register):
-            slot = self._context.slot(first)
-            is_written = any(slot in step.writes for step in self._blocks[-1].steps)
-            return first.key == second.key and not is_written
-        return _constant_mask(first) is not None and _constant_mask(first) == _constant_mask(second)
 
     def _end(self, terminator: Terminator) -> None:
         instruction, index = terminator.instruction, terminator.index
@@ -186,8 +186,8 @@ class _Builder:
         if parts[:1] != ["warp"]:
             return end(kind="barrier", **self._barrier(instruction, parts))
         (mask,) = context.operands(instruction, 1)
-        context.require_source(mask, 32)
-        return end(kind="warp barrier", reads=context.registers((mask,)), details={"mask": mask})
+        details = collective_details(context, mask)
+        return end(kind="collective", reads=context.registers((mask,)), details=details)
 
     def _call(self, instruction: Instruction, end: Callable[..., Terminator]) -> Terminator:
         """A call of one of some functions that have bodies of their own: the one whose address is given."""
@@ -232,7 +232,21 @@ class _Builder:
         return {"reads": reads, "writes": writes, "details": details}
 
 
-def _constant_mask(mask: object) -> int | None:
-    if mask == "all":
-        return 0xFFFFFFFF
-    return mask.value & 0xFFFFFFFF if isinstance(mask, Immediate) else None
+def collective_details(
+    context: Context,
+    mask: Operand,
+    sources: Sequence[tuple[Operand, int]] = (),
+    targets: Sequence[tuple[Operand, int]] = (),
+    compute: Callable[..., Any] | None = None,
+) -> dict[str, Any]:
+    """The details of a collective; PtxError for an operand that has another width and for no lanes."""
+    for operand, bits in targets:
+        context.require_destination(operand, bits)
+    for operand, bits in (*sources, (mask, 32)):
+        context.require_source(operand, bits)
+    if isinstance(mask, Negated):
+        raise context.error(mask, "the mask of lanes must be a 32-bit register or constant")
+    if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
+        raise context.error(mask, "the mask of lanes is empty")
+    slots = [context.slot(target) if isinstance(target, Register) else None for target, _ in targets]
+    return {"mask": mask, "sources": sources, "targets": slots, "compute": compute}

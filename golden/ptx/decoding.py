@@ -50,8 +50,10 @@ class Step(Statement):
     """Whether nothing is lost by leaving it out when its results are not used."""
     loads: bool = False
     """Whether it reads memory, so that leaving it out is worth a note."""
-    mask: object = None
-    """The lanes that must execute it together: a register or constant, or the whole warp."""
+    collective: Mapping[str, Any] | None = None
+    """The details of an instruction that the lanes of a mask execute together, as of a `Terminator`."""
+    whole: bool = False
+    """Whether all lanes of a warp must execute it together."""
     matrix: MatrixInstruction | None = None
     """What the engine is asked to execute."""
 
@@ -79,7 +81,7 @@ class Context:
         The guard of one that lanes execute together is left out.
         """
         step = self.decoder(self, instruction, index)
-        if instruction.guard is None or step.mask is not None:
+        if instruction.guard is None or step.whole or step.collective is not None:
             return step
         slot = self.slot(instruction.guard.register)
         return replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))

@@ -15,7 +15,7 @@ def successors(blocks: Sequence[Block], number: int) -> tuple[int, ...]:
     """The blocks that may follow a block, without `EXIT`."""
     terminator = blocks[number].terminator
     following = (number + 1,) if number + 1 < len(blocks) else ()
-    if terminator is None or terminator.kind in ("barrier", "warp barrier"):
+    if terminator is None or terminator.kind in ("barrier", "collective"):
         return following
     targets = tuple(target for target in terminator.targets if target != EXIT)
     if terminator.kind == "call" or (terminator.kind == "branch" and terminator.guard is not None):
@@ -97,8 +97,7 @@ def remove_unused(blocks: Sequence[Block]) -> list[Step]:
         used = {id(step) for step in kept}
         removed.extend(step for step in block.steps if id(step) not in used and step.loads)
         block.steps = kept
-        if all(step.mask is None for step in kept):
-            block.mask = None
+        block.whole = any(step.whole for step in kept)
         block.live_in = tuple(members(before))
         block.live_out = frozenset(members(behind))
     return removed

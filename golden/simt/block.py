@@ -4,9 +4,9 @@ Threads at the same basic block form a group, whatever their warps; the group wi
 runs next. So threads that branch apart come together again where the code does, and the lanes of a warp
 stay in step. A group leaves this order in four cases:
 
-- It has reached instructions that the lanes of a warp execute together, and lanes are missing: it waits.
-- It has reached a barrier.
-- It spins: it has gone round a loop without a change of its registers or of memory. It waits for a store; if
+- It has reached a matrix instruction, which a whole warp executes, and lanes are missing: it waits.
+- It has reached a barrier, or a collective of the lanes of a mask.
+- It spins: it has gone round a loop without a change of its registers or of memory. It waits for others; if
   it looks at a clock, time is skipped when nobody else can go on.
 - It has run for long while others could: they take turns.
 
@@ -17,16 +17,16 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.ptx.blocks import EXIT, Block, Terminator
+from golden.ptx.blocks import EXIT, Terminator
 from golden.ptx.special_registers import SPECIAL
-from golden.ptx.syntax import Immediate
 from golden.simt.arrays import Threads
 from golden.simt.code import DTYPES
+from golden.simt.collectives import Collectives
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
 from golden.simt.waiting import Barriers, SpinDetector
-from golden.simt.warp_operations import lane_masks
+from golden.simt.warp_operations import Masks, lane_masks
 
 _SLICE: Final = 1024
 """Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
@@ -49,6 +49,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         self.live = lane_masks(self.everyone, self.warps)
         self.alive = self.total
         self.barriers = Barriers(self)
+        self.collectives = Collectives(self)
         self._specials: dict[str, NDArray[Any]] = {}
         self._groups: dict[int, Threads] = {kernel.start: self.everyone} if self.total else {}
         self._incomplete: dict[int, Threads] = {}
@@ -76,23 +77,25 @@ class BlockRun(MbarrierAccess, MatrixOperations):
                     return "paused"
                 threads = groups.pop(number)
                 block = blocks[number]
-                if block.mask is not None:
-                    complete = self._converged(number, threads, block.mask)
+                if block.whole:
+                    complete = self._converged(number, threads)
                     if complete is None:
                         continue
                     threads = complete
                 everyone = threads.size == self.total
                 code = codes[everyone][number] or self.kernel.code(number, everyone)
-                outcome = code(self, threads)
+                if code.meets:
+                    self.spins.meet((number, threads))
+                outcome = code.run(self, threads)
                 self.steps += 1
-                terminator = block.terminator
+                terminator = blocks[code.last].terminator
                 if terminator is None:
-                    self.resume(number + 1, threads)
+                    self.resume(code.last + 1, threads)
                 elif terminator.kind == "branch":
-                    self._branch(number, threads, terminator, outcome)
+                    self._branch(code.last, threads, terminator, outcome)
                 else:
-                    self._end_block(number, threads, terminator, outcome)
-                self._count(threads, block)
+                    self._end_block(code.last, threads, terminator, outcome)
+                self._count(threads, code.size, block.first)
 
     def _fair(self) -> int:
         """The block of code to run once in a while: not the lowest, so that nobody waits for ever."""
@@ -102,11 +105,11 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             others = [number for number in others if not np.isin(self._groups[number] >> 5, warps).any()]
         return others[self.steps // _SLICE % len(others)] if others else lowest
 
-    def _count(self, threads: Threads, block: Block) -> None:
+    def _count(self, threads: Threads, size: int, first: int) -> None:
         warps = self.warps if threads.size == self.total else int(np.count_nonzero(np.diff(threads >> 5))) + 1
         launch = self.launch
-        launch.warp_instructions += warps * block.size
-        launch.thread_instructions += threads.size * block.size
+        launch.warp_instructions += warps * size
+        launch.thread_instructions += threads.size * size
         launch.steps += 1
         if launch.warp_instructions > launch.limit or launch.steps > launch.most_steps:
             over = f"{launch.limit} warp instructions"
@@ -116,7 +119,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
                 f"more than {over}, the limit of this launch; limit= in Python and --limit on the command "
                 f"line raise it; the warps are at {self.whereabouts()}",
                 kernel=self.kernel.readable,
-                place=str(self.kernel.source_line(block.first)),
+                place=str(self.kernel.source_line(first)),
                 block=self.geometry.index,
             )
 
@@ -133,6 +136,17 @@ class BlockRun(MbarrierAccess, MatrixOperations):
                 threads = np.sort(np.concatenate((threads, others)))
         self._groups[number] = threads
 
+    def let_go(self, places: list[tuple[int, Threads]]) -> None:
+        """Let threads that have met go on, each group at a block."""
+        self.spins.meet(*places)
+        for number, threads in places:
+            self.resume(number, threads)
+
+    def put(self, slot: int, threads: Threads, values: Any) -> None:
+        """Give a register values in some threads."""
+        self.registers[slot] = self.registers[slot].copy()
+        self.registers[slot][threads] = values
+
     def _branch(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
         (target,) = terminator.targets
         taken = threads.size if terminator.guard is None else np.count_nonzero(outcome)
@@ -145,25 +159,20 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             self._jump(number, target, threads[outcome])
 
     def _jump(self, number: int, target: int, threads: Threads) -> None:
-        if EXIT < target <= number and self.spins.is_spinning(target, threads):
-            self.spins.park(target, threads)
-        else:
+        if not EXIT < target <= number or not self.spins.is_spinning(target, threads):
             self.resume(target, threads)
 
     def _end_block(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
         if terminator.kind == "barrier":
             self.barriers.arrive(threads, number + 1, terminator, outcome)
-        elif terminator.kind == "warp barrier":
-            if threads.size == self.total and bool((outcome == _FULL_MASK).all()):
-                self.resume(number + 1, threads)
-            else:
-                self.barriers.arrive_warp(threads, number + 1, outcome)
+        elif terminator.kind == "collective":
+            self.collectives.arrive(threads, number + 1, terminator, outcome)
         elif terminator.kind == "indexed":
-            choices = np.minimum(outcome, len(terminator.targets) - 1)
+            choices = np.minimum(outcome[0], len(terminator.targets) - 1)
             for choice in np.unique(choices).tolist():
                 self._jump(number, terminator.targets[choice], threads[choices == choice])
         elif terminator.kind == "call":
-            self.stack.call(threads, number + 1, terminator, outcome)
+            self.stack.call(threads, number + 1, terminator, outcome[0])
         elif terminator.kind == "return":
             self.stack.leave(threads)
         else:
@@ -172,50 +181,34 @@ class BlockRun(MbarrierAccess, MatrixOperations):
     def _exit(self, threads: Threads) -> None:
         self.live &= ~lane_masks(threads, self.warps)
         self.alive -= threads.size
-        for number in list(self._incomplete):  # they may have waited for those that have ended
-            self.resume(number, self._incomplete.pop(number))
+        self.spins.note_end()
         self.barriers.check()
+        self.collectives.check()
 
-    # Instructions that lanes execute together
+    # Instructions that whole warps execute
 
-    def _converged(self, number: int, threads: Threads, mask: object) -> Threads | None:
-        """The threads whose partners are all here; the others wait."""
+    def _converged(self, number: int, threads: Threads) -> Threads | None:
+        """The threads whose warps are all here; the others wait."""
         if threads.size == self.total and self.total % 32 == 0:
             return threads
-        needed = self._needed(threads, mask)
-        present = lane_masks(threads, self.warps)
-        missing = (needed & self.live & ~present) != 0
-        if mask == "all":
-            missing |= (~self.live & _FULL_MASK) != 0
-        waits = missing[threads >> 5]
+        waits = (lane_masks(threads, self.warps) != _FULL_MASK)[threads >> 5]
         if not waits.any():
             return threads
         self._incomplete[number] = threads[waits]
         complete = threads[~waits]
         return complete if complete.size else None
 
-    def _needed(self, threads: Threads, mask: object) -> NDArray[np.uint32]:
-        if mask == "all":
-            return np.full(self.warps, _FULL_MASK)
-        if isinstance(mask, Immediate):
-            return np.full(self.warps, np.uint32(mask.value & 0xFFFFFFFF))
-        needed = np.zeros(self.warps, dtype=np.uint32)
-        values = self.registers[self.kernel.slots[mask.key]][threads]  # type: ignore[attr-defined]
-        np.bitwise_or.at(needed, threads >> 5, values)
-        return needed
-
     def _release(self) -> bool:
         """Find someone who can go on although nobody is ready; False if there is nobody."""
-        if self.barriers.check_warps() or self._groups:
-            return True
-        stuck = bool(self._incomplete or self.barriers.places())
+        stuck = bool(self._incomplete or self.barriers.places() or self.collectives.places())
         if not stuck or self.spins.parked:
             return False
+        if self.barriers.open_partial():
+            return True
         for number, threads in self._incomplete.items():
             step = self.kernel.blocks[number].steps[0]
-            if step.mask == "all":
-                what = f"{step.instruction.name} in a warp whose lanes have diverged"
-                self.fault(step.index, threads, f"{what}: all 32 must execute it together")
+            what = f"{step.instruction.name} in a warp whose lanes have diverged"
+            self.fault(step.index, threads, f"{what}: all 32 must execute it together")
         raise Deadlock(
             f"the threads that are left wait for others that never come: {self.whereabouts()}",
             kernel=self.kernel.readable,
@@ -225,15 +218,19 @@ class BlockRun(MbarrierAccess, MatrixOperations):
     def note_early_exit(self, index: int) -> None:
         """Note that a barrier opened although threads have ended that never reached it."""
 
+    def note_masks(self, threads: Threads, masks: Masks, index: int) -> None:
+        """Note the masks of lanes that have come to a collective together."""
+
     def note_barrier(self, threads: Threads) -> None:
         """Note that threads have passed a barrier together."""
 
     def whereabouts(self) -> str:
         """Where the threads are that have not ended, warp by warp."""
         places: dict[int, list[int]] = {}
-        groups = [*self._groups.items(), *self._incomplete.items(), *self.spins.parked.items()]
+        groups = [*self._groups.items(), *self._incomplete.items()]
+        groups += ((target, threads) for (target, _), (threads, _) in self.spins.parked.items())
         at = [(self.kernel.blocks[number].first, threads) for number, threads in groups]
-        for index, threads in at + self.barriers.places():
+        for index, threads in at + self.barriers.places() + self.collectives.places():
             line = self.kernel.source_line(index).line
             places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())
         written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]

@@ -1,10 +1,11 @@
 """Looks for what a kernel must not do although a chip does not stop it.
 
 Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers
-that part of a block never reaches, and data races on shared memory. Two accesses of one byte are a race
-when at least one is a store, the threads are of different warps, and no barrier in which both took part
-lies between; atomics do not race with atomics. An arrival at an ``mbarrier`` and a wait that finds its phase
-complete are such a barrier. Synchronisation through flags in memory is not understood.
+that part of a block never reaches, masks of lanes that overlap, and data races on shared memory. Two
+accesses of one byte are a race when at least one is a store, the threads are of different warps, and no
+barrier in which both took part lies between; atomics do not race with atomics. An arrival at an ``mbarrier``
+and a wait that finds its phase complete are such a barrier. Synchronisation through flags in memory is not
+understood.
 """
 
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Addresses, Threads
 from golden.simt.block import BlockRun
 from golden.simt.memory_access import Piece
+from golden.simt.warp_operations import Masks
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,20 @@ class CheckedBlock(BlockRun):
         """Report a barrier that opened although threads have ended that never reached it."""
         ended = f"{self.total - self.alive} of {self.total} threads of the block ended"
         self._report("barrier", index, f"{ended} without reaching this barrier")
+
+    def note_masks(self, threads: Threads, masks: Masks, index: int) -> None:
+        """Report lanes of a warp that come together with masks that are neither equal nor disjoint."""
+        warps = threads >> 5
+        for warp in np.unique(warps).tolist():
+            taken = 0
+            for mask in np.unique(masks[warps == warp]).tolist():
+                if taken & mask:
+                    lane = (taken & mask).bit_length() - 1
+                    message = (
+                        f"lane {lane} is in mask {mask:#010x} and in another, of lanes that come together"
+                    )
+                    self._report("masks", index, message)
+                taken |= mask
 
     def note_barrier(self, threads: Threads) -> None:
         """Note that threads have passed a barrier together."""

@@ -7,7 +7,7 @@ place, so registers may share them.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from golden.ptx.syntax import (
 )
 from golden.simt.arrays import Access
 from golden.simt.mbarrier_access import pending_count
-from golden.simt.warp_operations import active_mask, elect, match, reduce, shuffle, vote
+from golden.simt.warp_operations import active_mask, shuffle, vote
 
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
@@ -36,8 +36,18 @@ DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32:
 Widths = Sequence[tuple[Operand, int]]
 """Operands, each with the bits of its value."""
 
-BlockCode = Callable[[Any, NDArray[np.int64]], Any]
-"""From the running block and its threads to what the terminator needs: a predicate, an index, operands."""
+
+class BlockCode(NamedTuple):
+    """The compiled code of a block, and of those behind it as long as all threads stay together."""
+
+    run: Callable[[Any, NDArray[np.int64]], Any]
+    """From the running block and its threads to what the terminator needs: a predicate or operands."""
+    last: int
+    """Number of the last block."""
+    size: int
+    """Instructions."""
+    meets: bool
+    """Whether threads exchange something in it."""
 
 
 @dataclass
@@ -239,7 +249,6 @@ def call_step(
     call: str,
     sources: Widths,
     targets: Widths,
-    mask: Operand | None = None,
     *,
     places: Mapping[str, Address] | None = None,
     **kind: Any,
@@ -247,7 +256,7 @@ def call_step(
     """A step that is one call, as for `Writer.results`; PtxError for an operand that has another width.
 
     In the call ``{}`` stand for sources, each of some bits, ``{threads}`` for the threads, and the names of
-    `places` for accesses. `mask` are the lanes that must execute it together; `kind` as for `Context.step`.
+    `places` for accesses. `kind` is as for `Context.step`.
     """
     places = places or {}
     for operand, bits in targets:
@@ -255,13 +264,6 @@ def call_step(
     for operand, bits in sources:
         context.require_source(operand, bits)
     reads = [*places.values(), *(source for source, _ in sources)]
-    if mask is not None:
-        context.require_source(mask, 32)
-        if isinstance(mask, Negated):
-            raise context.error(mask, "the mask of lanes must be a 32-bit register or constant")
-        if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:
-            raise context.error(mask, "the mask of lanes is empty")
-        reads.append(mask)
 
     def emit(writer: Writer) -> None:
         accesses = {name: writer.access(context, address) for name, address in places.items()}
@@ -269,7 +271,7 @@ def call_step(
         writer.results(call.format(*values, threads=writer.threads, **accesses), targets)
 
     writes = [target for target, _ in targets]
-    return context.step(instruction, index, reads, writes, emit, mask=mask, select=False, **kind)
+    return context.step(instruction, index, reads, writes, emit, select=False, **kind)
 
 
 def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> NDArray[Any]:
@@ -278,22 +280,31 @@ def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> ND
     return result
 
 
-_FUNCTIONS: Final = (active_mask, elect, match, pending_count, reduce, shuffle, vote)
+_FUNCTIONS: Final = (active_mask, pending_count, shuffle, vote)
 _GLOBALS: Final = {
     **{function.__name__: function for function in _FUNCTIONS},
     **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge},
+    "every_lane": np.full(1, 0xFFFFFFFF, dtype=np.uint32),
 }
 
 
 def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
     """Compile a block of a `golden.simt.compiled.CompiledKernel`, by its number.
 
-    With `everyone`, all threads of the block take part: registers are used and replaced as a whole.
+    With `everyone`, all threads of the block take part: registers are used and replaced as a whole, and
+    collectives of whole warps do not end the code.
     """
-    block: Block = kernel.blocks[number]
     writer = Writer(kernel.slots, kernel.widths)
-    for step in block.steps:
-        writer.emit(step)
+    last, size = number, 0
+    while True:
+        block: Block = kernel.blocks[last]
+        size += block.size
+        for step in block.steps:
+            writer.emit(step)
+        if not everyone or not kernel.goes_on(last):
+            break
+        _exchange(writer, block.terminator)
+        last += 1
     ending = _ending(writer, block.terminator)
     stores = [slot for slot in writer.defined if slot in block.live_out]
     lines = ["def code(B, ix):", "    R = B.registers", "    n = ix.size"]
@@ -307,13 +318,24 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
     lines.append(f"    return {ending}")
     namespace: dict[str, Any] = {**_GLOBALS, **writer.namespace}
     exec(compile("\n".join(lines), f"<block {number}>", "exec"), namespace)
-    code: BlockCode = namespace["code"]
-    return code
+    return BlockCode(namespace["code"], last, size, kernel.blocks[number].whole or last > number)
+
+
+def _exchange(writer: Writer, collective: Terminator | None) -> None:
+    """The code of a collective of whole warps."""
+    assert collective is not None
+    details = collective.details
+    if details["compute"] is not None:
+        names = [writer.name() for _ in details["targets"]]
+        values = ", ".join(writer.array(operand, bits) for operand, bits in details["sources"])
+        writer.line(f"{', '.join(names)}, = {writer.bind(details['compute'])}(ix, every_lane, {values})")
+        for slot, name in zip(details["targets"], names, strict=True):
+            if slot is not None:
+                writer.assign(slot, name)
 
 
 _OUTCOMES: Final[Mapping[str, Sequence[tuple[str, int]]]] = {
     "indexed": [("choice", 32)],
-    "warp barrier": [("mask", 32)],
     "barrier": [("barrier", 32), ("count", 32), ("value", 1)],
     "call": [("callee", 64)],
 }
@@ -329,8 +351,9 @@ def _ending(writer: Writer, terminator: Terminator | None) -> str:
             return str(terminator.targets[0])
         slot, negated = terminator.guard
         return ("~" if negated else "") + writer.slot(slot)
-    texts = [
-        "None" if terminator.details[name] is None else writer.array(terminator.details[name], bits)
-        for name, bits in _OUTCOMES.get(terminator.kind, ())
-    ]
-    return f"({', '.join(texts)})"
+    details = terminator.details
+    operands = [(details[name], bits) for name, bits in _OUTCOMES.get(terminator.kind, ())]
+    if terminator.kind == "collective":
+        operands = [(details["mask"], 32), *details["sources"]]
+    texts = ["None" if operand is None else writer.array(operand, bits) for operand, bits in operands]
+    return f"({', '.join(texts)}{',' * (len(texts) == 1)})"

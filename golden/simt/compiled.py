@@ -9,14 +9,24 @@ from typing import Final
 from golden.integers import shortened
 from golden.limits import LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
 from golden.locks import LOCK
-from golden.ptx.blocks import build_blocks
+from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.contraction.passes import contract_blocks
 from golden.ptx.declarations import place_parameters, place_shared
 from golden.ptx.decoding import Context, Decoder, Step
 from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
 from golden.ptx.special_registers import SPECIAL
-from golden.ptx.syntax import Body, Function, Instruction, SpecialRegister, Variable, named
+from golden.ptx.syntax import (
+    Body,
+    Function,
+    Immediate,
+    Instruction,
+    Operand,
+    Register,
+    SpecialRegister,
+    Variable,
+    named,
+)
 from golden.simt import decode_mbarrier, decode_memory, decode_scalar, decode_stack, decode_warp
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.code import BlockCode, compile_block
@@ -40,6 +50,19 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:
     return _DECODERS.get(instruction.opcode[0], decode_scalar.decode_scalar)(context, instruction, index)
+
+
+def _copied(blocks: Iterable[Block]) -> dict[int, Operand | None]:
+    """The registers that are written, each with the operand that one ``mov`` alone puts there, if it does."""
+    found: dict[int, Operand | None] = {}
+    for block in blocks:
+        for statement in (*block.steps, block.terminator):
+            if statement is None:
+                continue
+            for slot in statement.writes:
+                is_copy = statement.instruction.opcode[0] == "mov" and statement.guard is None
+                found[slot] = statement.instruction.operands[1] if is_copy and slot not in found else None
+    return found
 
 
 class CompiledKernel:
@@ -128,6 +151,7 @@ class CompiledKernel:
         """Text and line of the matrix instructions that have been traced, by their numbers."""
         self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
         self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
+        self._copied = _copied(self.blocks)
         self.slots = context.slots
         self.widths = context.widths
         self.reads_clock = any(
@@ -151,6 +175,16 @@ class CompiledKernel:
             code = self.codes[everyone][number] or compile_block(self, number, everyone)
             self.codes[everyone][number] = code
         return code
+
+    def goes_on(self, number: int) -> bool:
+        """Whether a block ends with a collective of whole warps, and no matrix instruction follows."""
+        end = self.blocks[number].terminator
+        if end is None or end.kind != "collective" or self.blocks[number + 1].whole:
+            return False
+        mask = end.details["mask"]
+        if isinstance(mask, Register):
+            mask = self._copied.get(self.slots[mask.key])
+        return isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0xFFFFFFFF
 
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
         """Refuse the kernel where something cannot execute its matrix instructions.

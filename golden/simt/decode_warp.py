@@ -1,13 +1,16 @@
 """Instructions that the lanes of a warp execute together: exchanges of values, matrix instructions."""
 
-from typing import Final
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
 
+from golden.ptx.blocks import collective_details
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
 from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink
 from golden.simt.address_map import SHARED
-from golden.simt.code import Writer, call_step
-from golden.simt.warp_operations import REDUCTIONS
+from golden.simt.code import Widths, Writer, call_step
+from golden.simt.warp_operations import REDUCTIONS, elect, match, reduce, shuffle, vote
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 
@@ -20,8 +23,12 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
         case _:
             raise context.unsupported(instruction)
     sources = [(operand, 32) for operand in operands[:3]]
-    call = f"shuffle({mode!r}, {{threads}}, B.total, {{}}, {{}}, {{}})"
-    return call_step(context, instruction, index, call, sources, _with_predicate(target), *operands[3:])
+    targets = _with_predicate(target)
+    if synchronous:
+        compute = partial(shuffle, mode)
+        return _collective(context, instruction, index, compute, sources, targets, operands[3])
+    call = f"shuffle({mode!r}, {{threads}}, every_lane, {{}}, {{}}, {{}})"
+    return call_step(context, instruction, index, call, sources, targets)
 
 
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
@@ -32,8 +39,11 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
     if not mode or found.get("type") != type_:
         raise context.unsupported(instruction)
     target, source, *masks = context.operands(instruction, 2 + ("sync" in found))
-    call = f"vote({mode!r}, {{threads}}, B.warps, {{}})"
-    return call_step(context, instruction, index, call, [(source, 1)], [(target, bits)], *masks)
+    sources, targets = [(source, 1)], [(target, bits)]
+    if masks:
+        return _collective(context, instruction, index, partial(vote, mode), sources, targets, masks[0])
+    call = f"vote({mode!r}, {{threads}}, every_lane, {{}})[0]"
+    return call_step(context, instruction, index, call, sources, targets)
 
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
@@ -42,32 +52,51 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
             target, source, mask = context.operands(instruction, 3)
         case _:
             raise context.unsupported(instruction)
-    call, sources = f"match({mode!r}, {{threads}}, {{}})", [(source, int(type_[1:]))]
-    return call_step(context, instruction, index, call, sources, _with_predicate(target), mask)
+    sources, targets = [(source, int(type_[1:]))], _with_predicate(target)
+    return _collective(context, instruction, index, partial(match, mode), sources, targets, mask)
 
 
 def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
-    first, *reduction = instruction.opcode[1:] or ("",)
-    if first != "sync" or tuple(reduction) not in REDUCTIONS:
-        raise context.unsupported(instruction)
-    target, source, mask = context.operands(instruction, 3)
-    call = "reduce({!r}, {!r}, {{threads}}, B.warps, {{}})".format(*reduction)
-    return call_step(context, instruction, index, call, [(source, 32)], [(target, 32)], mask)
+    match instruction.opcode[1:]:
+        case ("sync", name, type_) if (name, type_) in REDUCTIONS:
+            target, source, mask = context.operands(instruction, 3)
+        case _:
+            raise context.unsupported(instruction)
+    compute = partial(reduce, name, type_)
+    return _collective(context, instruction, index, compute, [(source, 32)], [(target, 32)], mask)
 
 
 def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
     (target,) = context.operands(instruction, 1)
     if instruction.opcode[1:] != ("b32",):
         raise context.unsupported(instruction)
-    return call_step(context, instruction, index, "active_mask({threads}, B.warps)", [], [(target, 32)])
+    return call_step(context, instruction, index, "active_mask({threads})", [], [(target, 32)])
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:
     target, mask = context.operands(instruction, 2)
     if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
         raise context.unsupported(instruction)
-    call = "elect({threads}, B.warps)"
-    return call_step(context, instruction, index, call, [], _with_predicate(target), mask)
+    return _collective(context, instruction, index, elect, [], _with_predicate(target), mask)
+
+
+def _collective(
+    context: Context,
+    instruction: Instruction,
+    index: int,
+    compute: Callable[..., Any],
+    sources: Widths,
+    targets: Widths,
+    mask: Operand,
+) -> Step:
+    """What the lanes of a mask execute together; `compute` is a function of `golden.simt.warp_operations`."""
+    details = collective_details(context, mask, sources, targets, compute)
+    reads, writes = [mask, *(source for source, _ in sources)], [target for target, _ in targets]
+    return context.step(instruction, index, reads, writes, _no_code, collective=details)
+
+
+def _no_code(writer: Writer) -> None:
+    """The block ends with the collective, which the running block executes."""
 
 
 def _with_predicate(target: Operand) -> list[tuple[Operand, int]]:
@@ -91,7 +120,7 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
 
     places = tuple(operand for operand in (found.address, found.stride) if operand is not None)
     matrix = None if isinstance(found.instruction, MoveInstruction) else found.instruction
-    kind = {"select": False, "pure": loads, "loads": loads, "mask": "all", "matrix": matrix}
+    kind = {"select": False, "pure": loads, "loads": loads, "whole": True, "matrix": matrix}
     return context.step(instruction, index, (*places, *sources), targets, emit, **kind)
 
 

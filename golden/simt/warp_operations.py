@@ -1,4 +1,9 @@
-"""Exchanges between lanes, for the threads of many warps at once."""
+"""Exchanges between lanes, for the threads of many warps at once.
+
+Each function takes the threads that take part, in any order, and the mask of each, or one for all: the
+lanes with which it exchanges. Lanes of a mask that take no part contribute nothing. It returns its results,
+an array for each.
+"""
 
 from types import MappingProxyType
 from typing import Any, Final
@@ -8,6 +13,9 @@ from numpy.typing import NDArray
 
 from golden.simt.arrays import Threads
 from golden.tables.layouts import LANES
+
+Masks = NDArray[np.uint32]
+"""Lanes as bits of a word."""
 
 REDUCTIONS: Final = MappingProxyType(
     {
@@ -21,33 +29,36 @@ REDUCTIONS: Final = MappingProxyType(
 """Operations of ``redux.sync`` by name and type, with what inactive lanes contribute."""
 
 
-def lane_masks(threads: Threads, warps: int) -> NDArray[np.uint32]:
-    """The lanes of some threads, one bit mask for each warp of the block."""
+def lane_masks(threads: Threads, warps: int) -> Masks:
+    """The lanes of some threads, one mask for each warp of the block."""
+    return group_masks(threads, threads >> 5, warps)
+
+
+def group_masks(threads: Threads, groups: NDArray[np.int64], count: int) -> Masks:
+    """The lanes of some threads, one mask for each of `count` groups, or more; `groups` has each thread's."""
     weights = np.left_shift(np.int64(1), threads & 31).astype(np.float64)  # sums below 2**32 are exact
-    return np.bincount(threads >> 5, weights=weights, minlength=warps).astype(np.uint32)
+    return np.bincount(groups, weights=weights, minlength=count).astype(np.uint32)
 
 
-def active_mask(threads: Threads, warps: int) -> NDArray[np.uint32]:
+def active_mask(threads: Threads) -> Masks:
     """``activemask``."""
-    return np.asarray(lane_masks(threads, warps)[threads >> 5])
+    return np.asarray(lane_masks(threads, 0)[threads >> 5])
 
 
-def elect(threads: Threads, warps: int) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
-    """``elect``: the lowest lane of each warp that takes part, and whether a thread is it."""
-    masks = lane_masks(threads, warps)
-    lowest = np.bitwise_and(masks, ~masks + np.uint32(1))
-    lane = np.round(np.log2(np.maximum(lowest, 1))).astype(np.uint32)[threads >> 5]
+def elect(threads: Threads, masks: Masks) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """``elect``: the lowest lane of each mask, and whether a thread is it."""
+    own = active_mask(threads) & masks
+    lane = np.bitwise_count((own & (~own + np.uint32(1))) - np.uint32(1)).astype(np.uint32)
     return lane, lane == (threads & 31)
 
 
 def shuffle(
-    mode: str, threads: Threads, total: int, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
+    mode: str, threads: Threads, masks: Masks, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """``shfl``: values of other lanes, and whether the source lane was in range.
 
-    The `threads` that take part, ascending, are some of the `total` of the block; `a`, `b` and `c` are value,
-    lane or distance, and clamp with segment mask, of each of them. A lane that reads one that takes no part
-    gets its own value; PTX leaves it open.
+    `a`, `b` and `c` are value, lane or distance, and clamp with segment mask, of each thread. PTX leaves open
+    what a lane gets from one that takes no part, or is not in its mask: as on a chip, zero and its value.
     """
     lane = threads & 31
     distance = b.astype(np.int64) & 31
@@ -62,56 +73,41 @@ def shuffle(
     else:
         source = (lane & segment) | (distance & ~segment)
     holds = source >= last if mode == "up" else source <= last
-    source = np.where(holds, source, lane) + (threads & ~31)
-    if threads.size == total:
-        position = np.minimum(source, total - 1)
-        present = source < total
-    else:
-        places = np.full((total + 31) // 32 * 32, -1, dtype=np.int64)
-        places[threads] = np.arange(threads.size)
-        position = places[source]
-        present = position >= 0
-    if present.all():
-        return a[position], holds
-    return np.where(present, a[position], a), holds
+    source = np.where(holds, source, lane)
+    return _of_warps(threads, a, 0).reshape(-1)[source + (threads & ~31)], holds
 
 
-def vote(mode: str, threads: Threads, warps: int, predicate: NDArray[np.bool_]) -> NDArray[Any]:
-    """``vote``: of the predicates of the lanes that take part; a bit mask for ``"ballot"``."""
-    holds = lane_masks(threads[predicate], warps)
+def vote(mode: str, threads: Threads, masks: Masks, predicate: NDArray[np.bool_]) -> tuple[NDArray[Any]]:
+    """``vote``: of the predicates of the lanes in each mask; a mask of lanes for ``"ballot"``."""
+    active = lane_masks(threads, 0)
+    holds = lane_masks(threads[predicate], active.size)[threads >> 5] & masks
     if mode == "ballot":
-        return np.asarray(holds[threads >> 5])
-    active = lane_masks(threads, warps)
-    outcome = {
-        "all": holds == active,
-        "any": holds != 0,
-        "uni": (holds == active) | (holds == 0),
-    }[mode]
-    return np.asarray(outcome[threads >> 5])
+        return (holds,)
+    if mode == "any":
+        return (holds != 0,)
+    return ((holds == active[threads >> 5] & masks) | ((holds == 0) & (mode == "uni")),)
 
 
-def match(mode: str, threads: Threads, values: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+def match(mode: str, threads: Threads, masks: Masks, values: NDArray[Any]) -> tuple[Masks, NDArray[np.bool_]]:
     """``match``: the lanes with the same value; for ``"all"`` every lane if all have it, otherwise none."""
-    starts = np.unique(threads >> 5, return_index=True)[1]
-    masks = np.zeros(threads.size, dtype=np.uint32)
-    holds = np.zeros(threads.size, dtype=np.bool_)
-    ends = [*starts[1:].tolist(), threads.size]
-    for start, end in zip(starts.tolist(), ends, strict=True):
-        lanes = np.left_shift(np.uint32(1), (threads[start:end] & 31).astype(np.uint32))
-        same = values[start:end, None] == values[None, start:end]
-        if mode == "any":
-            masks[start:end] = np.bitwise_or.reduce(np.where(same, lanes[None, :], np.uint32(0)), axis=1)
-        elif same.all():
-            masks[start:end] = np.bitwise_or.reduce(lanes)
-            holds[start:end] = True
-    return masks, holds
+    same = _of_warps(threads, values, 0)[threads >> 5] == values[:, None]
+    active = active_mask(threads) & masks
+    found = np.packbits(same, axis=1, bitorder="little").view("<u4")[:, 0] & active
+    holds = found == active
+    return (found if mode == "any" else np.where(holds, found, np.uint32(0))), holds
 
 
-def reduce(name: str, type_: str, threads: Threads, warps: int, values: NDArray[Any]) -> NDArray[np.uint32]:
-    """``redux``: the reduction over the lanes of each warp that take part."""
+def reduce(name: str, type_: str, threads: Threads, masks: Masks, values: NDArray[Any]) -> tuple[Masks]:
+    """``redux``: the reduction over the lanes of each mask."""
     function, neutral = REDUCTIONS[name, type_]
     dtype = np.dtype(np.int32 if type_ == "s32" else np.uint32)
-    table = np.full(warps * LANES, neutral, dtype=dtype)
-    table[threads] = values.view(dtype)
-    result = function.reduce(table.reshape(warps, LANES), axis=1, dtype=dtype)
-    return np.asarray(result[threads >> 5]).view(np.uint32)
+    table = _of_warps(threads, values.view(dtype), neutral)[threads >> 5]
+    taken = np.where((masks[:, None] >> np.arange(LANES, dtype=np.uint32)) & 1, table, dtype.type(neutral))
+    return (function.reduce(taken, axis=1, dtype=dtype).view(np.uint32),)
+
+
+def _of_warps(threads: Threads, values: NDArray[Any], missing: int) -> NDArray[Any]:
+    """The values of threads, shape (warps, 32), with another where a lane takes no part."""
+    table = np.full((int(np.maximum.reduce(threads)) >> 5) + 1 << 5, missing, dtype=values.dtype)
+    table[threads] = values
+    return table.reshape(-1, LANES)

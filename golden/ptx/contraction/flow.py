@@ -309,7 +309,7 @@ class Edits:
             steps: list[Step] = []
             for step in block.steps:
                 new = self.instead.get(number)
-                if new is not None and step.mask is not None:
+                if new is not None and step.whole:
                     # The guard of an instruction of a whole warp has become a branch around it.
                     new = replace(new, guard=None)
                 steps += [decode(item, step.index) for item in self._before[number]]

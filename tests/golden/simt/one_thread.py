@@ -193,8 +193,7 @@ class Reference:
         if not hasattr(self, "received"):
             self.received: dict[int, int] = {}
         partner = (t & ~31) | ((t & 31) ^ event.distance)
-        source = partner if partner in waiting else t
-        self.received[t] = self.variables[source][event.source]
+        self.received[t] = self.variables[partner][event.source] if partner in waiting else 0
 
     def _value(self, t: int, item: Any) -> int:
         kind, value = item

@@ -196,7 +196,7 @@ def test_a_barrier_for_threads_that_do_not_exist():
 
 
 def test_lanes_that_wait_for_lanes_elsewhere():
-    body = "setp.lt.u32 %p0, %r0, 16; @%p0 bra A; bar.sync 1, 32; A: bar.sync 2, 32; ret;"
+    body = "setp.lt.u32 %p0, %r0, 16; @%p0 bra A; bar.warp.sync -1; A: vote.sync.any.pred %p1, %p0, -1; ret;"
     fault(lambda: load_a(body).launch(1, 32, [0]), "wait for others that never come", error=Deadlock)
 
 

@@ -81,6 +81,90 @@ def test_time_is_not_skipped_while_others_can_run(end):
     assert array[:32].tolist() == [7] * 32
 
 
+POLL = "setp.lt.u32 %p0, %r0, 32; setp.eq.u32 %p4, %r0, 9999; mov.u32 %r9, 0; mov.u32 %r8, 0; @!%p0 bra B;"
+HALVES = "and.b32 %r7, %r0, 31; setp.lt.u32 %p0, %r7, 16; mov.u32 %r9, 0; @!%p0 bra B;"
+COUNT = "B: add.u32 %r9, %r9, 1; setp.eq.u32 %p2, %r9, 100;"
+POLLS = {
+    "bar.red": f"""{POLL}
+    A: bar.red.or.pred %p1, 0, %p4; @!%p1 bra A; bra END;
+    {COUNT} bar.red.or.pred %p1, 0, %p2; @!%p1 bra B;""",
+    "barrier.red with a count": f"""{POLL}
+    A: barrier.red.popc.u32 %r2, 3, 64, %p4; setp.eq.u32 %p1, %r2, 0; @%p1 bra A; bra END;
+    {COUNT} barrier.red.popc.u32 %r2, 3, 64, %p2; setp.eq.u32 %p1, %r2, 0; @%p1 bra B;""",
+    "bar.sync and a flag": f"""{POLL} .shared .u32 flag;
+    A: bar.sync 0; ld.volatile.shared.u32 %r2, [flag]; setp.eq.u32 %p1, %r2, 0; bar.sync 0;
+    @%p1 bra A; bra END;
+    {COUNT} @%p2 st.volatile.shared.u32 [flag], %r9; bar.sync 0; bar.sync 0; @!%p2 bra B;""",
+    "long rounds": f"""{POLL}
+    A: bar.red.or.pred %p1, 0, %p4; @!%p1 bra A; bra END;
+    {COUNT} mov.u32 %r8, 0; C: add.u32 %r8, %r8, 1; setp.lt.u32 %p3, %r8, 40; @%p3 bra C;
+    bar.red.or.pred %p1, 0, %p2; @!%p1 bra B;""",
+    "one barrier for both": """setp.lt.u32 %p0, %r0, 32; mov.u32 %r9, 0;
+    L: setp.eq.u32 %p2, %r9, 100; bar.red.or.pred %p1, 0, %p2; @%p1 bra END; @%p0 bra L;
+    add.u32 %r9, %r9, 1; bra L;""",
+    "a barrier of each pair": f"""setp.ge.u32 %p3, %r0, 64; @%p3 bra B;
+    {POLL.replace("bra B", "bra C")}
+    A: bar.red.or.pred %p1, 1, 64, %p4; @!%p1 bra A; bra END;
+    C: bar.red.or.pred %p2, 2, 64, %p4; bar.red.or.pred %p1, 1, 64, %p2; @!%p1 bra C; bra END;
+    {COUNT} bar.red.or.pred %p1, 2, 64, %p2; @!%p1 bra B;""",
+    "bar.warp.sync and a flag": f"""{HALVES} .shared .u32 flags[3]; shr.u32 %r5, %r0, 5; shl.b32 %r5, %r5, 2;
+    mov.u32 %r6, flags; add.u32 %r6, %r6, %r5;
+    A: bar.warp.sync -1; ld.volatile.shared.u32 %r2, [%r6]; setp.eq.u32 %p1, %r2, 0; @%p1 bra A; bra END;
+    B: shr.u32 %r5, %r0, 5; shl.b32 %r5, %r5, 2; mov.u32 %r6, flags; add.u32 %r6, %r6, %r5;
+    C: add.u32 %r9, %r9, 1; bar.warp.sync -1; setp.lt.u32 %p2, %r9, 100; @%p2 bra C;
+    st.volatile.shared.u32 [%r6], %r9; bar.warp.sync -1;""",
+    "vote": f"""{HALVES}
+    A: vote.sync.any.pred %p1, 0, -1; @!%p1 bra A; bra END;
+    {COUNT} vote.sync.any.pred %p1, %p2, -1; @!%p1 bra B;""",
+    "one vote for both": """and.b32 %r7, %r0, 31; setp.lt.u32 %p0, %r7, 16; mov.u32 %r9, 0;
+    L: setp.eq.u32 %p2, %r9, 100; vote.sync.any.pred %p1, %p2, -1; @%p1 bra END; @%p0 bra L;
+    add.u32 %r9, %r9, 1; bra L;""",
+    "the end of a thread": """setp.lt.u32 %p0, %r0, 32; mov.u32 %r9, 0; mov.u32 %r8, 0; @!%p0 bra B;
+    A: bar.red.popc.u32 %r2, 0, %p0; bar.red.popc.u32 %r3, 0, !%p0;
+    setp.ne.u32 %p1, %r3, 0; @%p1 bra A; bra END;
+    B: add.u32 %r9, %r9, 1; bar.red.popc.u32 %r2, 0, %p0; bar.red.popc.u32 %r3, 0, !%p0;
+    setp.lt.u32 %p2, %r9, 100; @%p2 bra B;""",
+    "a time": f"""{POLL} mov.u64 %rd5, %globaltimer;
+    A: bar.red.or.pred %p1, 0, %p4; @!%p1 bra A; bra END;
+    B: mov.u64 %rd5, %globaltimer;
+    C: mov.u64 %rd6, %globaltimer; sub.u64 %rd6, %rd6, %rd5; setp.gt.u64 %p2, %rd6, 1000000;
+    bar.red.or.pred %p1, 0, %p2; @!%p1 bra C; mov.u32 %r9, 100;""",
+}
+"""Threads poll through barriers without a change, while others count in registers, to 100."""
+
+
+@pytest.mark.parametrize("loop", POLLS)
+def test_a_barrier_that_opens_is_progress(loop):
+    threads = 96 if loop == "a barrier of each pair" else 64
+    found = run(f"{POLLS[loop]}\nEND: st.global.u32 [%rd1], %r9;", threads, limit=100_000)
+    polls = (
+        (np.arange(threads) % 32 < 16)
+        if "vote" in loop or "warp" in loop
+        else np.arange(threads) < threads - 32
+    )
+    assert found.tolist() == np.where(polls, 0, 100).tolist()
+
+
+ENDLESS = {
+    "alone": "A: bar.sync 0; bra A;",
+    "of a warp": "A: bar.warp.sync -1; bra A;",
+    "of halves": f"{HALVES} A: bar.warp.sync -1; bra A; B: bar.warp.sync -1; bra B;",
+    "with each other": f"""{POLL}
+    A: bar.red.or.pred %p1, 0, %p4; @!%p1 bra A; bra END; B: bar.red.or.pred %p1, 0, %p4; @!%p1 bra B;""",
+    "three barriers": f"""{POLL}
+    A: bar.sync 1, 64; bar.sync 2, 64; bar.sync 3, 64; bra A;
+    B: bar.sync 1, 64; bar.sync 2, 64; bar.sync 3, 64; bra B;""",
+}
+
+
+@pytest.mark.parametrize("loop", ENDLESS)
+def test_barriers_that_change_nothing_are_a_deadlock(loop):
+    with pytest.raises(
+        Deadlock, match=r"that nothing is left to change: block \(0, 0, 0\) at line \d+ \(warps 0"
+    ):
+        run(f"{ENDLESS[loop]}\nEND:", 64, limit=100_000)
+
+
 @pytest.mark.parametrize(
     "state",
     [
