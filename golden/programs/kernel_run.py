@@ -24,6 +24,7 @@ from golden.integers import (
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 from golden.machine import Machine
+from golden.programs.bounds import checked_bounds
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, execute
 from golden.ptx.program import Entry
@@ -138,6 +139,7 @@ def run_program(
     golden.ptx.source.PtxError
         For arguments that do not fit the kernel.
     golden.programs.execution.ProgramFault
+        For an access beyond the array in which it begins, too.
     golden.machine.Difference
         From a machine that checks itself.
 
@@ -164,7 +166,8 @@ def run_program(
         commands = entry.commands(values, registers=registers, shared=window)
         for name, array in arrays.items():
             buffers.write(machine.memory, name, array)
-        program = checked_types(commands, arrays, buffers.addresses)
+        program = checked_bounds(commands, buffers, window, entry.shared_bytes)
+        program = checked_types(program, arrays, buffers.addresses)
         execution = execute(machine, program, on_progress, on_command)
         results = {
             output.name: buffers.read(machine.memory, output.name)[: output.size]

@@ -9,6 +9,7 @@ from golden_captures import COMPACT, instruction_of
 from rtl import BASE, CONFIG, TINY, fill, golden_machine, load, multiply, rtl_machine, store
 
 from golden.memory import Memory
+from golden.programs.execution import ProgramFault
 from golden.programs.kernel_run import Output, run_program
 from golden.programs.tiles import multiply_tiles
 from golden.ptx.program import parse_module
@@ -96,6 +97,22 @@ def test_every_preset_multiplies_matrices(preset):
     ]
     np.testing.assert_array_equal(*(array.view(np.uint32) for array in found))
     np.testing.assert_allclose(found[0], a.astype(float) @ b.astype(float), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("backend", [Backend.RTL, Backend.LOCKSTEP])
+def test_a_program_stays_in_its_arrays(backend):
+    a, b = (np.ones((32, 32), np.float16) for _ in "ab")
+    entry = parse_module(GEMM.read_text(), GEMM.name).entry()
+    with pytest.raises(
+        ProgramFault, match=r"32 bytes at byte 1536 of A, which has 1536 bytes \(gemm_f16_f32"
+    ):
+        run_program(
+            entry,
+            opener(backend),
+            arguments={"A": a[:24], "B": b, "n": 32},
+            outputs=[Output("D", "f32", (32, 32))],
+            registers=CONFIG.registers,
+        )
 
 
 FAULTS = {
