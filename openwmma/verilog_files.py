@@ -5,6 +5,7 @@ from dataclasses import astuple, dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from boards.soc.headers import command_header
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.example import generate_example
@@ -40,6 +41,8 @@ class VerilogFiles:
         IP-XACT for Vivado's catalogue, which knows the file by this name.
     xdc, sdc : Path
         Timing constraints of the core by itself, for Vivado and for other tools.
+    commands : Path
+        Fields and codes of commands, as a C header.
     """
 
     core: Path
@@ -51,6 +54,7 @@ class VerilogFiles:
     component: Path
     xdc: Path
     sdc: Path
+    commands: Path
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -70,6 +74,7 @@ def written_files(output: Path) -> VerilogFiles:
         component=output.with_name("component.xml"),
         xdc=output.with_suffix(".xdc"),
         sdc=output.with_suffix(".sdc"),
+        commands=output.with_name(f"{output.stem}_commands.h"),
     )
 
 
@@ -106,6 +111,7 @@ def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
             files.component: ip_component(description, rdl, release, files.core.name),
             files.xdc: timing_constraints(description),
             files.sdc: timing_constraints(description),
+            files.commands: command_header(),
         }
     )
     return files

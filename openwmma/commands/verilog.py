@@ -30,7 +30,7 @@ def verilog(
         openwmma verilog --preset small -o core.v
         openwmma verilog --config core.toml --set queue_depth=64 -o core.v
 
-    Each writes nine files, all of them or none:
+    Each writes ten files, all of them or none:
 
     - `core.v`: the module `openwmma_core` and those inside it; the same configuration always gives the
       same bytes
@@ -42,6 +42,7 @@ def verilog(
     - `component.xml`: the core in IP-XACT for Vivado's catalogue; always by this name, so give each core a
       folder of its own
     - `core.xdc`, `core.sdc`: timing constraints of the core by itself
+    - `core_commands.h`: fields and codes of commands in C
 
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
     memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.

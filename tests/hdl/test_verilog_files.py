@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from boards.soc.headers import command_header
 from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import REGISTERS
@@ -63,6 +64,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
         "component.xml": ip_component(description, systemrdl(TINY), release, "core.v"),
         "core.xdc": timing_constraints(description),
         "core.sdc": timing_constraints(description),
+        "core_commands.h": command_header(),
     }
 
 
