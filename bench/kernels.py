@@ -9,24 +9,23 @@ its PTX.
 
 import resource
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from tempfile import NamedTemporaryFile
+from typing import Any, Final
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+import openwmma
 from bench.measurement import fastest, named, write_results
 from golden.simt import LaunchResult, Module
-from golden.simt.golden_engine import GoldenEngine
-from golden.simt.machine_engine import MachineEngine
 from hdl.config import PRESETS
-from sim.machines import Backend, open_machine
+from openwmma.launching import KernelRun
 
 ROOT: Final = Path(__file__).parent
 SHARED_GEMM: Final = ROOT.parent / "tests" / "data" / "kernels" / "multi_warp.ptx"
-SCRATCH: Final = 1 << 16
 REPETITIONS: Final = 3
 SIZE: Final = 128
 REGISTERS: Final = 16_000
@@ -44,6 +43,10 @@ class Run:
     matrix_instructions : int
     seconds : float
         Processor time of the best repetition, compilation of the kernel included in the first.
+    cycles : int
+        Of the core; 0 on golden.
+    utilisation : float or None
+        The share of cycles in which its units took operands.
     """
 
     kernel: str
@@ -51,6 +54,8 @@ class Run:
     warp_instructions: int
     matrix_instructions: int
     seconds: float
+    cycles: int = 0
+    utilisation: float | None = None
 
     @property
     def rate(self) -> float:
@@ -67,18 +72,17 @@ def shared_gemm() -> Run:
     return best("gemm_shared", "golden", lambda: kernel.launch((2, 2), 128, [a, b, d, SIZE, SIZE, SIZE]))
 
 
-def block_gemm(machine: str, engine: GoldenEngine | None, repetitions: int = REPETITIONS) -> Run:
+def block_gemm(on: str, preset: str | None = None, **options: Any) -> Run:
     """One block of eight warps: 128 x 128 x 128."""
     path = ROOT / "data" / "gemm_block.ptx"
-    kernel = Module(path.read_text(), path.name).kernel()
+    kernel = openwmma.Module(path).kernel()
     random = np.random.default_rng(2)
     a, b = (random.standard_normal((SIZE, SIZE)).astype(np.float16) for _ in range(2))
     d = np.zeros((SIZE, SIZE), np.float32)
+    machine = f"{on} {preset}" if preset else on
+    arguments = [a, b, d, SIZE, SIZE]
     return best(
-        "gemm_block",
-        machine,
-        lambda: kernel.launch(1, 256, [a, b, d, SIZE, SIZE], engine=engine),
-        repetitions,
+        "gemm_block", machine, lambda: kernel.launch(1, 256, arguments, on=on, preset=preset, **options)
     )
 
 
@@ -87,7 +91,9 @@ def best(
 ) -> Run:
     """The fastest of several launches, in processor time."""
     seconds, result = fastest(launch, repetitions)
-    return Run(kernel, machine, result.warp_instructions, result.matrix_instructions, round(seconds, 3))
+    counts = result.warp_instructions, result.matrix_instructions
+    cycles, busy = (result.cycles, result.utilisation) if isinstance(result, KernelRun) else (0, None)
+    return Run(kernel, machine, *counts, round(seconds, 4), cycles, busy)
 
 
 def many_registers() -> float:
@@ -108,19 +114,16 @@ def many_registers() -> float:
 def main() -> None:
     """Measure everything, print it and write it."""
     presets = named(__doc__, PRESETS, ["small"])
-    runs = [shared_gemm(), block_gemm("golden", None)]
-    for preset in presets:
-        config = PRESETS[preset]
-        for backend in (Backend.RTL, Backend.LOCKSTEP):
-            machine = open_machine(backend, config, SCRATCH)
-            engine = MachineEngine(machine, name=preset, formats=config.formats)
-            runs.append(block_gemm(f"{backend.value} {preset}", engine, 1))
-            machine.close()
+    runs = [shared_gemm(), block_gemm("golden")]
+    with NamedTemporaryFile() as file:
+        runs.append(replace(block_gemm("golden", trace_file=file.name), machine="golden, traced"))
+    runs += [block_gemm(on, preset) for preset in presets for on in ("rtl", "lockstep")]
     memory = many_registers()
-    table = Table("kernel", "machine", "warp instructions", "matrix", "seconds", "warp instructions/s")
+    table = Table("kernel", "machine", "warp instr.", "matrix", "seconds", "warp instr./s", "cycles", "busy")
     for run in runs:
         counts = (f"{run.warp_instructions:,}", f"{run.matrix_instructions:,}")
-        numbers = (*counts, f"{run.seconds:.2f}", f"{run.rate:,.0f}")
+        busy = "" if run.utilisation is None else f"{run.utilisation:.1%}"
+        numbers = (*counts, f"{run.seconds:.3f}", f"{run.rate:,.0f}", f"{run.cycles:,}", busy)
         table.add_row(run.kernel, run.machine, *numbers)
     Console().print(table)
     Console().print(f"{THREADS} threads with {REGISTERS} registers: {memory} MiB")

@@ -12,19 +12,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 import golden
-from golden.machine import Counters
 from golden.memory import Memory
 from golden.programs.buffers import BASE, Buffers
 from golden.programs.execution import Execution, execute
 from golden.ptx.program import Entry, parse_module
-from golden.simt import LaunchResult, Module
-from golden.simt.machine_engine import MachineEngine
 from hdl.config import PRESETS
+from openwmma.launching import KernelRun
+from openwmma.modules import Module
 from openwmma.report import execution_rows
 from openwmma.usage import explain_error
 from sim.build import core_verilog
 from sim.lockstep import LockstepMachine
-from sim.machines import Backend, golden_machine, open_machine
+from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 
 __all__ = ["main", "run_cuda_kernel"]
@@ -38,7 +37,6 @@ CUDA_KERNEL = EXAMPLES / "cuda" / "tiled_gemm.ptx"
 CUDA_ROWS = 32
 """Rows of A that the CUDA kernel multiplies: one row of blocks."""
 
-SCRATCH = 1 << 16
 FOLDER = Path("build") / "demo"
 INSTRUCTION = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
 
@@ -109,10 +107,8 @@ def run_kernel(entry: Entry, a: NDArray[Any], b: NDArray[Any], waves: Path, cons
 
 def run_cuda_kernel(
     a: NDArray[np.float16], b: NDArray[np.float16], waves: Path | None = None
-) -> tuple[NDArray[np.float32], LaunchResult, Counters]:
+) -> tuple[NDArray[np.float32], KernelRun]:
     """Multiply with the CUDA kernel of `examples/cuda/tiled_gemm.cu`, in lockstep.
-
-    Registers are compared when the host reads them, memory when a store writes it, all of both at the end.
 
     Parameters
     ----------
@@ -126,9 +122,7 @@ def run_cuda_kernel(
     Returns
     -------
     d : ndarray of float32, shape (m, n)
-    result : LaunchResult
-    counters : Counters
-        Of the core.
+    run : KernelRun
 
     Raises
     ------
@@ -139,16 +133,9 @@ def run_cuda_kernel(
     """
     (m, k), n = a.shape, b.shape[1]
     d = np.zeros((m, n), dtype=np.float32)
-    config = PRESETS[PRESET]
-    machine = open_machine(Backend.LOCKSTEP, config, SCRATCH, waves=waves)
-    try:
-        engine = MachineEngine(machine, name=f"preset {PRESET}", formats=config.formats)
-        kernel = Module(CUDA_KERNEL.read_text(), str(CUDA_KERNEL)).kernel("tiled_gemm")
-        result = kernel.launch((n // 32, m // 32), 128, [a, b, d, n, k], engine=engine)
-        machine.finish()
-        return d, result, machine.counters
-    finally:
-        machine.close()
+    kernel = Module(CUDA_KERNEL.read_text(), name=str(CUDA_KERNEL)).kernel("tiled_gemm")
+    run = kernel.launch((n // 32, m // 32), 128, [a, b, d, n, k], on="lockstep", preset=PRESET, waves=waves)
+    return d, run
 
 
 def show_cuda_kernel(
@@ -157,14 +144,14 @@ def show_cuda_kernel(
     """Run the CUDA kernel, print a table, and return how many elements differ from `expected`, as bits."""
     console.print(f"{CUDA_KERNEL.name}: D = A B, {len(a)} x {SIZE} x {SIZE}, as CUDA C++ compiled by NVRTC")
     waves = FOLDER / "tiled_gemm.fst"
-    d, result, counters = run_cuda_kernel(a, b, waves)
+    d, run = run_cuda_kernel(a, b, waves)
     differences = int(np.count_nonzero(d.view(np.uint32) != expected))
     table = Table(title="tiled_gemm in lockstep", show_header=False)
-    table.add_row("blocks of 4 warps", f"{result.blocks}")
-    table.add_row("warp instructions", f"{result.warp_instructions:,}")
-    table.add_row("instructions of the core", f"{counters.instructions:,}")
-    table.add_row("cycles", f"{counters.cycles:,}")
-    table.add_row("wall time", f"{result.seconds:.3f} s")
+    table.add_row("blocks of 4 warps", f"{run.blocks}")
+    table.add_row("warp instructions", f"{run.warp_instructions:,}")
+    table.add_row("instructions of the core", f"{run.counters.instructions:,}")
+    table.add_row("cycles", f"{run.cycles:,}")
+    table.add_row("wall time", f"{run.seconds:.3f} s")
     colour = "red" if differences else "green"
     table.add_row("mismatches, RTL and golden.mma alone", f"[{colour}]{differences} of {d.size}[/]")
     table.add_row("waveform (GTKWave, Surfer)", str(waves))

@@ -1,30 +1,35 @@
 """What executes the matrix instructions of a launch, and what a launch reports."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
+from typing import IO, TYPE_CHECKING, Final
 
-from golden.machine import Counters
-from golden.ptx.source import SourceLine
+from boards.host.link import LinkError
+from golden.machine import Counters, Machine
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
-from golden.simt.machine_engine import MachineEngine, missing_on_core
+from golden.simt.trace_recorder import TraceRecorder
 from golden.tables.matrix_instructions import Instruction, MmaInstruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
 from openwmma.core_settings import presets_with_shared
 from openwmma.target import DEFAULT_PRESET, MachineKind, Target
+from sim.files import written_whole
+from sim.replay.replay import Follower, Player
+from sim.replay.replayer import ReplayCounters
 
 if TYPE_CHECKING:
     from openwmma.gpu.driver import Gpu
 
-__all__ = ["KernelRun", "Stage", "open_stage", "require_shared"]
+__all__ = ["KernelRun", "Stage", "open_player", "open_stage", "require_shared"]
 
-_SCRATCH_BYTES: Final = 1 << 16
-"""Global memory of a machine through which fragments go that are not in shared memory."""
+_SPOOLED_BYTES: Final = 1 << 26
+"""Of a trace in memory; a longer one goes to a temporary file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +39,8 @@ class KernelRun(LaunchResult):
     Parameters
     ----------
     counters : Counters
-        Of the machine; zeros on golden. With several jobs, the sum over their machines: cycles depend on
-        which fragments a machine still holds, and so on the number of jobs.
+        Of the core, which executes matrix instructions alone; zeros on golden. With several jobs, the sum
+        over their cores: cycles depend on which fragments a core still holds, and so on the number of jobs.
     utilisation : float or None
         The share of cycles in which the dot-product units took operands; None without cycles.
     """
@@ -60,8 +65,8 @@ class Stage:
         None for the golden model without limits of a core.
     name : str
         For messages.
-    on_matrix : callable or None
-        To be called before each matrix instruction, with its line.
+    trace : TraceRecorder or None
+        Records the matrix instructions, and may have a core execute them.
     gpu : Gpu or None
         The GPU that runs whole launches.
     """
@@ -69,12 +74,12 @@ class Stage:
     engine: GoldenEngine
     config: CoreConfig | None
     name: str
-    on_matrix: Callable[[SourceLine], None] | None = None
+    trace: TraceRecorder | None = None
     gpu: "Gpu | None" = None
 
-    def report(self, result: LaunchResult, before: Counters) -> KernelRun:
-        """What a launch did, given what the machine had done before it."""
-        counters = self.engine.counters - before
+    def report(self, result: LaunchResult) -> KernelRun:
+        """What a launch did."""
+        counters = ReplayCounters() if self.trace is None else self.trace.counters
         units = self.config.dot_product_units if self.config else 1
         return KernelRun(**vars(result), counters=counters, utilisation=counters.utilisation(units))
 
@@ -97,17 +102,20 @@ class _GoldenCore(GoldenEngine):
 
 
 @contextmanager
-def open_stage(target: Target, kernel: CompiledKernel) -> Iterator[Stage]:
+def open_stage(target: Target, kernel: CompiledKernel, trace_file: Path | None = None) -> Iterator[Stage]:
     """Make what executes matrix instructions, and give it back in the end.
 
     On golden without preset and settings, that is the golden model with every instruction of the profile and
-    no limits of a core. With them, it has the profile, the formats and the shared memory of that core.
+    no limits of a core. With them, it has the profile, the formats and the shared memory of that core. On a
+    core golden computes the launch, and the core executes its trace.
 
     Parameters
     ----------
     target : Target
     kernel : CompiledKernel
         What will run. A simulated core that cannot execute its matrix instructions is not built.
+    trace_file : Path or None
+        Where the trace of matrix instructions is written.
 
     Raises
     ------
@@ -117,37 +125,88 @@ def open_stage(target: Target, kernel: CompiledKernel) -> Iterator[Stage]:
     if target.gpu is not None:
         from openwmma.gpu.driver import open_gpu  # noqa: PLC0415  an optional package
 
+        if trace_file is not None:
+            raise LaunchError("a trace of matrix instructions needs golden or a core, not a GPU")
         with open_gpu(target.gpu) as gpu:
             numerics = PROFILES[target.profile] if target.profile is not None else HOPPER
             yield Stage(engine=GoldenEngine(numerics), config=None, name=gpu.name, gpu=gpu)
         return
+    if target.on is MachineKind.GOLDEN:
+        config, name, numerics = None, "golden", PROFILES[target.profile] if target.profile else HOPPER
+        if target.preset is not None or target.settings:
+            config, name = target.config, core_name(target)
+            numerics = config.dot_product.profile
+        engine = GoldenEngine(numerics) if config is None else _GoldenCore(config, name)
+        with _opened_file(trace_file) as file:
+            trace = None if trace_file is None else TraceRecorder(file, numerics.name)
+            yield Stage(engine=engine, config=config, name=name, trace=trace)
+        return
+    with open_player(target, kernel) as player, _opened_file(trace_file) as file:
+        numerics = player.config.dot_product.profile
+        follower = Follower(player, numerics.name, file)
+        yield Stage(engine=GoldenEngine(numerics), config=player.config, name=player.name, trace=follower)
+
+
+def core_name(target: Target) -> str:
+    """What messages call a core that is no board's."""
     name = f"preset {target.preset or DEFAULT_PRESET}"
     if target.profile is not None:
         name += f", profile {target.profile}"
     if target.settings:
         name += f" with {', '.join(f'{key}={value}' for key, value in target.settings.items())}"
-    if target.on is MachineKind.GOLDEN:
-        if target.preset is None and not target.settings:
-            numerics = PROFILES[target.profile] if target.profile is not None else HOPPER
-            yield Stage(engine=GoldenEngine(numerics), config=None, name="golden")
-        else:
-            config = target.config
-            yield Stage(engine=_GoldenCore(config, name), config=config, name=name)
-        return
-    if target.port is None:
-        config = target.config
-        kernel.require(lambda item: missing_on_core(item, config.dot_product.profile, config.formats, name))
-    # The host reads what each instruction writes, and in lockstep what it reads is compared.
-    with target.prepared(registers_each=False) as source:
-        if target.port is not None:
-            name = "the board's core"
-        machine = source.open(_SCRATCH_BYTES)
+    return name
+
+
+@contextmanager
+def open_player(target: Target, kernel: CompiledKernel | None = None) -> Iterator[Player]:
+    """What executes traces on a core.
+
+    Parameters
+    ----------
+    target : Target
+    kernel : CompiledKernel or None
+        As for `open_stage`.
+
+    Raises
+    ------
+    LaunchError
+        As `open_stage` does.
+    boards.host.link.LinkError
+        For a board that does not answer, with the block that it was to execute.
+    """
+    with target.prepared(in_step=False) as source:
+
+        def opened(size: int) -> AbstractContextManager[Machine]:
+            machine = source.open(size)
+            return closing(machine) if target.port is None else nullcontext(machine)
+
+        player = Player(
+            source.config,
+            opened,
+            name=core_name(target) if target.port is None else "the board's core",
+            compares_each=target.on is MachineKind.LOCKSTEP,
+            on_command=None if source.trace is None else source.trace.log.place,
+        )
+        if kernel is not None:
+            kernel.require(player.missing)
         try:
-            engine = MachineEngine(machine, name=name, formats=source.config.formats)
-            on_matrix = None if source.trace is None else source.trace.log.stay
-            yield Stage(engine=engine, config=source.config, name=name, on_matrix=on_matrix)
-        finally:
-            machine.close()
+            yield player
+        except LinkError as error:
+            if player.block < 0:
+                raise
+            where = f"block {player.block} was being executed; the launch can be repeated"
+            raise LinkError(f"{error}; {where}") from error
+
+
+@contextmanager
+def _opened_file(path: Path | None) -> Iterator[IO[bytes]]:
+    """A file for a trace: in memory while it is small, or one that takes its place when it is whole."""
+    if path is None:
+        with SpooledTemporaryFile(_SPOOLED_BYTES) as spooled:
+            yield spooled
+        return
+    with written_whole(path) as file:
+        yield file
 
 
 def require_shared(kernel: CompiledKernel, dynamic: int, stage: Stage) -> None:

@@ -175,6 +175,7 @@ class Kernel:
         gpu: int | None = None,
         waves: str | Path | None = None,
         trace: str | Path | None = None,
+        trace_file: str | Path | None = None,
         jobs: int = 1,
         check: bool = False,
         races: bool = False,
@@ -216,6 +217,9 @@ class Kernel:
         trace : path or None
             Where a simulated core writes what each of its units did with each command, for Perfetto; see
             docs/how-to/traces.md.
+        trace_file : path or None
+            Where the matrix instructions of the launch are written with their data; see
+            docs/how-to/replay.md.
         jobs : int
             Most processes that run blocks; 0 for all cores of the machine. Memory is the same for any
             number; see docs/how-to/running-kernels.md.
@@ -270,7 +274,8 @@ class Kernel:
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
         for name, flag in (("check", check), ("races", races), ("contract", contract)):
             checked_object(name, flag, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
-        if jobs > 1 and (port is not None or waves is not None or trace is not None):
+        recorded = checked_path("trace_file", trace_file)
+        if jobs > 1 and any(given is not None for given in (port, waves, trace, recorded)):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         recorder = None
         folder = checked_path("save", save)
@@ -280,9 +285,8 @@ class Kernel:
                 self._module.variables, self._module.files, contract=contract,
             ).record  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
-        with open_stage(target, compiled) as stage:
+        with open_stage(target, compiled, recorded) as stage:
             require_shared(compiled, shared, stage)
-            before = stage.engine.counters
             result = self._kernel.launch(
                 grid,
                 block,
@@ -295,11 +299,11 @@ class Kernel:
                 contract=contract,
                 jobs=jobs,
                 on_block=on_block,
-                on_matrix=stage.on_matrix,
+                trace=stage.trace,
                 recorder=recorder,
                 runner=self._runner(stage, target, contract=bool(contract)),
             )
-            return stage.report(result, before)
+            return stage.report(result)
 
     def _runner(self, stage: Stage, target: Target, *, contract: bool) -> Runner:
         """What runs the blocks of a launch: this computer, or a GPU."""

@@ -14,12 +14,14 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from golden.machine import Counters
 from golden.programs.execution import Execution
 from golden.ptx.contraction.passes import Contraction
 from hdl.config import CoreConfig
 from openwmma.launching import KernelRun
 from openwmma.target import Target
 from openwmma.terminal import plain, tell
+from sim.replay.replayer import ReplayCounters
 
 __all__ = ["block_progress", "execution_rows", "print_contractions", "print_launch", "print_result"]
 __all__ += ["progress"]
@@ -35,9 +37,16 @@ def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
         Dot-product units of the core.
     """
     counters = execution.counters
-    share = counters.utilisation(units)
-    rows = [
+    return [
         ("instructions", f"{counters.instructions:,}"),
+        *_counter_rows(counters, counters.utilisation(units)),
+        ("wall time", f"{execution.seconds:.3f} s"),
+    ]
+
+
+def _counter_rows(counters: Counters, share: float | None) -> list[tuple[str, str]]:
+    """Cycles, the share in which the dot-product units took operands, and why commands waited."""
+    rows = [
         ("cycles", f"{counters.cycles:,}" if counters.cycles else "none: golden model"),
         ("dot-product utilisation", "none: golden model" if share is None else f"{share:.1%}"),
     ]
@@ -51,7 +60,20 @@ def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
         rows += [
             (name, f"{cycles:,} cycles, {cycles / counters.cycles:.1%}") for name, cycles in causes.items()
         ]
-    return [*rows, ("wall time", f"{execution.seconds:.3f} s")]
+    return rows
+
+
+def _replay_rows(counters: ReplayCounters) -> list[tuple[str, str]]:
+    """What a core did for a launch beside the matrix instructions of the kernel."""
+    return [
+        ("commands of the core", f"{counters.instructions:,}"),
+        ("data beats read, written", f"{counters.read_beats:,}, {counters.write_beats:,}"),
+        ("fragments loaded again", f"{counters.reloads:,}"),
+        ("fragments of the host", f"{counters.pushed:,}"),
+        ("bytes written by the host", f"{counters.written_bytes:,}"),
+        ("waits for the end of all commands", f"{counters.waits:,}"),
+        ("scalar instructions", "take no cycles: the cycles are a lower bound"),
+    ]
 
 
 def print_result(title: str, target: Target, execution: Execution, config: CoreConfig) -> None:
@@ -69,9 +91,11 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
     table.add_row("blocks", f"{run.blocks:,}")
     table.add_row("warp instructions", f"{run.warp_instructions:,}")
     table.add_row("matrix multiplies", f"{run.matrix_instructions:,}")
-    table.add_row("cycles", f"{run.cycles:,}" if run.cycles else "none: golden model")
-    share = "none: golden model" if run.utilisation is None else f"{run.utilisation:.1%}"
-    table.add_row("dot-product utilisation", share)
+    for row in _counter_rows(run.counters, run.utilisation):
+        table.add_row(*row)
+    if isinstance(run.counters, ReplayCounters) and run.cycles:
+        for row in _replay_rows(run.counters):
+            table.add_row(*row)
     table.add_row("wall time", f"{run.seconds:.3f} s")
     _add_files(table, target)
     console = Console()

@@ -174,13 +174,14 @@ class Target:
         return config if self.profile is None else with_profile(config, preset, self.profile)
 
     @contextmanager
-    def prepared(self, *, registers_each: bool = True) -> Iterator[MachineSource]:
+    def prepared(self, *, in_step: bool = True) -> Iterator[MachineSource]:
         """Find the board, where it is one, and give its port back in the end.
 
         Parameters
         ----------
-        registers_each : bool
-            Of a board in lockstep, as for `sim.lockstep.LockstepMachine`.
+        in_step : bool
+            Whether a golden machine goes along in lockstep; otherwise it is the core alone, and a board has
+            as much memory as it can of what is asked for.
 
         Raises
         ------
@@ -200,7 +201,11 @@ class Target:
                 config=config,
                 memory_bytes=None,
                 open=lambda size: open_machine(
-                    Backend(self.on.value), config, size, waves=self.waves, trace=trace
+                    Backend(self.on.value) if in_step else Backend.RTL,
+                    config,
+                    size,
+                    waves=self.waves,
+                    trace=trace,
                 ),
                 trace=trace,
             )
@@ -215,9 +220,8 @@ class Target:
                 memory_bytes=min(board.memory.size, _LINKED_BYTES),
                 open=lambda size: open_on_board(
                     board,
-                    size,
-                    lockstep=self.on is MachineKind.LOCKSTEP,
-                    registers_each=registers_each,
+                    size if in_step else min(size, board.memory.base + board.memory.size - BASE),
+                    lockstep=in_step and self.on is MachineKind.LOCKSTEP,
                 ),
             )
         finally:
@@ -228,9 +232,7 @@ def _refused(name: str, given: str, allowed: str) -> UsageError:
     return UsageError(f"--{name} {given}: expected {allowed}")
 
 
-def open_on_board(
-    board: BoardMachine, memory_size: int, *, lockstep: bool = False, registers_each: bool = True
-) -> Machine:
+def open_on_board(board: BoardMachine, memory_size: int, *, lockstep: bool = False) -> Machine:
     """Make a core on a board as good as new.
 
     Parameters
@@ -240,8 +242,6 @@ def open_on_board(
         Bytes of global memory that are needed, from `golden.programs.buffers.BASE` on.
     lockstep : bool
         Whether a golden machine goes along with it; it compares the memory that is needed.
-    registers_each : bool
-        In lockstep, as for `sim.lockstep.LockstepMachine`.
 
     Raises
     ------
@@ -257,8 +257,7 @@ def open_on_board(
     used = BASE + memory_size - memory.base
     used += -used % PAGE_BYTES
     board.clear(used)
+    board.restrict(used)
     if not lockstep:
         return board
-    board.restrict(used)
-    golden = golden_machine(board.config, Memory(used, memory.base))
-    return LockstepMachine(golden, board, registers_each=registers_each)
+    return LockstepMachine(golden_machine(board.config, Memory(used, memory.base)), board)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["is_special", "locked", "probe_folder", "write_files"]
+__all__ = ["is_special", "locked", "probe_folder", "write_files", "written_whole"]
 
 
 @contextmanager
@@ -72,6 +72,18 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
         if is_special(path):
             with _opened(path) as file:
                 file.write(written)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file to write and to read, which takes its place when the context ends without an error."""
+    unfinished = _partial(path)
+    try:
+        with unfinished.open("w+b") as file:
+            yield file
+        unfinished.replace(path.resolve())
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def _opened(path: Path) -> BinaryIO:

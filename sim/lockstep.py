@@ -25,17 +25,12 @@ class LockstepMachine:
 
     After every command all of global memory is compared where it lies in this process. Of memory that is read
     word by word, as shared memory and a board's, it is what a store reached, from its first byte to its
-    last; `finish` compares all. Registers are compared after every command, or by `finish` alone, and where
-    the host reads them.
+    last; `finish` compares all. Registers are compared after every command.
 
     Parameters
     ----------
     golden, rtl : Machine
         Fresh machines with memories of the same base, size and content.
-    registers_each : bool
-        Whether all registers are compared after every command. A simulated core needs no cycle for it, but a
-        board sends them word by word. Otherwise a wrong register is found when the host reads it, when a
-        store carries it to memory, and at the latest by `finish`.
 
     Raises
     ------
@@ -44,7 +39,7 @@ class LockstepMachine:
         one machine alone.
     """
 
-    def __init__(self, golden: Machine, rtl: Machine, *, registers_each: bool = True) -> None:
+    def __init__(self, golden: Machine, rtl: Machine) -> None:
         if golden.profile != rtl.profile:
             raise ValueError(
                 "machines in lockstep must have the same numerics profile, "
@@ -62,7 +57,6 @@ class LockstepMachine:
             self._shared = StoragePair(golden.shared, rtl.shared, "shared memory")
         self._golden = golden
         self._rtl = rtl
-        self._registers_each = registers_each
         self._executed = 0
         self._last_written: dict[int, tuple[int, Command]] = {}
         self._faults: deque[Fault] = deque()
@@ -190,8 +184,6 @@ class LockstepMachine:
             write.
         """
         self._raise_fault()
-        if not self._registers_each:
-            self._compare_registers()
         for pair in (None if self._memory.is_near else self._memory, self._shared):
             difference = pair.difference(None) if pair is not None else None
             if difference is not None:
@@ -218,8 +210,7 @@ class LockstepMachine:
             self._executed += not found
             if not isinstance(command, Store | StoreMatrix):
                 self._last_written[command.warp] = (index, command)
-        if self._registers_each:
-            self._compare_registers()
+        self._compare_registers()
         for command in commands:
             difference = self._memory_difference(command)
             if difference is not None:

@@ -1,14 +1,11 @@
 """What executes the matrix instructions of a kernel: the golden model, all warps in one call."""
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
 from golden.lines import matrix_of_lines, matrix_to_lines
-from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.multiply import multiply_fragments
 from golden.resolve import resolve_profile
@@ -20,28 +17,13 @@ from golden.tables.profiles import HOPPER, ExactProfile, Profile
 class GoldenEngine:
     """Executes matrix instructions for many warps at once, with `golden.mma` under a profile.
 
-    A subclass executes them on something else, with the same results.
-
     Registers are uint32 of shape (warps, registers, 32 lanes); an f64 takes two of them, the low half first.
     Lines are the bytes of the rows, or columns, of a matrix for each warp: uint8 of shape (warps, lines,
     bytes). Matrices of ``ldmatrix`` and ``stmatrix`` are uint16 of shape (warps, matrices, 8, 8).
     """
 
-    piece_bytes: ClassVar[int] = 8
-    """Most bytes of a line that are accessed at once."""
-
     def __init__(self, profile: Profile | ExactProfile = HOPPER) -> None:
         self._profile = profile
-        self._elsewhere = Counters()
-
-    @property
-    def counters(self) -> Counters:
-        """What the machine behind it and its copies in other processes have done; zeros without one."""
-        return self._elsewhere
-
-    def add(self, counters: Counters) -> None:
-        """Count what a copy of this engine has done in another process."""
-        self._elsewhere += counters
 
     def missing(self, instruction: Instruction) -> str | None:
         """Why an instruction cannot be executed; None if it can. Asked before a kernel starts.
@@ -79,6 +61,3 @@ class GoldenEngine:
     def transpose(self, registers: Words) -> Words:
         """What ``movmatrix`` gives; both of shape (warps, 32)."""
         return movmatrix(registers)
-
-    def finish(self) -> None:
-        """End the work of a kernel: what checks itself compares the rest, and may raise a Difference."""

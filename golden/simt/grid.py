@@ -8,7 +8,6 @@ from typing import Final
 
 from golden.integers import checked_integer, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
-from golden.ptx.source import SourceLine
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
 from golden.simt.compiled import CompiledKernel
@@ -79,8 +78,6 @@ class LaunchState:
     """Whether accesses are checked, and whether for data races too."""
     trace: TraceRecorder | None = None
     """Where matrix instructions are recorded."""
-    on_matrix: Callable[[SourceLine], None] | None = None
-    """Called before each matrix instruction that the engine executes, with its `SourceLine`."""
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
     _last_change: int = 0

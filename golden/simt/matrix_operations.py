@@ -1,26 +1,27 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.lines import piece_addresses
-from golden.machine import Difference
 from golden.simt.arrays import Access, Addresses, Threads, Values, Words
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.commands import MATRIX_ROW_BYTES
-from golden.tables.faults import Fault
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import (
     LoadInstruction,
     MmaInstruction,
     MoveInstruction,
+    MoveMnemonic,
     StoreInstruction,
 )
+
+_PIECE_BYTES: Final = 8
+"""Most bytes of a line that are accessed at once."""
 
 _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
@@ -34,9 +35,8 @@ class MatrixOperations(MemoryAccess):
     ) -> Values:
         """``wmma.load``: one array for each register."""
         places, size = self._pieces_of_lines(instruction, access, strides)
-        with self._faults(access.threads, access.number):
-            lines = self._gather(access, places, size).view(np.uint8)
-            words = self.launch.engine.load(instruction, lines)
+        lines = self._gather(access, places, size).view(np.uint8)
+        words = self.launch.engine.load(instruction, lines)
         self._record(instruction, access, access.addresses[::LANES], places, size, d=words, strides=strides)
         return _unpacked(words, FORMATS[instruction.type].bits)
 
@@ -49,10 +49,9 @@ class MatrixOperations(MemoryAccess):
     ) -> None:
         """``wmma.store``."""
         places, size = self._pieces_of_lines(instruction, access, strides)
-        with self._faults(access.threads, access.number):
-            words = _packed(registers)
-            lines = self.launch.engine.store(instruction, words)
-            self._scatter(access, places, lines.view(f"u{size}"), size)
+        words = _packed(registers)
+        lines = self.launch.engine.store(instruction, words)
+        self._scatter(access, places, lines.view(f"u{size}"), size)
         self._record(instruction, access, access.addresses[::LANES], places, size, a=words, strides=strides)
 
     def multiply(
@@ -60,9 +59,8 @@ class MatrixOperations(MemoryAccess):
     ) -> Values:
         """``wmma.mma`` and ``mma.sync``."""
         self.launch.matrix_instructions += threads.size // LANES
-        with self._faults(threads, index):
-            sources = _packed(a), _packed(b), _packed(c)
-            words = self.launch.engine.multiply(instruction, *sources)
+        sources = _packed(a), _packed(b), _packed(c)
+        words = self.launch.engine.multiply(instruction, *sources)
         if self.launch.trace is not None:
             self.launch.trace.matrix(self, index, instruction, threads, (*sources, words))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
@@ -71,7 +69,7 @@ class MatrixOperations(MemoryAccess):
         """``ldmatrix``."""
         places = self._halves(access, count)
         words = self.launch.engine.load_matrices(self._gather(access, places, 2), transposed)
-        move = MoveInstruction(mnemonic="ldmatrix", count=count, transposed=transposed)
+        move = _move("ldmatrix", count, transposed)
         self._record(move, access, places[..., 0], places, 2, d=words)
         return _unpacked(words, 32)
 
@@ -81,7 +79,7 @@ class MatrixOperations(MemoryAccess):
         words = _packed(registers)
         matrices = self.launch.engine.store_matrices(words, transposed)
         self._scatter(access, places, matrices, 2)
-        move = MoveInstruction(mnemonic="stmatrix", count=count, transposed=transposed)
+        move = _move("stmatrix", count, transposed)
         self._record(move, access, places[..., 0], places, 2, a=words)
 
     def transpose_matrix(self, threads: Threads, registers: Values, index: int) -> Values:
@@ -89,7 +87,7 @@ class MatrixOperations(MemoryAccess):
         words = _packed(registers)
         moved = self.launch.engine.transpose(words[:, 0])[:, None]
         if self.launch.trace is not None:
-            move = MoveInstruction(mnemonic="movmatrix", transposed=True)
+            move = _move("movmatrix", 1, True)
             self.launch.trace.matrix(self, index, move, threads, (words, None, None, moved))
         return _unpacked(moved, 32)
 
@@ -122,19 +120,6 @@ class MatrixOperations(MemoryAccess):
     def _scatter(self, access: Access, places: Addresses, values: NDArray[Any], size: int) -> None:
         """Store elements of `size` bytes, the inverse of `_gather`."""
         self.store("generic", _of_elements(access, places), [values.reshape(-1)], size)
-
-    @contextmanager
-    def _faults(self, threads: Threads, index: int) -> Iterator[None]:
-        """Announce an instruction, and report a fault of the machine as one of the kernel."""
-        if self.launch.on_matrix is not None:
-            self.launch.on_matrix(self.kernel.source_line(index))
-        try:
-            yield
-        except Difference as difference:
-            difference.origin = str(self.kernel.source_line(index))
-            raise
-        except Fault as fault:
-            self.fault(index, threads, f"the machine refused the instruction: {fault}")
 
     def _halves(self, access: Access, count: int) -> Addresses:
         """Where the elements of matrices lie, whose rows are aligned: shape (warps, matrices, 8, 8)."""
@@ -171,9 +156,14 @@ class MatrixOperations(MemoryAccess):
             stride = f"stride {steps[position]} of {layout.element_bits}-bit elements"
             message = f"{stride} is not a multiple of {unit} bytes"
             self.fault(access.number, access.threads, message, position * LANES)
-        common |= self.launch.engine.piece_bytes
+        common |= _PIECE_BYTES
         size = common & -common
         return piece_addresses(instruction, places, steps, size), size
+
+
+@cache
+def _move(mnemonic: MoveMnemonic, count: int, transposed: bool) -> MoveInstruction:
+    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed)
 
 
 def _of_elements(access: Access, places: Addresses) -> Access:

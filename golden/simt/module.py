@@ -1,5 +1,6 @@
 """Modules and kernels: from the text of a PTX file to launches."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -14,7 +15,7 @@ from golden.locks import LOCK
 from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import Source, SourceLine
+from golden.ptx.source import Source
 from golden.ptx.syntax import Body, Function, Variable
 from golden.simt.address_map import FUNCTIONS
 from golden.simt.arguments import BoundArguments, bind
@@ -217,7 +218,6 @@ class Kernel:
         limit: int = WARP_INSTRUCTIONS,
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
-        on_matrix: Callable[[SourceLine], None] | None = None,
         trace: TraceRecorder | None = None,
         contract: bool = True,
         recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
@@ -245,8 +245,6 @@ class Kernel:
             Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
         on_block : callable or None
             Called after each block with the number of those that have ended, and of all.
-        on_matrix : callable or None
-            Called before each matrix instruction that the engine executes, with its `SourceLine`.
         trace : TraceRecorder or None
             Records the matrix instructions.
         contract : bool
@@ -263,7 +261,7 @@ class Kernel:
         KernelFault
             For what the kernel does wrong.
         golden.machine.Difference
-            From an engine that checks itself.
+            From a core that executes the trace.
         """
         compiled = self.compiled if contract else self.uncontracted
         extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
@@ -276,6 +274,8 @@ class Kernel:
         compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
         try:
+            if trace is not None and jobs == 1:
+                on_block = trace.reporting(on_block, math.prod(extents[0]))
             state = LaunchState(
                 device=self._memory,
                 engine=engine,
@@ -286,7 +286,6 @@ class Kernel:
                 dynamic_shared=shared,
                 check=check,
                 races=races,
-                on_matrix=on_matrix,
                 trace=trace,
                 jobs=min(jobs, MOST_JOBS),
                 on_block=on_block,
@@ -295,7 +294,6 @@ class Kernel:
                 trace.begin(compiled.readable, compiled.shared_base + shared)
             with nullcontext() if recorder is None else recorder(bound):
                 result = runner(compiled, state)
-                engine.finish()
                 if trace is not None:
                     trace.end()
                 bound.collect()

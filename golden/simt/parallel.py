@@ -60,7 +60,6 @@ class _Outcome(NamedTuple):
     counts: dict[str, int]
     """By the names of `_COUNTS`."""
     counters: Counters
-    traced: Counters
     """Of machines that executed the trace of the blocks."""
 
 
@@ -113,9 +112,8 @@ def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
                 allocation.written[buffer.written] = True
         for name, amount in outcome.counts.items():
             setattr(launch, name, getattr(launch, name) + amount)
-        launch.engine.add(outcome.counters)
         if launch.trace is not None:
-            launch.trace.counters = outcome.traced + launch.trace.counters
+            launch.trace.counters = outcome.counters + launch.trace.counters
     return launch.result(kernel)
 
 
@@ -165,7 +163,6 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that waits for this one
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     traces: dict[int, _Trace] = {}
-    before = launch.engine.counters
     try:
         for number in range(*blocks):
             block = _TracedBlock(kernel, launch, number)
@@ -177,7 +174,6 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
                 sender.send(None)
                 return
             sender.send("block")
-        launch.engine.finish()
         if launch.trace is not None:
             launch.trace.end()
     except Exception:  # noqa: BLE001  raised again by the one process that then runs the grid
@@ -188,8 +184,8 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
         written = np.flatnonzero(trace.written)
         buffers.append(_Touched(address, np.flatnonzero(trace.read), written, trace.memory.bytes[written]))
     counts = {name: getattr(launch, name) for name in _COUNTS}
-    traced = Counters() if launch.trace is None else launch.trace.counters
-    sender.send(_Outcome(buffers, counts, launch.engine.counters - before, traced))
+    counters = Counters() if launch.trace is None else launch.trace.counters
+    sender.send(_Outcome(buffers, counts, counters))
 
 
 def _independent(outcomes: list[_Outcome]) -> bool:

@@ -12,7 +12,7 @@ import json
 import zlib
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
-from typing import Any, BinaryIO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class Part(NamedTuple):
 class TraceWriter:
     """Writes a trace to a binary file; memory holds one part of it."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self.file = file
         self._texts: dict[str, int] = {}
         self._blobs: list[bytes] = []
@@ -143,7 +143,7 @@ class TraceReader:
     `name` is for messages. LaunchError for a file that is no trace, of another version, truncated or damaged.
     """
 
-    def __init__(self, file: BinaryIO, name: str = "the trace") -> None:
+    def __init__(self, file: IO[bytes], name: str = "the trace") -> None:
         self._file = file
         self._name = name
         self._require_magic()

@@ -5,8 +5,8 @@ writes goes there when a matrix instruction reads it: before a load, the bytes a
 mirror are recorded as written. So no store of the host needs to be watched.
 """
 
-from collections.abc import Sequence
-from typing import BinaryIO, Final
+from collections.abc import Callable, Sequence
+from typing import IO, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,10 +32,14 @@ _GAP: Final = 8
 _NONE: Final = -1
 
 
+Progress = Callable[[int, int], None]
+"""Called after each block with the number of those that have ended, and of all."""
+
+
 class TraceRecorder:
     """Records the matrix instructions of a launch to a binary file."""
 
-    def __init__(self, file: BinaryIO, profile: str) -> None:
+    def __init__(self, file: IO[bytes], profile: str) -> None:
         self._writer = TraceWriter(file)
         self._profile = profile
         self._mirrors: dict[int, Allocation] = {}
@@ -45,6 +49,10 @@ class TraceRecorder:
     def begin(self, kernel: str, shared_bytes: int) -> None:
         """Write what the trace is of."""
         self._writer.begin(Head(kernel, self._profile, shared_bytes))
+
+    def reporting(self, on_block: Progress | None, blocks: int) -> Progress | None:
+        """What a launch of so many blocks calls after each, given what is to be called."""
+        return on_block
 
     def matrix(
         self,

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import BinaryIO, Final
+from typing import IO, Final
 
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.trace_file import TraceReader
-from golden.simt.trace_recorder import TraceRecorder
+from golden.simt.trace_recorder import Progress, TraceRecorder
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
 from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction
 from hdl.config import CoreConfig
@@ -50,9 +50,9 @@ class Player:
         compares_each: bool = False,
         on_command: Callable[[str], None] | None = None,
     ) -> None:
-        self._config = config
+        self.config = config
+        self.name = name
         self._opened = opened
-        self._name = name
         self._compares_each = compares_each
         self._on_command = on_command
         self.block = -1
@@ -62,15 +62,15 @@ class Player:
         """Why the core cannot execute an instruction; None if it can."""
         if isinstance(instruction, MmaInstruction):
             if instruction.family not in CORE_FAMILIES:
-                return f"{self._name} does not execute {instruction}"
-            problem = GoldenEngine(self._config.dot_product.profile).missing(instruction)
+                return f"{self.name} does not execute {instruction}"
+            problem = GoldenEngine(self.config.dot_product.profile).missing(instruction)
             if problem is not None:
                 return problem
             type_, needed = instruction.a_type, instruction.family.formats
         else:
             type_ = instruction.type
             needed = multiplicand_formats((type_,) if instruction.use in "ab" else ())
-        return None if needed <= self._config.formats else f"{self._name} has no .{type_} multiply"
+        return None if needed <= self.config.formats else f"{self.name} has no .{type_} multiply"
 
     def play(self, trace: TraceReader, on_block: Callable[[int], None] | None = None) -> ReplayCounters:
         """Execute a trace.
@@ -106,7 +106,7 @@ class Player:
     def _run(
         self, trace: TraceReader, serial: bool, on_block: Callable[[int], None] | None
     ) -> ReplayCounters:
-        able = golden_machine(self._config, Memory(64))
+        able = golden_machine(self.config, Memory(64))
         with self._opened(memory_bytes(trace.segments, _BASE)) as machine:
             replayer = Replayer(
                 machine,
@@ -123,16 +123,14 @@ class Player:
                 self.block = replayer.block
 
     def _require(self, trace: TraceReader) -> None:
-        head, config = trace.head, self._config
+        head, config = trace.head, self.config
         profile = config.dot_product.profile.name
         if head.profile != profile:
-            raise LaunchError(
-                f"the trace of {head.kernel} has profile {head.profile}, {self._name} {profile}"
-            )
+            raise LaunchError(f"the trace of {head.kernel} has profile {head.profile}, {self.name} {profile}")
         if head.shared_bytes > config.shared_bytes:
             raise LaunchError(
                 f"the trace of {head.kernel} needs {head.shared_bytes} bytes of shared memory, but "
-                f"{self._name} has {config.shared_bytes}"
+                f"{self.name} has {config.shared_bytes}"
             )
         for part in trace.parts():
             for number in set(part.records["instruction"].tolist()) - {-1}:
@@ -150,20 +148,26 @@ class Follower(TraceRecorder):
     player : Player
     profile : str
         Numerics of the launch.
-    file : BinaryIO
+    file : IO
         Of the trace: empty, to be written and read.
     """
 
-    def __init__(self, player: Player, profile: str, file: BinaryIO) -> None:
+    def __init__(self, player: Player, profile: str, file: IO[bytes]) -> None:
         super().__init__(file, profile)
         self._player = player
         self._file = file
         self.counters = ReplayCounters()
-        self.on_block: Callable[[int], None] | None = None
+        self._on_block: Callable[[int], None] | None = None
+
+    def reporting(self, on_block: Progress | None, blocks: int) -> Progress | None:
+        """Report blocks when the core has executed them."""
+        if on_block is not None:
+            self._on_block = lambda done: on_block(done, blocks)
+        return None
 
     def end(self) -> None:
         """Write the rest of the trace and execute it, unless other processes have executed its blocks."""
         super().end()
         if self.counters == ReplayCounters():
             self._file.seek(0)
-            self.counters = self._player.play(TraceReader(self._file), self.on_block)
+            self.counters = self._player.play(TraceReader(self._file), self._on_block)

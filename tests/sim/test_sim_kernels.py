@@ -1,6 +1,8 @@
-"""Whole kernels with their matrix instructions on golden model and RTL in lockstep."""
+"""Whole kernels, their matrix instructions on the simulated core too."""
 
+import io
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,14 +10,9 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
-from golden.ptx.mnemonic import parse_instruction
-from golden.simt.machine_engine import MachineEngine
-from golden.tables.commands import Mma
-from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from sim.lockstep import LockstepMachine
-from sim.machines import Backend, open_machine
-from sim.mismatch import Mismatch
+from sim.replay.replay import Follower, Player
+from sim.rtl_machine import RtlMachine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
 from captured import module, prepare
@@ -61,98 +58,56 @@ NAMES = (
 CORES = {"small": PRESETS["small"], "standard, 8 warps": replace(PRESETS["standard"], warps=8)}
 
 
-@pytest.fixture(scope="module", params=["small", pytest.param("standard, 8 warps", marks=pytest.mark.long)])
-def lockstep(request):
-    machine = open_machine(Backend.LOCKSTEP, CORES[request.param], 1 << 16)
-    yield machine
-    machine.close()
+@pytest.fixture(params=["small", pytest.param("standard, 8 warps", marks=pytest.mark.long)])
+def follower(request):
+    """Has a core execute the trace of a launch, compared wherever it waits."""
+    config = CORES[request.param]
+    player = Player(
+        config, lambda size: closing(RtlMachine(config, Memory(size, 0x1000))), compares_each=True
+    )
+    found = Follower(player, "hopper", io.BytesIO())
+    yield found
+    assert found.counters.instructions
+    assert found.counters.cycles
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_memory_is_that_of_the_chip(name, lockstep):
+def test_memory_is_that_of_the_chip(name, follower):
     prepared = prepare(name)
     case = prepared.case
     kernel = module(name).kernel(case["entry"])
-    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
-    before = lockstep.counters.instructions
-    kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], engine=engine)
-    lockstep.finish()
+    kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], trace=follower)
     assert prepared.differences() == {}
-    assert lockstep.counters.instructions > before
 
 
 @pytest.mark.parametrize("name", ["fp8_mma_scaled_c", "fp8_mma_rn_c"])
-def test_products_join_the_accumulator_that_a_machine_computes(name, lockstep):
+def test_products_join_the_accumulator_that_a_machine_computes(name, follower):
     body, given, expected = contraction()[name]
-    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
-    before = lockstep.counters.instructions
-    np.testing.assert_array_equal(results(body, given, engine=engine), expected)
-    lockstep.finish()
-    assert lockstep.counters.instructions > before
+    np.testing.assert_array_equal(results(body, given, trace=follower), expected)
 
 
-def test_moves_of_matrices(lockstep):
+def test_moves_of_matrices(follower):
     given = np.random.default_rng(3).integers(0, 1 << 16, (2, 4, 8, 8), dtype=np.uint16)
-    found, before = given.copy(), lockstep.counters.instructions
-    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
-    short_kernel(MOVES).launch(1, 64, [found], engine=engine)
-    lockstep.finish()
+    found = given.copy()
+    short_kernel(MOVES).launch(1, 64, [found], trace=follower)
     expected = [(four[3].T, four[1], four[0].T, four[0]) for four in given]
     np.testing.assert_array_equal(found, expected)
-    assert lockstep.counters.instructions > before
 
 
 @pytest.mark.parametrize(
     "name", [name for name in SINKS if "wmma" in name or ".s8" in name or "f16.f32" in name]
 )
-def test_results_may_be_dropped(name, lockstep):
-    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
-    before = lockstep.counters.instructions
-    found = launch_sinks(name, {1}, engine=engine)
-    lockstep.finish()
+def test_results_may_be_dropped(name, follower):
+    found = launch_sinks(name, {1}, trace=follower)
     np.testing.assert_array_equal(found, launch_sinks(name, {1}))
-    assert lockstep.counters.instructions > before
 
 
-def test_a_pipeline_with_barriers_in_shared_memory(lockstep):
+def test_a_pipeline_with_barriers_in_shared_memory(follower):
     """Tiles of A come by ``cp.async`` into two stages; an mbarrier tells when one is complete."""
     given = np.zeros((5, 32, 4), np.uint32)
     given[:4] = np.random.default_rng(2).integers(0, 1 << 30, (4, 32, 4), dtype=np.uint32) & 0x3BFF3BFF
     found = [given.copy(), given.copy()]
-    engine = MachineEngine(lockstep, name="this core", formats=PRESETS["small"].formats)
-    before = lockstep.counters.instructions
-    short_kernel(STAGES).launch(1, 32, [found[0]], engine=engine)
-    lockstep.finish()
+    short_kernel(STAGES).launch(1, 32, [found[0]], trace=follower)
     short_kernel(WITHOUT_STAGES).launch(1, 32, [found[1]])
     np.testing.assert_array_equal(*found)
-    assert lockstep.counters.instructions > before
     assert found[0][4].any()
-
-
-class Wrong(GoldenMachine):
-    """A machine with one wrong bit in what it multiplies."""
-
-    def execute(self, work):
-        super().execute(work)
-        if isinstance(work, Mma):
-            self.write_registers(work.d, self.read_registers(work.d, 1) ^ np.uint32(1))
-
-
-def test_a_difference_names_the_line_of_the_kernel():
-    machines = [kind(memory=Memory(1 << 16, 0x1000)) for kind in (GoldenMachine, Wrong)]
-    prepared = prepare("single_warp.wmma_ker")
-    kernel = module("single_warp.wmma_ker").kernel("wmma_ker")
-    with pytest.raises(Mismatch, match=r"single_warp\.ptx:\d+: wmma\.mma\.sync") as caught:
-        kernel.launch(1, 32, prepared.arguments, engine=MachineEngine(LockstepMachine(*machines)))
-    assert "row" in str(caught.value)
-
-
-@pytest.mark.parametrize("formats", [{"i8"}, {"f16", "i8"}], ids=sorted)
-def test_a_wrong_result_is_noticed_whatever_way_it_is_read(formats):
-    """D of four registers: through memory where there is f16, otherwise through the host port."""
-    machines = [kind(memory=Memory(1 << 16, 0x1000), formats=formats) for kind in (GoldenMachine, Wrong)]
-    engine = MachineEngine(LockstepMachine(*machines, registers_each=False), formats=formats)
-    instruction = parse_instruction("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32")
-    a, b, c = (np.ones((1, count, 32), dtype=np.uint32) for count in (2, 1, 4))
-    with pytest.raises(Mismatch, match=r"mma\.sync.*row 0, column 0 of d"):
-        engine.multiply(instruction, a, b, c)

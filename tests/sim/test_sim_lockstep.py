@@ -204,34 +204,6 @@ def test_memories_must_match_and_be_two():
         LockstepMachine(GoldenMachine(memory=memory), GoldenMachine(memory=memory))
 
 
-def test_registers_compared_when_stored_and_in_the_end():
-    commands = (fill(0, 16, 1), fill(16, 8, 2), Move(24, 16, 8), store(16), Move(32, 16, 8))
-
-    def machine(**errors):
-        erring = Erring(golden_machine(), **errors)
-        return LockstepMachine(golden_machine(), erring, registers_each=False)
-
-    stored = machine(after=1, registers={(17, 5): 1})
-    for command in commands[:3]:
-        stored.execute(command)
-    with pytest.raises(Mismatch, match=r"^instruction 2: .* of 2048 registers differ; .*lane 5, register 17"):
-        stored.execute(commands[3])
-    elsewhere = machine(after=1, registers={(41, 7): 1})
-    for command in commands:
-        elsewhere.execute(command)
-    with pytest.raises(Mismatch, match="lane 7, register 41"):
-        elsewhere.finish()
-
-
-def test_registers_compared_when_read():
-    erring = Erring(golden_machine(), after=0, registers={(3, 9): 1})
-    machine = LockstepMachine(golden_machine(), erring, registers_each=False)
-    machine.execute(fill(0, 8, 1))
-    np.testing.assert_array_equal(machine.read_registers(4, 2), 1)
-    with pytest.raises(Mismatch, match=r"^instruction 0: .*lane 9, register 3"):
-        machine.read_registers(0, 8)
-
-
 class WrongHostPort(GoldenMachine):
     """A machine of which the host reads what it does not hold."""
 
