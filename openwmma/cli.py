@@ -19,6 +19,7 @@ from openwmma.commands.learn import learn
 from openwmma.commands.matmul import matmul
 from openwmma.commands.mma import mma
 from openwmma.commands.presets import presets
+from openwmma.commands.replay import replay
 from openwmma.commands.run import run
 from openwmma.commands.soc import soc
 from openwmma.commands.verilog import verilog
@@ -33,7 +34,7 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
 )
-for _command in (run, mma, matmul, explain, layout, learn, verilog, build, soc, presets, certify):
+for _command in (run, replay, mma, matmul, explain, layout, learn, verilog, build, soc, presets, certify):
     app.command()(_command)
 app.command(context_settings=CONTEXT)(campaign)
 

@@ -23,8 +23,8 @@ from openwmma.target import Target
 from openwmma.terminal import plain, tell
 from sim.replay.replayer import ReplayCounters
 
-__all__ = ["block_progress", "execution_rows", "print_contractions", "print_launch", "print_result"]
-__all__ += ["progress"]
+__all__ = ["block_progress", "execution_rows", "print_contractions", "print_launch", "print_replay"]
+__all__ += ["print_result", "progress"]
 
 
 def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
@@ -102,6 +102,16 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
     console.print(table)
     for note in run.notes:
         tell(f"note: {note}")
+
+
+def print_replay(kernel: str, target: Target, counters: ReplayCounters, config: CoreConfig) -> None:
+    """Print a table of what a core did to execute a trace."""
+    table = Table(title=plain(f"the trace of {kernel} on {target.on.value}"), show_header=False)
+    share = counters.utilisation(config.dot_product_units)
+    for row in [*_counter_rows(counters, share), *_replay_rows(counters)]:
+        table.add_row(*row)
+    _add_files(table, target)
+    Console().print(table)
 
 
 def print_contractions(title: str, contractions: Sequence[Contraction]) -> None:

@@ -158,6 +158,8 @@ class TraceReader:
                 pass
             self.segments = [(int(address), int(size)) for address, size in json.loads(found[1])]
             """In the order in which they were first used."""
+        except LaunchError:
+            raise
         except (ValueError, TypeError):
             raise self._damaged() from None
 

@@ -122,6 +122,14 @@ def run(
     profile: RunProfile = None,
     waves: Waves = None,
     trace: Trace = None,
+    trace_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace-file",
+            metavar="FILE.trace",
+            help="Write the matrix instructions of a launch with their data, for `openwmma replay`.",
+        ),
+    ] = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
     gpu: GpuNumber = None,
@@ -158,6 +166,7 @@ def run(
         limit=limit,
         contract=contract,
         contractions=contractions,
+        trace_file=trace_file,
     )
     if launch is not None:
         if file is not None or arg or out or grid or block or entry or save or shared:
@@ -184,7 +193,8 @@ def run(
             save=save,
             compiler_options=compiler_option or [],
         )
-    _require_launch(shared=shared != 0, save=save is not None, jobs=jobs != 1, check=bool(check))
+    given = {"shared": shared != 0, "save": save is not None, "jobs": jobs != 1, "check": bool(check)}
+    _require_launch(**given, **{"trace-file": trace_file is not None})
     text = source_text(file.read_bytes(), str(file))
     arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
     outputs = [parse_output(text) for text in out or []]

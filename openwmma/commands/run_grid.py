@@ -47,6 +47,8 @@ class LaunchOptions:
         and otherwise joined.
     contractions : bool
         Whether those that are joined are listed, and nothing is launched.
+    trace_file : Path or None
+        Where the matrix instructions are written.
     """
 
     target: Target
@@ -55,11 +57,19 @@ class LaunchOptions:
     limit: int
     contract: bool | None
     contractions: bool
+    trace_file: Path | None = None
+
+    @property
+    def outputs(self) -> list[tuple[str, Path]]:
+        """The files that the machine and the launch write."""
+        path = self.trace_file
+        return [*self.target.outputs, *([] if path is None else [(f"--trace-file {path}", path)])]
 
     def keywords(self) -> dict[str, Any]:
         """Those of `openwmma.modules.Kernel.launch`."""
         target = self.target
-        single = target.port is not None or target.waves is not None or target.trace is not None
+        files = target.port, target.waves, target.trace, self.trace_file
+        single = any(given is not None for given in files)
         if self.jobs not in (0, 1) and single:
             raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, one waveform or one trace")
         return {
@@ -72,6 +82,7 @@ class LaunchOptions:
             "gpu": target.gpu,
             "waves": target.waves,
             "trace": target.trace,
+            "trace_file": self.trace_file,
             "jobs": 1 if single else self.jobs or cores(),
             "check": Check.MEMORY in self.checks,
             "races": Check.RACES in self.checks,
@@ -111,7 +122,7 @@ def launch_file(
     arguments, outputs = prepare_launch(module, kernel, args, outs, [file])
     others = [(f"--save {path}", path) for path in saved_files(save)] if save is not None else []
     require_outputs([*((f"--out {output.path}", output.path) for output in outputs), *others])
-    require_outputs([*others, *options.target.outputs], inputs)
+    require_outputs([*others, *options.outputs], inputs)
     with block_progress() as on_block:
         run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
     write_files({output.path: output.contents(module) for output in outputs})
@@ -129,7 +140,7 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
     """
     keywords = options.keywords()
     code = 0
-    require_outputs(options.target.outputs, [path, path.with_suffix(".npz")])
+    require_outputs(options.outputs, [path, path.with_suffix(".npz")])
     for launch in read_launches(path, case, allow_outside=allow_outside):
         if options.contractions:
             print_contractions(launch.name, launch.kernel.contractions)

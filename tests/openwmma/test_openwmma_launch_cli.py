@@ -283,3 +283,43 @@ def test_an_interrupt_ends_with_code_130_and_one_line(number, jobs):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
     assert (process.returncode, error, printed) == (130, "openwmma: interrupted\n", "")
+
+
+def test_a_trace_is_written_and_replayed(capsys):
+    assert main([*GEMM, "--trace-file", "k.trace", "--out", "3=out.npy"]) == 0
+    assert np.load("out.npy").tobytes() == np.load("expected.npy").tobytes()
+    for on in ("rtl", "lockstep"):
+        capsys.readouterr()
+        assert main(["replay", "k.trace", "--on", on]) == 0
+        printed = capsys.readouterr().out
+        assert f"the trace of gemm_bf16 on {on}" in printed
+        for row in ("cycles", "utilisation", "fragments loaded again", "fragments of the host", "waits"):
+            assert row in printed
+    assert main([*GEMM, "--trace-file", "on_core.trace", "--on", "rtl"]) == 0
+    assert Path("on_core.trace").stat().st_size == Path("k.trace").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["replay", "none.trace"], "expected the trace of a launch, but there is no file none.trace"),
+        (["replay", "half.trace"], "half.trace: the file is truncated in the part that begins at byte"),
+        (["replay", "x.npy"], "x.npy: expected a trace that openwmma wrote, not another file"),
+        (["replay", "whole.trace", "--preset", "tiny"], "preset tiny has no .bf16 multiply, needed by the trace"),
+        (["replay", "whole.trace", "--profile", "turing"], "has profile hopper, preset small, profile turing"),
+        (["replay", "whole.trace", "--on", "golden"], "--on golden: expected rtl, lockstep or board"),
+        (["replay", "whole.trace", "--waves", "whole.trace"], "--waves whole.trace: "),
+        ([*GEMM, "--trace-file", "no/k.trace"], "--trace-file no/k.trace: expected a file in a folder that exists"),
+        ([*GEMM, "--trace-file", "k.trace", "--jobs", "2"], "--jobs 2: expected 1"),
+        (["run", "scale.ptx", "--trace-file", "k.trace"], "--trace-file: expected --grid or --block with it"),
+    ],
+)  # fmt: skip
+def test_traces_that_are_refused(command, message, capsys):
+    if "replay" in command[0]:
+        assert main([*GEMM, "--trace-file", "whole.trace"]) == 0
+        Path("half.trace").write_bytes(Path("whole.trace").read_bytes()[:3000])
+    capsys.readouterr()
+    assert main(command) == 2
+    error = capsys.readouterr().err
+    assert message in " ".join(error.split())
+    assert not Path("k.trace").exists()

@@ -1,0 +1,58 @@
+"""`openwmma replay`: the trace of a launch on a core."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from golden.simt.trace_file import TraceReader
+from openwmma.core_settings import parse_settings
+from openwmma.input_files import is_readable
+from openwmma.launching import open_player
+from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
+from openwmma.output_files import require_outputs
+from openwmma.report import print_replay
+from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.usage import UsageError
+
+__all__ = ["replay"]
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `openwmma run --trace-file` wrote.")],
+    settings: Settings = None,
+    on: On = MachineKind.RTL,
+    preset: RunPreset = None,
+    profile: RunProfile = None,
+    waves: Waves = None,
+    trace: Trace = None,
+    port: Port = None,
+    baud: Baud = DEFAULT_BAUD,
+) -> int:
+    """Execute the matrix instructions of a launch on a core, and compare all that they read and write.
+
+    openwmma run kernel.ptx --grid 2,2 --block 128 --arg a.npy --arg d.npy --trace-file k.trace
+
+    openwmma replay k.trace --on rtl --preset standard
+    """
+    if on not in (MachineKind.RTL, MachineKind.LOCKSTEP, MachineKind.BOARD):
+        raise UsageError(f"--on {on.value}: expected rtl, lockstep or board, which have a core")
+    target = Target(
+        on=on,
+        preset=preset,
+        profile=profile,
+        waves=waves,
+        trace=trace,
+        port=port,
+        baud=baud,
+        settings=parse_settings(settings or []),
+    )
+    if not is_readable(file):
+        raise UsageError(f"expected the trace of a launch, but there is no file {file}")
+    require_outputs(target.outputs, [file])
+    with file.open("rb") as opened:
+        found = TraceReader(opened, str(file))
+        with open_player(target) as player:
+            counters = player.play(found)
+    print_replay(found.head.kernel, target, counters, player.config)
+    return 0
