@@ -62,7 +62,8 @@ class Player:
         """Why the core cannot execute an instruction; None if it can."""
         if isinstance(instruction, MmaInstruction):
             if instruction.family not in CORE_FAMILIES:
-                return f"{self.name} does not execute {instruction}"
+                alone = ", which runs on golden alone" if instruction.family.tiles > 1 else ""
+                return f"{self.name} does not execute {instruction}{alone}"
             problem = GoldenEngine(self.config.dot_product.profile).missing(instruction)
             if problem is not None:
                 return problem

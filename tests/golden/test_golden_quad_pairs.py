@@ -1,5 +1,6 @@
 """``mma.m8n8k4`` of f16: four products in the pairs of quads of a warp, as an H200 computes them."""
 
+from contextlib import nullcontext
 from functools import cache
 
 import numpy as np
@@ -13,13 +14,14 @@ from golden.memory import Memory
 from golden.multiply import multiply_fragments
 from golden.resolve import resolve_instruction
 from golden.simt import Module
-from golden.simt.machine_engine import missing_on_core
 from golden.tables.commands import Mma
 from golden.tables.faults import Fault
 from golden.tables.instruction_set import CORE_FAMILIES
 from golden.tables.matrix_instructions import IllegalInstruction
 from golden.tables.profiles import HOPPER
 from golden.warp import GoldenMachine
+from hdl.config import PRESETS
+from sim.replay.replay import Player
 
 LAYOUTS = [(a, b) for a in ("row", "col") for b in ("row", "col")]
 FORMS = [
@@ -85,7 +87,8 @@ def test_a_machine_of_one_warp_gives_what_the_chip_gave():
 
 
 def test_a_core_refuses_it_by_name():
-    problem = missing_on_core(resolve_instruction(FORMS[0]), HOPPER, None, "the core")
+    small = Player(PRESETS["small"], lambda size: nullcontext(), name="the core")
+    problem = small.missing(resolve_instruction(FORMS[0]))
     assert problem == f"the core does not execute {FORMS[0]}, which runs on golden alone"
 
 
