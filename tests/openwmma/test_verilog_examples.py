@@ -10,7 +10,7 @@ pytestmark = pytest.mark.icarus
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "verilog.md").read_text()
-SECTION = PAGE[PAGE.index("## Examples to begin from") : PAGE.index("## Drive it")]
+SECTION = PAGE[PAGE.index("## Examples to begin from") : PAGE.index("## Behind Wishbone")]
 FIRST, *EXAMPLES = [block.split("```")[0] for block in SECTION.split("```sh\n")[1:]]
 
 
