@@ -122,7 +122,7 @@ def check_move(
         context.require_destination(item, type_.bits // len(targets))
     if isinstance(source, Symbol):
         space = context.symbol(source)[0].space
-        widths = "32 or 64" if space in ("shared", "local", "param", "entry") else "64"
+        widths = "32 or 64" if space in ("shared", "local", "param", "entry", "function") else "64"
         if type_.kind == "float" or str(type_.bits) not in widths:
             message = f"the address of {source.name} has {widths} bits, the instruction needs {type_}"
             raise context.error(source, message)

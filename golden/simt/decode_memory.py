@@ -187,15 +187,9 @@ def _policy(context: Context, instruction: Instruction, index: int) -> Step:
     return call_step(context, instruction, index, call, (), [(target, 64)], pure=True)
 
 
-def _prefetch(context: Context, instruction: Instruction, index: int) -> Step:
-    if "tensormap" in instruction.opcode:
-        raise context.unsupported(instruction)
-    return _nothing(context, instruction, index)
-
-
 DECODERS: Final = {
     **{"ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cp": _copy_async},
-    **{"createpolicy": _policy, "prefetch": _prefetch},
+    **{"createpolicy": _policy, "prefetch": _nothing},
     **dict.fromkeys(("fence", "membar", "prefetchu", "applypriority", "discard"), _nothing),
     **dict.fromkeys(("nanosleep", "pmevent", "setmaxnreg", "griddepcontrol"), _nothing),
 }

@@ -21,9 +21,6 @@ _LOG_BYTES: Final = 1 << 13
 _RANGE: Final = 1 << 25
 """The driver gives the address that is asked for to whole multiples of this; seen on an H100, driver 580."""
 
-_BUFFER_POINTER, _BUFFER_SIZE, _END = 1, 2, 0
-"""CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END of cuda.h."""
-
 Extent = tuple[int, int, int]
 
 
@@ -86,7 +83,9 @@ class GpuModule:
         status, address, size = driver.cuModuleGetGlobal(self._handle, name.encode())
         return None if status else (int(address), int(size))
 
-    def launch(self, entry: str, grid: Extent, block: Extent, shared: int, parameters: bytes) -> float:
+    def launch(
+        self, entry: str, grid: Extent, block: Extent, shared: int, parameters: Sequence[bytes]
+    ) -> float:
         """Run a kernel to its end; seconds that the GPU took.
 
         Parameters
@@ -95,8 +94,9 @@ class GpuModule:
         grid, block : tuple of three int
         shared : int
             Bytes of dynamic shared memory.
-        parameters : bytes
-            All parameters, as PTX lays them out.
+        parameters : sequence of bytes
+            Of each parameter. The driver places them; one that is aligned to more than 16 bytes is not where
+            sizes and alignments say.
 
         Raises
         ------
@@ -109,14 +109,11 @@ class GpuModule:
         function = _call("cuModuleGetFunction", self._handle, entry.encode())
         attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         _call("cuFuncSetAttribute", function, attribute, shared)
-        content = ctypes.create_string_buffer(parameters, max(len(parameters), 1))
-        size = ctypes.c_size_t(len(parameters))
-        extra = (ctypes.c_void_p * 5)(
-            _BUFFER_POINTER, ctypes.addressof(content), _BUFFER_SIZE, ctypes.addressof(size), _END
-        )
+        values = [ctypes.create_string_buffer(value, len(value)) for value in parameters]
+        pointers = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))
         start, end = (_call("cuEventCreate", 0) for _ in range(2))
         _call("cuEventRecord", start, 0)
-        _call("cuLaunchKernel", function, *grid, *block, shared, 0, 0, ctypes.addressof(extra))
+        _call("cuLaunchKernel", function, *grid, *block, shared, 0, ctypes.addressof(pointers), 0)
         _call("cuEventRecord", end, 0)
         (status,) = driver.cuCtxSynchronize()
         if status:
@@ -143,6 +140,12 @@ class Gpu:
             _call("cuDeviceGetAttribute", kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
             _call("cuDeviceGetAttribute", kind.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
         )
+
+    def set_stack(self, size: int) -> None:
+        """Give each thread a stack of at least so many bytes, if the GPU has room for them."""
+        limit = _bindings().CUlimit.CU_LIMIT_STACK_SIZE
+        if int(_call("cuCtxGetLimit", limit)) < size:
+            _end("cuCtxSetLimit", limit, size)
 
     @contextmanager
     def memory(self, ranges: Sequence[tuple[int, int]]) -> Iterator[None]:

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.limits import STACK_BYTES
 from golden.machine import Difference
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation
@@ -84,6 +85,8 @@ class GpuGrid:
         allocations = launch.device.allocations
         own = self._module.placed_variables
         with ExitStack() as stack:
+            if kernel.has_stack:
+                self._gpu.set_stack(STACK_BYTES)
             module = stack.enter_context(self._gpu.module(self._ptx, contract=self._contract))
             stack.enter_context(self._gpu.memory([(each.address, each.nbytes) for each in allocations]))
             for allocation in allocations:
@@ -97,9 +100,11 @@ class GpuGrid:
                     raise LaunchError(f"{name} has {place[1]} bytes on the GPU, not {allocation.nbytes}")
                 places[name] = place[0]
                 self._write_variable(name, place[0])
-            seconds = module.launch(
-                kernel.name, launch.grid, launch.block, launch.dynamic_shared, launch.parameters
-            )
+            parameters = [
+                launch.parameters[offset : offset + (parameter.size or 0)]
+                for parameter, offset in kernel.parameters
+            ]
+            seconds = module.launch(kernel.name, launch.grid, launch.block, launch.dynamic_shared, parameters)
             after = {each.address: read(each.address, each.nbytes) for each in allocations}
             for name, address in places.items():
                 allocation, pointers = own[name]

@@ -223,9 +223,8 @@ def _run(gpu: Gpu, text: str, inputs: Sequence[NDArray[Any]], result_bytes: int,
         for address, array in zip(addresses[1:], inputs, strict=True):
             write(address, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
         addresses += [addresses[0]] * (4 - len(addresses))
-        parameters = b"".join(address.to_bytes(8, "little") for address in addresses) + n.to_bytes(
-            4, "little"
-        )
+        parameters = [address.to_bytes(8, "little") for address in addresses]
+        parameters.append(n.to_bytes(4, "little"))
         module.launch("each", (grid, 1, 1), (_THREADS, 1, 1), 0, parameters)
         return read(addresses[0], result_bytes)
 

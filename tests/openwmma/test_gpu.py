@@ -111,7 +111,7 @@ class StandIn:
 
 def add(gpu, wrong=0):
     """What the kernel does."""
-    address, k = int.from_bytes(gpu.parameters[:8], "little"), int.from_bytes(gpu.parameters[8:12], "little")
+    address, k = (int.from_bytes(value, "little") for value in gpu.parameters)
     total = (int.from_bytes(gpu.bytes[address][:4], "little") + k + wrong).to_bytes(4, "little")
     gpu.bytes[address][:4] = total
     gpu.bytes[1 << 50][4:8] = total

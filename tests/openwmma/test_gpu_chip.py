@@ -56,6 +56,30 @@ def test_multiply_in_lockstep(tmp_path, monkeypatch, capsys):
     assert main([*command, "--on", "lockstep", "--gpu", "0", "--profile", "volta"]) in (1, 2)
 
 
+def test_a_parameter_with_a_large_alignment():
+    text = """.version 8.0
+    .target sm_80
+    .address_size 64
+    .visible .entry k(.param .u64 out, .param .u32 a, .param .align 64 .b8 map[64], .param .u16 z)
+    { .reg .b64 %d; .reg .b32 %r<3>; ld.param.u64 %d, [out]; ld.param.u32 %r0, [a];
+    ld.param.u32 %r1, [map+60]; ld.param.u16 %r2, [z]; st.global.u32 [%d], %r0; st.global.u32 [%d+4], %r1;
+    st.global.u32 [%d+8], %r2; ret; }
+    """
+    out = np.zeros(3, np.uint32)
+    kernel = openwmma.Module(text).kernel()
+    kernel.launch(1, 1, [out, 77, bytes(range(64)), 9], on="lockstep", gpu=0)
+    assert out.tolist() == [77, 0x3F3E3D3C, 9]
+
+
+def test_a_deep_stack():
+    path = KERNELS.parent / "language"
+    with np.load(path / "launches.npz") as file:
+        out, depths, count, expected = (file[f"dynamic_stack/{key}"] for key in (0, 1, 2, "result"))
+    kernel = openwmma.Module((path / "calls.ptx").read_text()).kernel("dynamic_stack")
+    kernel.launch(1, 256, [out, depths, count], on="lockstep", gpu=0)
+    assert out.tolist() == expected.tolist()
+
+
 FAULTY = """
 .version 8.0
 .target sm_80

@@ -11,6 +11,7 @@ from golden.ptx.source import PtxError
 from golden.simt import Module
 
 ROOT = Path(__file__).parents[3]
+BEFORE = ".extern .func (.param .b64 p) malloc(.param .b64 n); .func f(.reg .b128 x) { ret; }"
 PAGE = ROOT / "docs" / "reference" / "kernels.md"
 
 BODIES = {
@@ -19,6 +20,8 @@ BODIES = {
     "clusters": "barrier.cluster.arrive;",
     "textures, surfaces": ".reg .f32 %f<4>; .reg .b32 %r<2>; "
     "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [t, {%r0}];",
+    "memory from the device's heap": "{ .param .b64 n; .param .b64 p; call (p), malloc, (n); }",
+    "a `.b128` register as argument": ".reg .b128 %q<1>; call f, (%q0);",
     "`atom` on `.b128`": ".reg .b128 %q<2>; .reg .b64 %rd<2>; atom.exch.b128 %q0, [%rd0], %q1;",
 }
 
@@ -34,4 +37,4 @@ def test_the_example(monkeypatch):
 def test_messages(construct):
     (message,) = re.findall(rf"^\| {re.escape(construct)} \| `(.*)` \|$", PAGE.read_text(), re.MULTILINE)
     with pytest.raises(PtxError, match=re.escape(message)):
-        Module(f"{HEADER}.global .b64 t; .entry k() {{ {BODIES[construct]} ret; }}").kernel()
+        Module(f"{HEADER}{BEFORE} .global .b64 t; .entry k() {{ {BODIES[construct]} ret; }}").kernel()
