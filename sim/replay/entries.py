@@ -83,6 +83,8 @@ class Entry:
         Where its lines, or the rows of its matrices, begin: offsets as of `place`.
     granules : ndarray of int64
         Those of the memory that it reads or writes.
+    number : int
+        Its place among the entries that its warp of the machine executes.
     next_uses : tuple of int
         Of the sources and, last, of the result: the numbers of the entries that read them next.
     """
@@ -97,6 +99,7 @@ class Entry:
     stride: int | None = None
     starts: NDArray[np.int64] = field(default_factory=_nothing)
     granules: NDArray[np.int64] = field(default_factory=_nothing)
+    number: int = 0
     next_uses: tuple[int, ...] = ()
 
     @property
@@ -113,7 +116,11 @@ def parsed(text: str) -> Decoded:
 
 
 def entries_of(
-    part: Part, addresses: AddressMap, accepts: Callable[[Load | Store], bool], shared_base: int, base: int
+    part: Part,
+    addresses: AddressMap,
+    accepts: Callable[[Load | Store], bool],
+    shared_base: int | None,
+    base: int,
 ) -> Iterator[Entry | Write | Block]:
     """The entries of a part, in the order of the program.
 
@@ -126,8 +133,10 @@ def entries_of(
     addresses : AddressMap
     accepts : callable
         Whether the machine executes an access.
-    shared_base, base : int
-        Addresses of the machine's shared and global memory.
+    shared_base : int or None
+        Address of the machine's shared memory; None without it, and so without moves of matrices.
+    base : int
+        Address of its global memory.
     """
     contents: dict[tuple[int, int], list[bytes]] = {}
 
@@ -162,7 +171,8 @@ def entries_of(
             read = next(sources, ())
             entry = Entry(decoded, text, block, warp, read, result)
             if rows is None or isinstance(decoded, MmaInstruction):
-                yield entry
+                if shared_base is not None or isinstance(decoded, MmaInstruction):
+                    yield entry
             elif isinstance(decoded, MoveInstruction):
                 yield from _of_rows(entry, rows[number], addresses, shared_base, base)
             else:
@@ -198,12 +208,13 @@ def _of_lines(
 
 
 def _of_rows(
-    entry: Entry, rows: NDArray[np.uint64], addresses: AddressMap, shared_base: int, base: int
+    entry: Entry, rows: NDArray[np.uint64], addresses: AddressMap, shared_base: int | None, base: int
 ) -> Iterator[Entry | Write]:
     """A load or a store of matrices, whose rows may lie anywhere."""
     found = [addresses.place(row, row + MATRIX_ROW_BYTES) for row in rows.tolist()]
     places = [place for place in found if place is not None]
-    if len(places) == len(found) and len({place.is_shared for place in places}) == 1:
+    one_memory = len(places) == len(found) and len({place.is_shared for place in places}) == 1
+    if one_memory and shared_base is not None:
         entry.place = places[0]
         entry.starts = offsets = np.array([place.offset for place in places])
         entry.granules = granules(offsets, MATRIX_ROW_BYTES)

@@ -69,7 +69,17 @@ class RegisterFile:
         LaunchError
             There are too few.
         """
-        count, best, most = self.whole(count), -1, -1
+        found = self.take_early(content, count, keep, -1)
+        if found is None:
+            size = len(self._owners)
+            raise LaunchError(f"the fragments of one instruction do not fit {size} registers of a warp")
+        return found
+
+    def take_early(
+        self, content: bytes, count: int, keep: Collection[Resident], number: int
+    ) -> Resident | None:
+        """As `take`, of registers whose contents are used behind the entry of a number; None without them."""
+        count, best, most = self.whole(count), -1, number
         starts = range(0, len(self._owners) - count + 1, self._unit)
         turn = min(self._next // self._unit, len(starts))
         for start in (*starts[turn:], *starts[:turn]):
@@ -84,8 +94,7 @@ class RegisterFile:
                 if least == NEVER:
                     break
         if best < 0:
-            size = len(self._owners)
-            raise LaunchError(f"the fragments of one instruction do not fit {size} registers of a warp")
+            return None
         for owner in set(self._owners[best : best + count]) - {None}:
             assert owner is not None
             self._release(owner)

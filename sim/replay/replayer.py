@@ -1,8 +1,7 @@
 """Executes a trace on a machine as a stream of commands, and compares what the machine then holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Final
 
 import numpy as np
@@ -27,6 +26,9 @@ __all__ = ["ReplayCounters", "Replayer"]
 
 _TURN: Final = 4
 """Entries of a warp that are queued before another warp has its turn."""
+
+_AHEAD: Final = 4
+"""Entries whose operands are loaded before the first of them is executed."""
 
 _BATCH: Final = 128
 """Commands that are queued together."""
@@ -132,7 +134,8 @@ class Replayer:
         """
         ended = 0
         for part in self._trace.parts():
-            entries = entries_of(part, self._addresses, self._accepts, self._shared_base, self._base)
+            shared_base = None if self._machine.shared is None else self._shared_base
+            entries = entries_of(part, self._addresses, self._accepts, shared_base, self._base)
             steps = self._schedule.order(entries)
             for file, uses in zip(self._files, look_ahead(steps, len(self._files)), strict=True):
                 file.set_uses(uses)
@@ -167,29 +170,41 @@ class Replayer:
             self._expected.compare_registers()
 
     def _window(self, window: Window) -> None:
-        turns = [
-            [entries[at : at + _TURN] for at in range(0, len(entries), _TURN)] for entries in window.entries
-        ]
-        for together in zip_longest(*turns, fillvalue=()):
-            for warp, entries in enumerate(together):
-                for entry in entries:
+        for start in range(0, max(map(len, window.entries)), _TURN):
+            for warp, entries in enumerate(window.entries):
+                for place, entry in enumerate(entries[start : start + _TURN], start):
+                    if not self._serial:
+                        self._load_ahead(warp, entries[place : place + _AHEAD])
                     self._entry(warp, entry)
                     if self._serial:
                         self._finish()
                         self._expected.compare_registers()
         self._flush()
 
+    def _load_ahead(self, warp: int, entries: Sequence[Entry]) -> None:
+        """Load the operands of the next entries where registers are free, or hold what is used later."""
+        file, made = self._files[warp], {entries[0].result}
+        for entry in entries[1:]:
+            for content in entry.sources:
+                if content not in made and file.find(content) is None:
+                    count = len(content) // _REGISTER_BYTES
+                    resident = file.take_early(content, count, (), entry.number)
+                    if resident is None:
+                        return
+                    resident.next_use = entry.number
+                    self._fill(warp, resident, entry.line)
+            made.add(entry.result)
+
     def _entry(self, warp: int, entry: Entry) -> None:
         """Have a warp of the machine execute an entry, its operands in registers."""
         instruction, file = entry.instruction, self._files[warp]
         self.block = entry.block
-        if self._machine.shared is None and not isinstance(
-            instruction, MmaInstruction | LoadInstruction | StoreInstruction
-        ):
-            return  # the machine has no moves of matrices
         held: list[Resident] = []
         for content, next_use in zip(entry.sources, entry.next_uses, strict=False):
-            resident = file.find(content) or self._push(warp, content, held, entry.line)
+            resident = file.find(content)
+            if resident is None:
+                resident = file.take(content, len(content) // _REGISTER_BYTES, held)
+                self._fill(warp, resident, entry.line)
             resident.next_use = next_use
             held.append(resident)
         firsts = [resident.first for resident in held]
@@ -229,10 +244,10 @@ class Replayer:
         kind_of = LoadMatrix if instruction.mnemonic == "ldmatrix" else StoreMatrix
         return kind_of(first, sources[-1], instruction.count, instruction.transposed, "generic", warp=warp)
 
-    def _push(self, warp: int, content: bytes, keep: list[Resident], line: str) -> Resident:
-        """Load a content into registers."""
+    def _fill(self, warp: int, resident: Resident, line: str) -> None:
+        """Load a content into its registers."""
+        content = resident.content
         words = np.frombuffer(content, np.uint32).reshape(-1, LANES)
-        resident = self._files[warp].take(content, len(words), keep)
         if content in self._known:
             self._counts["reloads"] += 1
         else:
@@ -242,7 +257,7 @@ class Replayer:
             fill = Fill(resident.first, len(words), int(words[0, 0]), warp=warp)
             self._expected.load(warp, resident.first, content, (fill, line))
             self._queue(fill, line)
-            return resident
+            return
         padded = np.pad(words, ((0, resident.count - len(words)), (0, 0)))
         for first, count, carrier in parts(self._carriers, resident.first, resident.count):
             values = padded[first - resident.first :][:count]
@@ -257,7 +272,6 @@ class Replayer:
                 command = Load(carrier.load, first, self._base + offset, warp=warp)
                 self._queue(command, line)
             self._expected.load(warp, first, values.tobytes(), (command, line))
-        return resident
 
     def _scratch_for(self, size: int) -> int:
         """Memory that no command in flight reads."""

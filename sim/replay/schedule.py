@@ -145,6 +145,7 @@ def look_ahead(steps: Iterable[Step], warps: int) -> list[dict[bytes, int]]:
         uses: dict[bytes, int] = {}
         for number in range(len(order) - 1, -1, -1):
             entry = order[number]
+            entry.number = number
             after = NEVER if entry.result is None else uses.get(entry.result, NEVER)
             entry.next_uses = (*(uses.get(content, NEVER) for content in entry.sources), after)
             uses.update(dict.fromkeys(entry.sources, number))
