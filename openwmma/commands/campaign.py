@@ -4,6 +4,7 @@ It is no part of the package, which needs neither the tests nor Dask; this comma
 """
 
 import importlib.util
+import os
 import signal
 import subprocess
 import sys
@@ -37,8 +38,10 @@ def campaign(context: typer.Context) -> int:
 
 
 def run_campaign(arguments: Sequence[str]) -> int:
-    """Run ``python -m regression.campaign``, and return its exit code."""
-    process = subprocess.Popen([sys.executable, "-m", "regression.campaign", *arguments])
+    """Run ``python -m regression.campaign`` of the clone, from any folder, and return its exit code."""
+    paths = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    command = [sys.executable, "-m", "regression.campaign", *arguments]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths})
     before = signal.signal(signal.SIGTERM, lambda *_: process.terminate())
     try:
         while True:

@@ -218,6 +218,17 @@ def test_a_command_that_is_terminated_ends_its_campaign(tmp_path):
     assert not child.is_running()
 
 
+def test_a_campaign_runs_from_any_folder(tmp_path):
+    program = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from openwmma.cli import main; sys.exit(main())"
+    )
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-c", program, str(ROOT), "campaign", "random", "--preset", "none"]
+    ran = subprocess.run(command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert re.fullmatch(r"openwmma: --preset: expected one of [^\n]+, not none\n", ran.stderr), ran.stderr
+
+
 class Killed:
     status = "finished"
 
