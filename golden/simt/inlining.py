@@ -8,7 +8,7 @@ results and parameters on the stack of the thread, the function its variables be
 memory and grows downwards from `golden.limits.STACK_BYTES`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final
@@ -30,15 +30,14 @@ from golden.ptx.syntax import (
     Sink,
     Symbol,
     Variable,
-    mapped,
 )
 from golden.simt.call_graph import CallGraph, Signature, exposed
+from golden.simt.call_pieces import Frame, arranged, copies, renamed, zeros
 from golden.simt.names import readable
 from golden.simt.stack import STACK, STACK_POINTER
 
 _IGNORED_FUNCTIONS: Final = frozenset({"vprintf"})
 _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
-_STACK_ALIGNMENT: Final = 16
 
 
 def flatten(graph: CallGraph) -> Body:
@@ -64,22 +63,6 @@ ENTRY: Final = "%entry"
 
 
 @dataclass
-class _Frame:
-    """The variables of one function on the stack, from the address in a register on."""
-
-    base: Register
-    size: int = 0
-    alignment: int = _STACK_ALIGNMENT
-
-    def place(self, size: int, alignment: int) -> int:
-        """The offset of so many bytes."""
-        offset = -(-self.size // alignment) * alignment
-        self.size = offset + size
-        self.alignment = max(self.alignment, alignment)
-        return offset
-
-
-@dataclass
 class _Inliner:
     _graph: CallGraph
     _entry_parameters: Mapping[str, Variable]
@@ -87,7 +70,7 @@ class _Inliner:
     _copies: int = 0
     _sizes: dict[str, int] = field(default_factory=dict)
     _exposed: dict[str, frozenset[str]] = field(default_factory=dict)
-    _frame: _Frame | None = None
+    _frame: Frame | None = None
     """Of the function with a body of its own that grows; None for the entry."""
 
     def measure(self, function: Function, callers: tuple[str, ...]) -> int:
@@ -123,14 +106,14 @@ class _Inliner:
         """Add the one body of a function."""
         prefix, at = f"{function.name}:", function.location
         arguments = Register("arguments", f"{prefix}%arguments", TYPES["u64"], at)
-        self._frame = frame = _Frame(Register("frame", f"{prefix}%frame", TYPES["u64"], at))
+        self._frame = frame = Frame(Register("frame", f"{prefix}%frame", TYPES["u64"], at))
         self.flat.labels[f"{prefix}entry"] = len(self.flat.instructions)
         self.flat.calls.append(len(self.flat.instructions))
         self._emit("mov.u64", at, arguments, STACK_POINTER)
         opening = len(self.flat.instructions)
         self._emit("alloca.u64", at, frame.base)
         symbols: dict[str, str] = {}
-        placed = _arranged((function.results, function.parameters))[0]
+        placed = arranged((function.results, function.parameters))[0]
         registers = []
         for formal, offset in placed:
             if formal.type is TYPES["pred"]:
@@ -179,7 +162,7 @@ class _Inliner:
         for index, instruction in enumerate(body.instructions):
             for label in places.get(index, ()):
                 flat.labels[label] = len(flat.instructions)
-            changed = _renamed(instruction, prefix, symbols) if prefix else instruction
+            changed = renamed(instruction, prefix, symbols) if prefix else instruction
             if instruction.opcode[0] == "call":
                 self._call(changed, instruction, body)
             elif end is not None and instruction.opcode[0] == "ret":
@@ -231,7 +214,7 @@ class _Inliner:
         elif callee.key in _TRAPS:
             self._emit("trap", call.location)
         elif callee.key in _IGNORED_FUNCTIONS:
-            self.flat.instructions += _zeros(results, call.location)
+            self.flat.instructions += zeros(results, call.location)
         else:
             self._call_function(call.location, callee.key, prefix, results, arguments)
         self.flat.labels[after] = len(self.flat.instructions)
@@ -267,7 +250,7 @@ class _Inliner:
                 copied = replace(formal, size=size)
                 symbols[formal.name] = key = self._declare(f"{prefix}{formal.name}", copied)
                 target = Address(Symbol(formal.name, key, call), 0, call)
-                incoming += _copies(copied, Address(actual, 0, call), target, prefix, "param", "param")
+                incoming += copies(copied, Address(actual, 0, call), target, prefix, "param", "param")
             else:
                 symbols[formal.name] = actual.key
         self.flat.instructions.extend(incoming)
@@ -292,7 +275,7 @@ class _Inliner:
             replace(formal, size=self._variable(actual).size) if formal.size is None else formal
             for formal, actual in zip((*signature[0], *signature[1]), actuals, strict=True)
         )
-        placed, area = _arranged((sized, ()))
+        placed, area = arranged((sized, ()))
         old, base = (
             Register(name, f"{prefix}%{name}", TYPES["u64"], call) for name in ("stack pointer", "arguments")
         )
@@ -305,9 +288,9 @@ class _Inliner:
             if isinstance(actual, Symbol):
                 here = Address(actual, 0, call)
                 if number < len(results):
-                    outgoing += _copies(formal, there, here, prefix, "local", "param")
+                    outgoing += copies(formal, there, here, prefix, "local", "param")
                 else:
-                    self.flat.instructions += _copies(formal, here, there, prefix, "param", "local")
+                    self.flat.instructions += copies(formal, here, there, prefix, "param", "local")
             elif number >= len(results):
                 self._emit(f"st.local.b{bits}", call, there, actual)
             elif not isinstance(actual, Sink):
@@ -385,56 +368,3 @@ class _Inliner:
             return
         if formal.size not in (None, size):
             raise refuse(f"{told} has {size} bytes, but {formal.name} of {name} has {formal.size}")
-
-
-def _arranged(signature: Signature) -> tuple[list[tuple[Variable, int]], tuple[int, int]]:
-    """Results and parameters with their offsets on the stack, and the bytes and the alignment of them all."""
-    frame = _Frame(STACK_POINTER)
-    placed = [
-        (formal, frame.place(formal.size or 0, formal.alignment)) for formal in (*signature[0], *signature[1])
-    ]
-    return placed, (frame.size, frame.alignment)
-
-
-def _copies(
-    variable: Variable, source: Address, target: Address, prefix: str, *spaces: str
-) -> Iterator[Instruction]:
-    """Copy the bytes of a variable from an address in the first of two state spaces to one in the second."""
-    offset, at = 0, source.location
-    while offset < (variable.size or 0):
-        left = (variable.size or 0) - offset
-        unit = min(variable.alignment, 8, 1 << (left.bit_length() - 1))
-        type_ = TYPES[f"b{8 * unit}"]
-        between = Register("a parameter", f"{prefix}%{type_.name}", type_, at)
-        here, there = (replace(address, offset=address.offset + offset) for address in (source, target))
-        yield Instruction.of(f"ld.{spaces[0]}.{type_.name}", at, between, here)
-        yield Instruction.of(f"st.{spaces[1]}.{type_.name}", at, there, between)
-        offset += unit
-
-
-def _zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:
-    """What gives a call the results 0."""
-    zero = Immediate(0, "integer", location)
-    for result in results:
-        if isinstance(result, Symbol):
-            yield Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
-        elif isinstance(result, Register) and result.type is not TYPES["pred"]:
-            yield Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
-
-
-def _renamed(instruction: Instruction, prefix: str, symbols: Mapping[str, str]) -> Instruction:
-    """An instruction of one copy of a body, whose registers and names have their own keys."""
-
-    def own(element: Any) -> Any:
-        if isinstance(element, Register):
-            return replace(element, key=prefix + element.key)
-        if isinstance(element, Symbol):
-            return replace(element, key=symbols.get(element.key, element.key))
-        return element
-
-    guard = instruction.guard
-    return replace(
-        instruction,
-        operands=tuple(mapped(operand, own) for operand in instruction.operands),
-        guard=None if guard is None else Guard(own(guard.register), guard.negated),
-    )

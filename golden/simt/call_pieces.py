@@ -1,0 +1,82 @@
+"""Pieces of calls: parameters on the stack, copies of variables and of instructions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.source import Location
+from golden.ptx.syntax import Address, Guard, Immediate, Instruction, Register, Symbol, Variable, mapped
+from golden.simt.call_graph import Signature
+from golden.simt.stack import STACK_POINTER
+
+_ALIGNMENT: Final = 16
+
+
+@dataclass
+class Frame:
+    """The variables of one function on the stack, from the address in a register on."""
+
+    base: Register
+    size: int = 0
+    alignment: int = _ALIGNMENT
+
+    def place(self, size: int, alignment: int) -> int:
+        """The offset of so many bytes."""
+        offset = -(-self.size // alignment) * alignment
+        self.size = offset + size
+        self.alignment = max(self.alignment, alignment)
+        return offset
+
+
+def arranged(signature: Signature) -> tuple[list[tuple[Variable, int]], tuple[int, int]]:
+    """Results and parameters with their offsets on the stack, and the bytes and the alignment of them all."""
+    frame = Frame(STACK_POINTER)
+    placed = [
+        (formal, frame.place(formal.size or 0, formal.alignment)) for formal in (*signature[0], *signature[1])
+    ]
+    return placed, (frame.size, frame.alignment)
+
+
+def copies(
+    variable: Variable, source: Address, target: Address, prefix: str, *spaces: str
+) -> Iterator[Instruction]:
+    """Copy the bytes of a variable from an address in the first of two state spaces to one in the second."""
+    offset, at = 0, source.location
+    while offset < (variable.size or 0):
+        left = (variable.size or 0) - offset
+        unit = min(variable.alignment, 8, 1 << (left.bit_length() - 1))
+        type_ = TYPES[f"b{8 * unit}"]
+        between = Register("a parameter", f"{prefix}%{type_.name}", type_, at)
+        here, there = (replace(address, offset=address.offset + offset) for address in (source, target))
+        yield Instruction.of(f"ld.{spaces[0]}.{type_.name}", at, between, here)
+        yield Instruction.of(f"st.{spaces[1]}.{type_.name}", at, there, between)
+        offset += unit
+
+
+def zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:
+    """What gives a call the results 0."""
+    zero = Immediate(0, "integer", location)
+    for result in results:
+        if isinstance(result, Symbol):
+            yield Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
+        elif isinstance(result, Register) and result.type is not TYPES["pred"]:
+            yield Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
+
+
+def renamed(instruction: Instruction, prefix: str, symbols: Mapping[str, str]) -> Instruction:
+    """An instruction of one copy of a body, whose registers and names have their own keys."""
+
+    def own(element: Any) -> Any:
+        if isinstance(element, Register):
+            return replace(element, key=prefix + element.key)
+        if isinstance(element, Symbol):
+            return replace(element, key=symbols.get(element.key, element.key))
+        return element
+
+    guard = instruction.guard
+    return replace(
+        instruction,
+        operands=tuple(mapped(operand, own) for operand in instruction.operands),
+        guard=None if guard is None else Guard(own(guard.register), guard.negated),
+    )
