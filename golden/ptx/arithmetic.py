@@ -97,6 +97,8 @@ def _conversion(opcode: tuple[str, ...]) -> IntegerOperation | None:
     to, of = (TYPES[name] for name in names)
     least, greatest = to.range
     saturates = "sat" in opcode
+    if saturates and least <= of.range[0] and of.range[1] <= greatest:
+        return None  # as the assembler, which refuses it
 
     def evaluate(pattern: int) -> int:
         number = of.interpret(pattern)

@@ -17,6 +17,9 @@ CALL: Final = "call body"
 RETURN: Final = "return from body"
 """What `golden.simt.inlining` makes of the calls and the ends of functions that are not copied."""
 
+_PLAIN: Final = {"bra": 2, "ret": 2, "exit": 1, "trap": 1, "brkpt": 1}
+"""Instructions without qualifiers, and whether (2) they may have ``.uni``."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Terminator(Statement):
@@ -155,8 +158,8 @@ class _Builder:
         context = self._context
         end = partial(Terminator, instruction=instruction, index=index)
         name = instruction.opcode[0]
-        if name in ("bra", "ret", "exit") and instruction.opcode[1:] not in ((), ("uni",)):
-            raise context.unsupported(instruction)
+        if name in _PLAIN and instruction.opcode[1:] not in ((), ("uni",))[: _PLAIN[name]]:
+            raise context.unsupported(instruction, f"qualifier .{instruction.opcode[1]}")
         if name in ("ret", "exit"):
             context.operands(instruction, 0)
             return end(kind="branch", targets=(EXIT,))
@@ -182,8 +185,11 @@ class _Builder:
             return end(kind="return")
         if name not in ("bar", "barrier"):
             return None
-        parts = [part for part in instruction.opcode[1:] if part not in ("cta", "aligned")]
-        if parts[:1] != ["warp"]:
+        words = instruction.opcode[1:]
+        if name == "bar" and "aligned" in words:
+            raise context.unsupported(instruction, "bar is .aligned without the qualifier")
+        parts = [part for part in words if part not in ("cta", "aligned")]
+        if name == "barrier" or words != ("warp", "sync"):
             return end(kind="barrier", **self._barrier(instruction, parts))
         (mask,) = context.operands(instruction, 1)
         details = collective_details(context, mask)

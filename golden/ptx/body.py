@@ -198,7 +198,7 @@ class _BodyParser(OperandParser):
             self._unresolved[len(self._body.instructions)] = self._scopes[-1]
             self._named = False
         instruction = Instruction(parts, tuple(operands), guard, opcode.location)
-        self._body.instructions.extend(_split(self.source, instruction))
+        self._body.instructions.extend(split(self.source, instruction))
 
     def _resolved(self, scope: Scope, element: _Element) -> _Element:
         """A name with the key of its innermost declaration; anything else as it is."""
@@ -213,7 +213,7 @@ class _BodyParser(OperandParser):
         raise module.source.error(element.location, message)
 
 
-def _split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
+def split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
     """The instructions that do what an instruction does: itself, but for moves of vectors and for ``.b128``.
 
     A register of 128 bits is two of 64 bits. A load or store of it is one of two elements.

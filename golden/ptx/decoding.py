@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from golden.ptx.scalar_types import float_bits, float_value
+from golden.ptx.scalar_types import TYPES, float_bits, float_value
 from golden.ptx.source import PtxError, Source
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
@@ -220,17 +220,22 @@ def split_qualifiers(
 ) -> dict[str, str]:
     """Sort the qualifiers of an instruction by what they say: the one given of each group, if any is.
 
-    Of each of the `groups`, at most one qualifier may be given. The `ignored` ones have no effect on values;
-    cache hints need not be listed.
+    Of each of the `groups`, at most one qualifier may be given. The `ignored` ones have no effect on values.
     """
     found: dict[str, str] = {}
     without = frozenset(ignored)
     for part in instruction.opcode[1:]:
-        if part in without or part.startswith(("L1::", "L2::")):
+        if part in without:
             continue
         fitting = [name for name, allowed in groups.items() if part in allowed and name not in found]
         if not fitting:
-            raise context.unsupported(instruction, f"qualifier .{part}")
+            open_groups = groups.keys() - found.keys() - {"type"}
+            kinds = (
+                ("type",) if part in TYPES and "type" in groups else filter(open_groups.__contains__, groups)
+            )
+            left = (f".{item}" for name in kinds for item in groups[name])
+            choices = ", ".join(dict.fromkeys(left)) or "nothing"
+            raise context.unsupported(instruction, f"qualifier .{part}; allowed: {choices}")
         found[fitting[0]] = part
     return found
 

@@ -24,6 +24,9 @@ from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""
 
+_ALIGNED: Final = (6, 3)
+"""The PTX ISA version from which matrix statements need ``.aligned``."""
+
 _Parsed = MatrixInstruction | MoveInstruction
 
 
@@ -73,6 +76,8 @@ def decode_matrix_statement(
 ) -> MatrixStatement:
     """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a `raw` entry."""
     instruction: _Parsed
+    if not raw and context.version >= _ALIGNED and "aligned" not in statement.opcode:
+        raise context.unsupported(statement, "it lacks .aligned, which PTX ISA 6.3 made a part of it")
     try:
         if statement.opcode[0] in MOVES:
             instruction = parse_move(statement.opcode)

@@ -154,13 +154,13 @@ def _memory(qualifiers: _Qualifiers) -> dict[str, Any]:
 def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruction:
     """A multiply of one of some families, after its first words.
 
-    In `wmma` the logical operation comes first, and the layouts may stand before the shape; `wgmma` has no
+    In `wmma` the logical operation comes first. The layouts may stand before the shape. `wgmma` has no
     layouts, and no modifier before the types.
     """
     mnemonic = families[0].mnemonic
     shapes = [shape for family in families for shape in family.shapes]
     operation = _operation(qualifiers, "sync") if mnemonic == "wmma" else None
-    layouts_first = LAYOUTS if mnemonic == "wmma" else ()
+    layouts_first = () if mnemonic == "wgmma" else LAYOUTS
     _sync(qualifiers, *layouts_first, *shapes)
     first = qualifiers.accept(layouts_first, shapes)
     layouts = None if first is None else (first, qualifiers.take(*LAYOUTS))

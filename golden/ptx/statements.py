@@ -1,12 +1,13 @@
 """Statements that both kinds of programs have, checked: arithmetic, moves, addresses, loads."""
 
-from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from golden.ptx.accesses import access_qualifiers, accessed_values, without_hint
 from golden.ptx.arithmetic import IntegerOperation
 from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import Location
+from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
     Instruction,
@@ -35,19 +36,6 @@ _SPACES: Final = {
     "param::entry": "param",
     "param::func": "param",
 }
-VALUES: Final = tuple(name for name, type_ in TYPES.items() if type_.kind != "predicate")
-ORDERS: Final = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "sc")
-SCOPES: Final = ("cta", "cluster", "gpu", "sys", "gl")
-_CACHES: Final = ("ca", "cg", "cs", "lu", "cv", "wb", "wt", "nc", "unified")
-VECTORS: Final = {"v2": 2, "v4": 4, "v8": 8}
-_GROUPS: Final[Mapping[str, Iterable[str]]] = {
-    "mmio": ("mmio",),
-    "space": _SPACES,
-    "vector": VECTORS,
-    "order": ORDERS,
-    "scope": SCOPES,
-    "type": VALUES,
-}
 
 
 def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
@@ -74,6 +62,7 @@ def check_computation(
     """
     if not instruction.operands:
         raise context.error(instruction, f"{instruction.name} takes operands")
+    words = {*instruction.opcode}
     first, *sources = (
         operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
     )
@@ -87,7 +76,8 @@ def check_computation(
     expected = len(found.operands) - carries_in
     if len(sources) != expected:
         raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(sources)}")
-    wider = instruction.opcode[0] == "cvt"
+    # A byte converted to or from bf16 is in a register of 8 bits.
+    wider = instruction.opcode[0] == "cvt" and not ({"u8", "s8"} & words and "bf16" in words)
     for operand, bits in zip(sources, found.operands, strict=False):
         context.require_source(operand, bits, wider=wider)
     for operand, bits in zip(targets, found.results, strict=False):
@@ -104,12 +94,15 @@ def check_move(
     destinations and the sources, the lowest part first.
     """
     target, source = context.operands(instruction, 2)
-    found = split_qualifiers(context, instruction, {"type": tuple(TYPES)})
+    types = (name for name in TYPES if name not in ("b8", "u8", "s8", "f16", "bf16", "f16x2", "bf16x2"))
+    found = split_qualifiers(context, instruction, {"type": tuple(types)})
     if "type" not in found:
         raise context.unsupported(instruction, "it has no type")
     type_ = TYPES[found["type"]]
     if isinstance(target, Vector) and isinstance(source, Vector):
         raise context.error(instruction, "mov packs or unpacks one vector, not two")
+    if (isinstance(target, Vector) or isinstance(source, Vector)) and type_.kind != "bits":
+        raise context.unsupported(instruction, f"vectors are packed and unpacked as .b{type_.bits}")
     if isinstance(target, Pair):
         raise context.error(target, "mov has one destination")
     targets, sources = (
@@ -128,9 +121,19 @@ def check_move(
             raise context.error(source, message)
     else:
         for item in sources:
-            wider = isinstance(item, SpecialRegister)
-            context.require_source(item, type_.bits // len(sources), wider=wider)
+            if isinstance(item, SpecialRegister):
+                _check_special(context, item, type_)
+            context.require_source(item, type_.bits // len(sources))
     return type_.bits, targets, sources
+
+
+def _check_special(context: Context, register: SpecialRegister, type_: ScalarType) -> None:
+    """Refuse a move of a predefined register to a type that it does not have."""
+    bits = SPECIAL[register.name].bits
+    narrow = register.name.startswith(("%tid", "%ntid", "%ctaid", "%nctaid")) and type_.bits == 16
+    if type_.kind == "float" or (bits > type_.bits and not narrow):
+        message = f"{register.name} has {bits} bits and is an integer, the instruction needs {type_}"
+        raise context.error(register, message)
 
 
 def check_address_conversion(
@@ -145,7 +148,7 @@ def check_address_conversion(
     groups = {
         "to": ("to",),
         "space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry"),
-        "type": ("u32", "u64"),
+        "type": ("u64",),
     }
     found = split_qualifiers(context, instruction, groups)
     if "space" not in found or "type" not in found:
@@ -161,40 +164,6 @@ def check_address_conversion(
             message = f"{source.name} is in .{declared}; {instruction.name} cannot convert that"
             raise context.error(source, message)
     return space, -1 if "to" in found else 1, bits, target, source
-
-
-def without_hint(
-    context: Context, instruction: Instruction, least: int, most: int | None = None
-) -> tuple[Operand, ...]:
-    """The operands, their number checked, without the policy of a ``.L2::cache_hint``."""
-    hinted = any(part.startswith("L2::cache_hint") for part in instruction.opcode)
-    operands = instruction.operands[:-1] if hinted else instruction.operands
-    return context.operands(instruction, least, most, operands)
-
-
-def access_qualifiers(context: Context, instruction: Instruction) -> dict[str, str]:
-    """The qualifiers of a load or store; ``.mmio`` is checked against the others."""
-    found = split_qualifiers(context, instruction, _GROUPS, _CACHES)
-    if "mmio" in found:
-        fits = (found.get("order"), found.get("scope"), found.get("space", "global"), found.get("vector"))
-        if fits != ("relaxed", "sys", "global", None):
-            message = ".mmio takes .relaxed.sys and one value in .global, and nothing else"
-            raise context.unsupported(instruction, message)
-    return found
-
-
-def accessed_values(
-    context: Context, instruction: Instruction, operand: Operand, found: dict[str, str]
-) -> tuple[ScalarType, tuple[Operand, ...]]:
-    """The type of an access, and the registers of its vector."""
-    if "type" not in found:
-        raise context.unsupported(instruction, "it has no type")
-    type_ = TYPES[found["type"]]
-    count = VECTORS[found["vector"]] if "vector" in found else 1
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
-    if len(elements) != count:
-        raise context.error(instruction, f"{instruction.name} moves {count} values, not {len(elements)}")
-    return type_, elements
 
 
 def check_load(

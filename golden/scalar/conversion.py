@@ -1,5 +1,6 @@
 """Conversions: between integers, floating-point types, pairs of narrow floats, and tf32."""
 
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,12 +25,14 @@ def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
     to, of = np.iinfo(dtype(target)), np.iinfo(dtype(source))
     number, raw = dtype(source), raw_dtype(target)
     least, greatest = max(to.min, of.min), min(to.max, of.max)
-    clamps = saturate and (least, greatest) != (of.min, of.max)
+    clamps = (least, greatest) != (of.min, of.max)
+    if saturate and not clamps:
+        return None
     low, high = number.type(least), number.type(greatest)
 
     def evaluate(a: Array) -> Array:
         values = a.view(number)
-        return (np.clip(values, low, high) if clamps else values).astype(raw)
+        return (np.clip(values, low, high) if saturate else values).astype(raw)
 
     return (width(target),), (width(source),), evaluate, target[0] == "s"
 
@@ -51,11 +54,24 @@ def _float_to_integer(rounding: str, flush: str, _saturate: str, target: str, so
     return elementwise(to_integer, (a,), (element.layout,), raw_dtype(target), arguments=arguments)
 
 
-def _integer_to_float(rounding: str, target: str, source: str, a: Array) -> Array:
+def _integer_to_float(rounding: str, saturate: str, target: str, source: str, a: Array) -> Array:
     element, arguments = FLOATS[target], (ROUNDINGS.index(rounding), int(source[0] == "s"))
     # One type of operands, so that one function is compiled.
     operands = (a.view(dtype(source)).astype(np.int64),)
-    return elementwise(from_integer, operands, (element.layout,), element.raw, arguments=arguments)
+    result = elementwise(from_integer, operands, (element.layout,), element.raw, arguments=arguments)
+    return clamped(result, element, saturate)
+
+
+def _bfloat_to_integer(rounding: str, target: str, source: str, a: Array) -> Array:
+    return _float_to_integer(rounding, "", "", target, source, a)
+
+
+def _integer_to_single(rounding: str, _flush: str, *others: Any) -> Array:
+    return _integer_to_float(rounding, *others)
+
+
+def _integer_to_bfloat(rounding: str, *others: Any) -> Array:
+    return _integer_to_float(rounding, "", *others)
 
 
 def _convert(rounding: str, *qualifiers: str) -> Any:
@@ -175,21 +191,29 @@ FORMS: Final = (
     ),
     Form(f"cvt {_INTEGRAL} .ftz? .sat? {_INTEGERS} .f32", typed("target", "type", _float_to_integer)),
     Form(
-        f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.bf16|.f64",
+        f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.f64",
         typed("target", "type", lambda mode, *others: _float_to_integer(mode, "", *others)),
     ),
-    Form(f"cvt {MODES} .f16|.bf16|.f32|.f64 {_INTEGERS}", typed("target", "type", _integer_to_float)),
+    Form(f"cvt {_INTEGRAL} {_INTEGERS} .bf16", typed("target", "type", _bfloat_to_integer)),
+    Form(f"cvt {MODES} .sat? .f16|.f64 {_INTEGERS}", typed("target", "type", _integer_to_float)),
+    Form(f"cvt {MODES} .ftz? .sat? .f32 {_INTEGERS}", typed("target", "type", _integer_to_single)),
+    Form(f"cvt {MODES} .bf16 {_INTEGERS}", typed("target", "type", _integer_to_bfloat)),
     Form(f"cvt {_INTEGRAL}? .ftz? .sat? .f32 .f32", _same),
-    Form(f"cvt {_INTEGRAL}? .sat? .f16|.bf16 .f16|.bf16", _same),
-    Form(f"cvt {_INTEGRAL}? .sat? .f64 .f64", _same),
+    Form(f"cvt {_INTEGRAL}? .sat? .f16|.f64 .f16|.f64", _same),
+    Form(f"cvt {_INTEGRAL}? .bf16 .bf16", _same),
     Form(f"cvt {MODES}? .f16|.bf16 .f16|.bf16", _convert),
-    Form(f"cvt {MODES}? .ftz? .sat? .f32 .f16|.bf16", _convert),
-    Form(f"cvt {MODES}? .sat? .f64 .f16|.bf16", _convert),
-    Form(f"cvt {MODES}? .ftz? .sat? .f64 .f32", _convert),
-    Form(f"cvt {MODES} .ftz? .sat|.relu? .f16|.bf16 .f32", _convert),
+    Form("cvt .ftz? .sat? .f32 .f16", partial(_convert, "")),
+    Form(f"cvt {MODES}? .ftz? .f32 .bf16", _convert),
+    Form("cvt .sat? .f64 .f16", partial(_convert, "")),
+    Form(f"cvt {MODES}? .f64 .bf16", _convert),
+    Form("cvt .ftz? .sat? .f64 .f32", partial(_convert, "")),
+    Form(f"cvt {MODES} .ftz? .sat? .f16 .f32", _convert),
+    Form(f"cvt {MODES} .ftz? .bf16 .f32", _convert),
+    Form("cvt .rn|.rz .ftz? .relu .f16|.bf16 .f32", _convert),
+    Form("cvt .rn|.rz .relu? .satfinite .f16|.bf16 .f32", _convert),
     Form(f"cvt {MODES} .ftz? .sat? .f32 .f64", _convert),
-    Form(f"cvt {MODES} .sat? .f16|.bf16 .f64", _convert),
-    Form("cvt .rn|.rz .satfinite .relu? .f16|.bf16 .f32", _convert),
+    Form(f"cvt {MODES} .sat? .f16 .f64", _convert),
+    Form(f"cvt {MODES} .bf16 .f64", _convert),
     Form("cvt .rn|.rz .satfinite? .relu? .f16x2|.bf16x2 .f32", _halves),
     Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f32", typed("16", "32 32", _eight_of_singles)),
     Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f16x2", typed("16", "32", _eight_of_halves)),

@@ -8,6 +8,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.qualifier_lines import chosen_qualifiers
+
 Array = NDArray[Any]
 """Raw bits of one operand, one element for each thread."""
 
@@ -62,8 +64,7 @@ class Form:
     """A line of syntax, and what makes the operation of each mnemonic that it describes."""
 
     syntax: str
-    """Opcode and qualifiers, separated by spaces: ``add .rn|.rz? .ftz? .f32``. Alternatives are separated by
-    ``|``; a qualifier with ``?`` may be left off."""
+    """As `golden.ptx.qualifier_lines` describes it, with types taken in their order."""
     build: Callable[..., Any]
     """Takes one string for each qualifier in the order of the syntax, without its dot, empty where it is left
     off. Returns results, operands and evaluation, and optionally `Operation.signed`; None where the
@@ -85,23 +86,11 @@ class Form:
 
         Types are taken in their order; the other qualifiers may stand anywhere after the opcode.
         """
-        words = name.split(".")[1:]
-        chosen: list[str] = []
-        for group in self.syntax.split()[1:]:
-            alternatives = group.rstrip("?").replace(".", "").split("|")
-            # Only the next type may fill the place of a type.
-            next_type = next((word for word in words if word in _WIDTHS), "")
-            candidates = [word for word in words if word not in _WIDTHS or word == next_type]
-            found = next((word for word in candidates if word in alternatives), "")
-            if found:
-                words.remove(found)
-            elif not group.endswith("?"):
-                return None
-            chosen.append(found)
-        if words:
+        chosen: list[Any] | None = chosen_qualifiers(self.syntax, name.split(".")[1:], _WIDTHS)
+        if chosen is None:
             return None
         if self.selects:
-            chosen = [parts, *chosen]  # type: ignore[list-item]
+            chosen = [parts, *chosen]
         elif any(parts):
             return None
         definition = self.build(*chosen)

@@ -263,7 +263,7 @@ FORMS: Final = (
     Form("shf .l|.r .wrap|.clamp .b32", typed("32", "32 32 32", _funnel_shift)),
     Form("prmt .b32 .f4e|.b4e|.rc8|.ecl|.ecr|.rc16?", typed("32", "32 32 32", _permute)),
     Form(
-        f"mov .pred|{_BITS}|{_NUMBERS}|.f16|.bf16|.f16x2|.bf16x2|.f32|.f64",
+        f"mov .pred|{_BITS}|{_NUMBERS}|.f32|.f64",
         typed("type", "type", lambda _, a: a),
     ),
 )

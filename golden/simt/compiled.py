@@ -27,7 +27,14 @@ from golden.ptx.syntax import (
     Variable,
     named,
 )
-from golden.simt import decode_mbarrier, decode_memory, decode_scalar, decode_stack, decode_warp
+from golden.simt import (
+    decode_effectless,
+    decode_mbarrier,
+    decode_memory,
+    decode_scalar,
+    decode_stack,
+    decode_warp,
+)
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.errors import LaunchError
@@ -41,6 +48,7 @@ _LOCAL_ALIGNMENT: Final = 16
 _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_scalar.DECODERS,
     **decode_memory.DECODERS,
+    **decode_effectless.DECODERS,
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
     **decode_stack.DECODERS,

@@ -34,6 +34,10 @@ def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
         groups = {"form": ("expect_tx", "noComplete"), "order": ("release", "relaxed")}
         found = _qualifiers(context, instruction, _CLUSTER, **groups, scope=("cta", "cluster"))
         form = found.get("form")
+        if form == "noComplete":
+            for part, name in (("relaxed", "order"), ("cluster", "scope"), ("shared::cluster", "space")):
+                if found.get(name) == part:
+                    raise context.unsupported(instruction, f".noComplete cannot be combined with .{part}")
         target, place, *amount = context.operands(instruction, 3 if form else 2, 3)
         if found.get("space") == "shared::cluster" and not isinstance(target, Sink):
             raise context.error(target, "an arrival in .shared::cluster has no state: write _")
@@ -72,6 +76,8 @@ def copies_arrive(context: Context, instruction: Instruction, index: int) -> Ste
     """``cp.async.mbarrier.arrive``."""
     words = {"async": ("async",), "object": ("mbarrier",), "operation": ("arrive",), "form": ("noinc",)}
     found = split_qualifiers(context, instruction, {**words, "space": _CTA, "type": ("b64",)})
+    if "type" not in found:
+        raise context.unsupported(instruction, "it lacks .b64")
     (place,) = context.operands(instruction, 1)
     call = f"arrive_copies({{access}}, {'form' not in found})"
     return _step(context, instruction, index, place, [], call)
@@ -109,6 +115,10 @@ def _qualifiers(
     found = split_qualifiers(context, instruction, given)
     if "type" not in found:
         raise context.unsupported(instruction, "it has no type")
+    if ("order" in found) != ("scope" in found):
+        present, missing = ("order", "scope") if "order" in found else ("scope", "order")
+        choices = " or ".join(f".{item}" for item in groups[missing])
+        raise context.unsupported(instruction, f".{found[present]} needs {choices}")
     return found
 
 

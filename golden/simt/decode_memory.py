@@ -1,34 +1,40 @@
-"""Loads, stores, atomics, asynchronous copies, and the instructions about memory that move no value."""
+"""Loads, stores, atomics and asynchronous copies."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
-from golden.ptx.decoding import Context, Step, split_qualifiers
-from golden.ptx.scalar_types import TYPES
-from golden.ptx.statements import (
+from golden.ptx.accesses import (
+    HINT,
     ORDERS,
+    PREFETCHES,
     SCOPES,
-    VALUES,
     VECTORS,
     access_qualifiers,
-    accessed_space,
     accessed_values,
-    check_load,
     without_hint,
 )
-from golden.ptx.syntax import Immediate, Instruction, Sink
+from golden.ptx.decoding import Context, Step, split_qualifiers
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.statements import accessed_space, check_load
+from golden.ptx.syntax import Immediate, Instruction
 from golden.scalar import operation
 from golden.simt.code import Writer, call_step
 from golden.simt.decode_mbarrier import copies_arrive
 
-_NUMBERS: Final = ("u32", "s32", "u64", "s64", "f16", "f16x2", "bf16", "bf16x2")
+_INTEGERS: Final = ("u32", "s32", "u64", "s64")
+_HALVES: Final = ("f16", "bf16", "f16x2", "bf16x2")
 _WORDS: Final = ("b32", "b64")
+_VECTORS: Final = {
+    **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
+    **dict.fromkeys(("f16x2", "bf16x2", "f32"), ("v2", "v4")),
+}
+"""Vectors of an atomic, by the type of an element."""
 _ATOMICS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any] | None]]] = {
-    "add": ((*_NUMBERS, "f32", "f64"), None),
-    "min": (_NUMBERS, None),
-    "max": (_NUMBERS, None),
+    "add": (("u32", "s32", "u64", "f32", "f64", *_HALVES), None),
+    "min": ((*_INTEGERS, *_HALVES), None),
+    "max": ((*_INTEGERS, *_HALVES), None),
     "and": (_WORDS, np.bitwise_and),
     "or": (_WORDS, np.bitwise_or),
     "xor": (_WORDS, np.bitwise_xor),
@@ -81,20 +87,41 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
     return context.step(instruction, index, (address, *elements), (), emit, select=False)
 
 
+def _check_atomic(context: Context, instruction: Instruction, found: Mapping[str, str]) -> None:
+    """Refuse an operation without its type, and what vectors and elements of 16 bits do not have."""
+    name, type_, space = found.get("operation", ""), found.get("type", ""), found.get("space")
+    types = _ATOMICS.get(name, ((),))[0]
+    if type_ not in types or (name in ("cas", "exch") and instruction.opcode[0] == "red"):
+        choices = ", ".join(f".{item}" for item in types) or "no such operation"
+        raise context.unsupported(instruction, f"types of .{name}: {choices}" if name else "")
+    if ("flush" in found) != (type_ in _HALVES):
+        wanted = "lacks" if type_ in _HALVES else "does not take"
+        raise context.unsupported(instruction, f".{type_} {wanted} .noftz")
+    if "vector" not in found:
+        if name != "add" and type_ in _HALVES:
+            raise context.unsupported(instruction, f".{name} of .{type_} needs a vector, such as .v2")
+    elif found["vector"] not in _VECTORS.get(type_, ()) or (name != "add" and type_ == "f32"):
+        choices = ", ".join(f".{item}" for item in _VECTORS.get(type_, ())) or "none"
+        raise context.unsupported(instruction, f"vectors of .{type_}: {choices}")
+    if space not in (None, "global") and {"vector", "hint"} & found.keys():
+        raise context.unsupported(instruction, f"vectors and hints are for .global, not .{space}")
+
+
 def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     returns = instruction.opcode[0] == "atom"
     groups: Mapping[str, Iterable[str]] = {
         "space": ("global", "shared", "shared::cta"),
-        "order": ORDERS,
+        "order": ORDERS[instruction.opcode[0]],
         "scope": SCOPES,
         "operation": _ATOMICS,
+        "flush": ("noftz",),
         "vector": VECTORS,
-        "type": VALUES,
+        "hint": (HINT,),
+        "type": dict.fromkeys(type_ for types, _ in _ATOMICS.values() for type_ in types),
     }
-    found = split_qualifiers(context, instruction, groups, ("noftz",))
+    found = split_qualifiers(context, instruction, groups)
     name, type_name = found.get("operation", ""), found.get("type", "")
-    if type_name not in _ATOMICS.get(name, ((),))[0] or (name == "cas" and not returns):
-        raise context.unsupported(instruction)
+    _check_atomic(context, instruction, found)
     operands = without_hint(context, instruction, 2 + (name == "cas") + returns)
     count = VECTORS[found["vector"]] if "vector" in found else 1
     bits = TYPES[type_name].bits
@@ -140,11 +167,19 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
         return copies_arrive(context, instruction, index)
     if parts[2] in ("commit_group", "wait_group", "wait_all"):
         return _copy_group(context, instruction, index, parts[2])
-    split_qualifiers(
-        context,
-        instruction,
-        {"async": ("async",), "to": ("shared", "shared::cta"), "from": ("global",), "cache": ("ca", "cg")},
-    )
+    groups = {
+        "async": ("async",),
+        "cache": ("ca", "cg"),
+        "to": ("shared", "shared::cta"),
+        "from": ("global",),
+    }
+    found = split_qualifiers(context, instruction, {**groups, "hint": (HINT,), "prefetch": PREFETCHES})
+    for name, allowed in groups.items():
+        if name not in found:
+            choices = " or ".join(f".{item}" for item in allowed)
+            raise context.unsupported(instruction, f"it lacks {choices}")
+    if parts.index(found["to"]) > parts.index("global"):
+        raise context.unsupported(instruction, "it copies from .global to .shared")
     operands = without_hint(context, instruction, 3, 4)
     to, source = context.require_address(operands[0]), context.require_address(operands[1])
     for address, space in ((to, "shared"), (source, "global")):
@@ -152,13 +187,15 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
         if named not in (None, space):
             raise context.error(address, f"cp.async copies from .global to .shared, not .{named}")
     size = operands[2]
-    allowed = (16,) if "cg" in parts else (4, 8, 16)
-    if not isinstance(size, Immediate) or size.value not in allowed:
-        sizes = " or ".join(str(value) for value in allowed)
-        raise context.error(size, f"{instruction.name} copies {sizes} bytes")
+    sizes = (16,) if "cg" in parts else (4, 8, 16)
+    if not isinstance(size, Immediate) or size.value not in sizes:
+        told = " or ".join(map(str, sizes))
+        raise context.error(size, f"{instruction.name} copies {told} bytes")
     valid, counts = "None", []
     if len(operands) == 4:  # the bytes to copy, or a predicate that the source is ignored
         ignores = getattr(getattr(operands[3], "type", None), "kind", "") == "predicate"
+        if isinstance(operands[3], Immediate) and not 0 <= operands[3].value <= size.value:
+            raise context.error(operands[3], f"of {size.value} bytes, 0 to {size.value} are copied")
         counts = [(operands[3], 1 if ignores else 32)]
         valid = f"where({{}}, 0, {size.value})" if ignores else "{}"
     call = f"B.copy_async({{to}}, {{source}}, {size.value}, {valid})"
@@ -177,19 +214,8 @@ def _copy_group(context: Context, instruction: Instruction, index: int, kind: st
     return call_step(context, instruction, index, call, (), ())
 
 
-def _nothing(context: Context, instruction: Instruction, index: int) -> Step:
-    return context.step(instruction, index, (), (), lambda writer: None, select=False)
-
-
-def _policy(context: Context, instruction: Instruction, index: int) -> Step:
-    target = instruction.operands[0] if instruction.operands else Sink(instruction.location)
-    call = "full({threads}.size, 0, 'u8')"
-    return call_step(context, instruction, index, call, (), [(target, 64)], pure=True)
-
-
 DECODERS: Final = {
-    **{"ld": _load, "ldu": _load, "st": _store, "atom": _atomic, "red": _atomic, "cp": _copy_async},
-    **{"createpolicy": _policy, "prefetch": _nothing},
-    **dict.fromkeys(("fence", "membar", "prefetchu", "applypriority", "discard"), _nothing),
-    **dict.fromkeys(("nanosleep", "pmevent", "setmaxnreg", "griddepcontrol"), _nothing),
+    **dict.fromkeys(("ld", "ldu"), _load),
+    **{"st": _store, "cp": _copy_async},
+    **dict.fromkeys(("atom", "red"), _atomic),
 }

@@ -9,7 +9,7 @@ from golden.ptx.statements import (
     check_move,
     scalar_operation,
 )
-from golden.ptx.syntax import Immediate, Instruction, Sink, Symbol
+from golden.ptx.syntax import Immediate, Instruction, Register, Sink, Symbol
 from golden.simt.address_map import WINDOWS
 from golden.simt.code import Writer, call_step
 
@@ -86,7 +86,8 @@ def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     call = f"B.in_window({space!r}, {{0}})"
     if space == "global":  # parameters of an entry are global memory too, as on the chip
         call += " | B.in_window('param', {0})"
-    return call_step(context, instruction, index, call, [(source, 64)], [(target, 1)], pure=True)
+    bits = 32 if isinstance(source, Register) and source.type.bits == 32 else 64
+    return call_step(context, instruction, index, call, [(source, bits)], [(target, 1)], pure=True)
 
 
 DECODERS: Final = {"mov": _move, "cvta": _convert_address, "isspacep": _is_space}

@@ -14,9 +14,13 @@ from golden.simt.warp_operations import REDUCTIONS, elect, match, reduce, shuffl
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 
+_SYNCHRONOUS: Final = (6, 4)
+"""The PTX ISA version from which exchanges need ``.sync``."""
+
 
 def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
     synchronous = instruction.opcode[1:2] == ("sync",)
+    _require_sync(context, instruction, synchronous)
     match instruction.opcode[1 + synchronous :]:
         case ("up" | "down" | "bfly" | "idx" as mode, "b32"):
             target, *operands = context.operands(instruction, 4 + synchronous)
@@ -31,10 +35,17 @@ def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
     return call_step(context, instruction, index, call, sources, targets)
 
 
+def _require_sync(context: Context, instruction: Instruction, synchronous: bool) -> None:
+    if not synchronous and context.version >= _SYNCHRONOUS:
+        message = f"it lacks .sync, without which it ended with PTX ISA {'.'.join(map(str, _SYNCHRONOUS))}"
+        raise context.unsupported(instruction, message)
+
+
 def _vote(context: Context, instruction: Instruction, index: int) -> Step:
     groups = {"sync": ("sync",), "mode": ("all", "any", "uni", "ballot"), "type": ("b32", "pred")}
     found = split_qualifiers(context, instruction, groups)
     mode = found.get("mode", "")
+    _require_sync(context, instruction, "sync" in found)
     type_, bits = ("b32", 32) if mode == "ballot" else ("pred", 1)
     if not mode or found.get("type") != type_:
         raise context.unsupported(instruction)
@@ -52,6 +63,8 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
             target, source, mask = context.operands(instruction, 3)
         case _:
             raise context.unsupported(instruction)
+    if mode == "any" and isinstance(target, Pair):
+        raise context.error(target, "match.any has no predicate as a destination")
     sources, targets = [(source, int(type_[1:]))], _with_predicate(target)
     return _collective(context, instruction, index, partial(match, mode), sources, targets, mask)
 

@@ -156,7 +156,7 @@ def test_bodies(body, message):
             "k.ptx:7:1: bar.red.popc.u32 is not supported: a program of one warp has no such statement",
         ),
         ("trap;", "k.ptx:7:1: trap is not supported: a program of one warp has no such statement"),
-        ("ret.maybe;", "k.ptx:7:1: ret.maybe is not supported"),
+        ("ret.maybe;", "k.ptx:7:1: ret.maybe is not supported: qualifier .maybe"),
         ("mul.wide.f32 %c0, %c1, %c2;", "k.ptx:7:1: mul.wide.f32 is not supported"),
         ("setp.lt.b32 %p, 0, 0;", "k.ptx:7:1: setp.lt.b32 is not supported"),
         (
@@ -177,7 +177,7 @@ def test_bodies(body, message):
         ("mov.b32 %r0, {%r1, %r2};", "k.ptx:7:15: expected an operand of 16 bits, but %r1 is .b32"),
         ("mov.b32 %r0, {%r1, %r2, %r3};", "k.ptx:7:14: .b32 does not split into 3 registers"),
         ("bra x;", "k.ptx:7:5: x is not a label"),
-        ("bra.conv x;", "k.ptx:7:1: bra.conv is not supported"),
+        ("bra.conv x;", "k.ptx:7:1: bra.conv is not supported: qualifier .conv"),
         (
             "ld.global.u32 %r0, [%rd0];",
             "k.ptx:7:1: ld.global.u32 is not supported: only loads of parameters by their names are",

@@ -81,14 +81,15 @@ def launch_sinks(name, dropped, **options):
     return rows
 
 
-def kernel(body, before="", parameters=".param .u64 a"):
+def kernel(body, before="", parameters=".param .u64 a", version="8.0"):
     """A kernel; `EACH` goes before its body."""
-    text = f"{HEADER}{before}\n.entry k({parameters})\n{{\n{REGISTERS}\n{EACH}\n{body}\nret;\n}}\n"
+    header = HEADER.replace("8.0", version)
+    text = f"{header}{before}\n.entry k({parameters})\n{{\n{REGISTERS}\n{EACH}\n{body}\nret;\n}}\n"
     return Module(text, "short.ptx").kernel()
 
 
-def run(body, threads=32, before="", array=None, **options):
+def run(body, threads=32, before="", array=None, version="8.0", **options):
     """The array after one launch of one block."""
     out = np.zeros(threads, np.uint32) if array is None else array
-    kernel(body, before).launch(1, threads, [out], **options)
+    kernel(body, before, version=version).launch(1, threads, [out], **options)
     return out
