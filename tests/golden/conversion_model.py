@@ -22,9 +22,6 @@ def convert(words, *operands):
         of = LAYOUTS[source]
         number = extended(flushed(a, of) if flush and source == "f32" else a, of)
         zero = a // of.sign
-        if number is not None and layout and "satfinite" in words:
-            most = extended(layout.infinity - 1, layout)
-            number = max(min(number, most), -most)
         if number is None or (layout and abs(number) == INFINITY):
             return None
         if words.mode.endswith("i"):

@@ -19,7 +19,6 @@ STRICTER = {
     r"testp\.f(32|64) ": UNDOCUMENTED,
     r"setp\S*\.b?f16x2 %p1,": "two halves have two predicates",
     r"cp\.async\.wait_group -1": "a number of groups is not negative",
-    r"v(add|sub|absdiff|min|max|shl|shr|set)\.\S* %r1, %r2, %r3, %r4": "a third source without a use",
     r"mov\.[usb]16 %h1, (glob|shar|loca|cons|func)": "an address has more than 16 bits",
     r"mov\.[usb]32 %r1, (glob|cons|func)": "an address in .global has more than 32 bits",
     r"mov\.(f32|f64|pred) %.1, func": "an address is an integer",
@@ -28,8 +27,6 @@ STRICTER = {
     r"(atom\.\S*|ldu\.\S*)b128": WIDE,
     r"atom\.\S*(and|or|xor|exch)\.b\d+ %.1, \[%d2\], %.3, %.4": "a fourth operand without a use",
     r"prefetch\.\S*tensormap": "copies of tensors are not run",
-    r"(alloca|stacksave|stackrestore)\.": "stacks that grow are not run",
-    r"mma\.sync\.aligned\.m8n8k4\.\S*f16": "mma.m8n8k4 of f16 is not run",
     r"w?mma\.\S*(s4|u4|b1|f64|tf32)": "shapes that the manual does not have",
 }
 LOOSER = {
