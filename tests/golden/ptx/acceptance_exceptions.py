@@ -19,6 +19,7 @@ STRICTER = {
     r"testp\.f(32|64) ": UNDOCUMENTED,
     r"setp\S*\.b?f16x2 %p1,": "two halves have two predicates",
     r"cp\.async\.wait_group -1": "a number of groups is not negative",
+    r"bar\.warp\.sync 0": "a mask without lanes stops the chip",
     r"mov\.[usb]16 %h1, (glob|shar|loca|cons|func)": "an address has more than 16 bits",
     r"mov\.[usb]32 %r1, (glob|cons|func)": "an address in .global has more than 32 bits",
     r"mov\.(f32|f64|pred) %.1, func": "an address is an integer",
