@@ -60,19 +60,23 @@ def execute(
     counts = [machine.executed(warp) for warp in range(machine.warp_count)]
     places = [deque[object](maxlen=_REMEMBERED) for _ in counts]
     last: object = ""
+    refused: ProgramFault | None = None
 
     def drawn() -> Iterator[Work]:
-        nonlocal last
-        for work, place in program:
-            last = place
-            if not isinstance(work, HostWork):
-                on_command(place)
-                # Warp 0 refuses commands for warps that do not exist.
-                warp = work.warp if work.warp < len(counts) else 0
-                places[warp].append(place)
-                counts[warp] += 1
-            yield work
-            on_progress(1)
+        nonlocal last, refused
+        try:
+            for work, place in program:
+                last = place
+                if not isinstance(work, HostWork):
+                    on_command(place)
+                    # Warp 0 refuses commands for warps that do not exist.
+                    warp = work.warp if work.warp < len(counts) else 0
+                    places[warp].append(place)
+                    counts[warp] += 1
+                yield work
+                on_progress(1)
+        except ProgramFault as fault:  # a command that the machine does not get; one before it may fail first
+            refused = fault
 
     try:
         try:
@@ -84,4 +88,6 @@ def execute(
     except Fault as fault:
         from_end = fault.index - counts[fault.warp]
         raise ProgramFault(fault, str(places[fault.warp][from_end])) from fault
+    if refused is not None:
+        raise refused
     return Execution(counters=machine.counters, seconds=time.perf_counter() - before)
