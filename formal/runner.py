@@ -171,7 +171,7 @@ def _run(program: str, arguments: list[str], folder: Path, log: str, accepted: t
     path = os.pathsep.join((str(_SOLVER), str(Path(sys.executable).parent), os.environ["PATH"]))
     found = shutil.which(program, path=path)
     if found is None:
-        raise FileNotFoundError(f"{program} must be installed for proofs: pip install openwmma[test,fpga]")
+        raise FileNotFoundError(f'{program} must be installed for proofs: pip install -e ".[test,fpga]"')
     begin = time.monotonic()
     done = subprocess.run(
         [found, *arguments],

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from openwmma.product_match import MatmulMatch, match_matmul
     from openwmma.target import open_on_board
     from openwmma.verilog_files import write_verilog
+    from openwmma.version import __version__
     from sim.lockstep import LockstepMachine
     from sim.machines import Backend, golden_machine, open_machine
     from sim.rtl_machine import RtlMachine
@@ -60,6 +61,7 @@ __all__ = [
     "Module",
     "Output",
     "RtlMachine",
+    "__version__",
     "approximate",
     "build_board",
     "collect",
@@ -108,6 +110,7 @@ _MODULES = {
     "openwmma.modules": ("Kernel", "Module"),
     "openwmma.product_match": ("MatmulMatch", "match_matmul"),
     "openwmma.target": ("open_on_board",),
+    "openwmma.version": ("__version__",),
     "openwmma.verilog_files": ("write_verilog",),
     "sim.lockstep": ("LockstepMachine",),
     "sim.machines": ("Backend", "golden_machine", "open_machine"),

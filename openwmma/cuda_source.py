@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from golden.installation import install_command
 from golden.ptx.source import source_text
 
 __all__ = ["ARCHITECTURE", "CompilerError", "compile_cuda", "compile_file", "is_cuda", "nvrtc_folder"]
@@ -95,7 +96,7 @@ def _compile(text: str, name: str, options: Sequence[str], path: Path) -> str:
     if nvcc is not None:
         return _compile_with_nvcc(nvcc, path, given)
     raise CompilerError(
-        f"{name}: there is no compiler for CUDA C++; install one with: pip install 'openwmma[cuda]', "
+        f"{name}: there is no compiler for CUDA C++; install one with: {install_command('cuda')}, "
         "or put nvcc on the path"
     )
 

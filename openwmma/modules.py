@@ -183,6 +183,7 @@ class Kernel:
         contract: bool = True,
         save: str | Path | None = None,
         on_block: Callable[[int, int], None] | None = None,
+        on_step: Callable[..., None] | None = None,
     ) -> KernelRun:
         """Run the kernel on a grid.
 
@@ -236,6 +237,8 @@ class Kernel:
             docs/reference/launch-files.md.
         on_block : callable or None
             Called after each block with the number of those that have ended, and of all.
+        on_step : callable or None
+            Called after each instruction, as `openwmma.stepping.Stepper`; with one job.
 
         Returns
         -------
@@ -300,6 +303,7 @@ class Kernel:
                 jobs=jobs,
                 on_block=on_block,
                 trace=stage.trace,
+                on_step=on_step,
                 recorder=recorder,
                 runner=self._runner(stage, target, contract=bool(contract)),
             )

@@ -11,6 +11,7 @@ from openwmma.target import DEFAULT_PRESET, MachineKind
 
 __all__ = [
     "Baud",
+    "Force",
     "GpuNumber",
     "On",
     "Port",
@@ -30,6 +31,7 @@ On = Annotated[
         "the golden model and one of the others, whose results are compared.",
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 RunPreset = Annotated[
     str | None,
     typer.Option(

@@ -15,7 +15,14 @@ from golden.integers import quoted
 from openwmma.usage_error import UsageError
 from sim.files import is_special, probe_folder
 
-__all__ = ["array_bytes", "checked_path", "is_same_file", "require_folder", "require_outputs"]
+__all__ = [
+    "array_bytes",
+    "checked_path",
+    "is_same_file",
+    "require_folder",
+    "require_outputs",
+    "require_suffix",
+]
 
 
 def require_folder(what: str, path: Path) -> None:
@@ -24,7 +31,13 @@ def require_folder(what: str, path: Path) -> None:
         raise UsageError(f"{what}: expected a file in a folder that exists, not in {path.parent}")
 
 
-def require_outputs(outputs: Sequence[tuple[str, Path]], inputs: Iterable[Path] = ()) -> None:
+def require_outputs(
+    outputs: Sequence[tuple[str, Path]],
+    inputs: Iterable[Path] = (),
+    *,
+    force: bool = True,
+    updated: Iterable[Path] = (),
+) -> None:
     """Refuse files that could not be written, and those that would overwrite another one of the same run.
 
     Parameters
@@ -33,12 +46,16 @@ def require_outputs(outputs: Sequence[tuple[str, Path]], inputs: Iterable[Path] 
         What a message begins with, and the file. Pipes and devices are written as they are.
     inputs : iterable of Path
         The files that are read.
+    force : bool
+        Whether files that exist may be replaced.
+    updated : iterable of Path
+        Files that may be replaced all the same: each is read for the array that is written.
 
     Raises
     ------
     UsageError
     """
-    read, written = tuple(inputs), list[Path]()
+    read, updated, written = tuple(inputs), tuple(updated), list[Path]()
     for what, path in outputs:
         require_folder(what, path)
         if path.is_dir():
@@ -51,6 +68,8 @@ def require_outputs(outputs: Sequence[tuple[str, Path]], inputs: Iterable[Path] 
             other = next((item for item in others if is_same_file(item, path)), None)
             if other is not None:
                 raise UsageError(f"{what}: expected another file than {other}, which is {purpose} too")
+        if path.exists() and not (force or any(is_same_file(path, item) for item in updated)):
+            raise UsageError(f"{what}: expected --force to replace {path}, which exists")
         try:
             probe_folder(path)
         except OSError as error:
@@ -59,6 +78,12 @@ def require_outputs(outputs: Sequence[tuple[str, Path]], inputs: Iterable[Path] 
 
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+
+
+def require_suffix(option: str, path: Path | None, *suffixes: str) -> None:
+    """UsageError for a file whose name does not end as its contents ask for; devices have any name."""
+    if path is not None and path.suffix not in suffixes and not is_special(path):
+        raise UsageError(f"{option} {path}: expected a file that ends in {' or '.join(suffixes)}")
 
 
 def checked_path(name: str, given: object) -> Path | None:

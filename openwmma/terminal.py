@@ -2,17 +2,20 @@
 
 import io
 import sys
-from typing import TextIO
-
-from rich.text import Text
+from typing import TYPE_CHECKING, TextIO
 
 from golden.message_text import printable, sentence
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 __all__ = ["encodable", "plain", "tell"]
 
 
-def plain(text: object) -> Text:
+def plain(text: object) -> "Text":
     """Text from outside for a table or a progress line: rich reads no markup in it."""
+    from rich.text import Text  # noqa: PLC0415  most commands print lines alone
+
     return Text(sentence(str(text)))
 
 

@@ -1,19 +1,7 @@
 """Errors of the command line: what is said of each, and its exit code."""
 
-from boards.host.link import LinkError
-from boards.soc.simulate import ProgramError
-from golden.invalid_argument import InvalidArgument
-from golden.machine import Difference
-from golden.programs.execution import ProgramFault
-from golden.ptx.source import PtxError
-from golden.simt.errors import KernelFault, LaunchError
-from golden.tables.matrix_instructions import IllegalInstruction
-from openwmma.cuda_source import CompilerError
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
-from sim.capabilities import CapabilityError
-from sim.simulation import SimulationError
-from sim.verilate import BuildError
 
 __all__ = ["FAILURE", "INTERRUPTED", "MISUSE", "UsageError", "complain", "explain_error"]
 
@@ -27,36 +15,43 @@ MISUSE = 2
 INTERRUPTED = 130
 """Exit code for Ctrl-C: 128 and the number of the signal."""
 
-_CODES: dict[type[Exception], int] = {
-    UsageError: MISUSE,
-    PtxError: MISUSE,
-    IllegalInstruction: MISUSE,
-    InvalidArgument: MISUSE,
-    OSError: MISUSE,
-    MemoryError: MISUSE,
-    LaunchError: MISUSE,
-    KernelFault: FAILURE,
-    CompilerError: MISUSE,
-    Difference: FAILURE,
-    ProgramFault: FAILURE,
-    CapabilityError: MISUSE,
-    SimulationError: FAILURE,
-    BuildError: FAILURE,
-    ProgramError: FAILURE,
-    LinkError: MISUSE,
+_CODES = {
+    "openwmma.usage_error.UsageError": MISUSE,
+    "golden.ptx.source.PtxError": MISUSE,
+    "golden.tables.matrix_instructions.IllegalInstruction": MISUSE,
+    "golden.invalid_argument.InvalidArgument": MISUSE,
+    "builtins.OSError": MISUSE,
+    "builtins.MemoryError": MISUSE,
+    "golden.simt.errors.LaunchError": MISUSE,
+    "golden.simt.errors.KernelFault": FAILURE,
+    "openwmma.cuda_source.CompilerError": MISUSE,
+    "golden.machine.Difference": FAILURE,
+    "golden.programs.execution.ProgramFault": FAILURE,
+    "sim.capabilities.CapabilityError": MISUSE,
+    "sim.simulation.SimulationError": FAILURE,
+    "sim.verilate.BuildError": FAILURE,
+    "boards.soc.simulate.ProgramError": FAILURE,
+    "boards.host.link.LinkError": MISUSE,
 }
+"""By the full name of the class: whoever raised an error has loaded it."""
 
-_OF_SEVERAL_LINES = (BuildError, CompilerError, Difference)
+_OF_SEVERAL_LINES = (
+    "sim.verilate.BuildError",
+    "openwmma.cuda_source.CompilerError",
+    "golden.machine.Difference",
+)
 """Errors with what a tool said, or with a table."""
 
 
 def explain_error(error: Exception) -> int | None:
     """Print what an error says and return its exit code; None for an error that no input may cause."""
-    code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), None)
+    names = [f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__]
+    code = next((code for name, code in _CODES.items() if name in names), None)
     if code is None:
         return None
+    several_lines = any(name in names for name in _OF_SEVERAL_LINES)
     text = _told(error) if isinstance(error, OSError) else str(error) or "there is not enough memory"
-    return complain(text, code, lines=isinstance(error, _OF_SEVERAL_LINES))
+    return complain(text, code, lines=several_lines)
 
 
 def _told(error: OSError) -> str:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from golden.installation import install_command
 from sim.verilate import BuildError
 
 __all__ = ["run_tool"]
@@ -36,7 +37,7 @@ def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: 
     program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if program is None:
         extra = "gowin" if name.endswith("gowin") else "fpga"
-        raise BuildError(name, f"it is not installed: pip install openwmma[{extra}]")
+        raise BuildError(name, f"it is not installed: {install_command(extra)}")
     if makes:
         (folder / makes).unlink(missing_ok=True)
     with (folder / log).open("w") as output:

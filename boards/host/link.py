@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from serial.tools.list_ports import comports
 
 from boards.address_map import IDENTITY, INFO
+from golden.installation import install_command
 
 __all__ = ["Bridge", "Link", "LinkError", "PortError", "open_link", "reason_of"]
 
@@ -109,7 +110,7 @@ def open_link(port: str, baud: int) -> Link:
         When it cannot be opened, or LiteX is not installed.
     """
     if find_spec("litex") is None:
-        raise PortError("a board is reached with LiteX, which is not installed: pip install openwmma[soc]")
+        raise PortError(f"a board is reached with LiteX, which is not installed: {install_command('soc')}")
     from boards.host.bridges import SerialBridge, ServerBridge  # noqa: PLC0415  # needs LiteX
 
     server = _SERVER.fullmatch(port)

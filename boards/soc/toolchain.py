@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from golden.installation import install_command
 from sim.verilate import BuildError, verilator_environment
 
 __all__ = ["SERIAL_PORT", "environment", "litex_command", "require_soc_tools", "run_logged"]
@@ -41,7 +42,7 @@ def require_soc_tools(*, simulation: bool = False) -> None:
     """
     for module in ("litex", "litedram", "litex_boards", "migen", "pythondata_cpu_vexriscv"):
         if find_spec(module) is None:
-            raise BuildError(module, "it is not installed: pip install openwmma[soc]")
+            raise BuildError(module, f"it is not installed: {install_command('soc')}")
     path = environment()["PATH"]
     for program, package in _PACKAGES.items():
         if shutil.which(program, path=path) is None:

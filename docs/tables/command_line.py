@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from docs.tables.markdown import table
-from openwmma.cli import app
+from openwmma.cli import COMMANDS, app
 from regression.campaign.__main__ import app as campaign_app
 from regression.fuzz.__main__ import app as fuzz_app
 
@@ -20,9 +20,7 @@ def command_line() -> str:
     """A section for each command of `openwmma`: usage, description, arguments and options."""
     group: Any = typer.main.get_command(app)
     return "\n".join(
-        _section(f"openwmma {name}", command)
-        for name, command in group.commands.items()
-        if name != "campaign"
+        _section(f"openwmma {name}", group.get_command(None, name)) for name in COMMANDS if name != "campaign"
     )
 
 

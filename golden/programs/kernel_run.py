@@ -21,7 +21,7 @@ from golden.integers import (
     listed,
     shortened,
 )
-from golden.invalid_argument import InvalidArgument
+from golden.invalid_argument import ArrayTypeWarning, InvalidArgument
 from golden.limits import DEVICE_BYTES
 from golden.machine import Machine
 from golden.programs.bounds import checked_bounds
@@ -46,10 +46,6 @@ OUTPUT_TYPES: Final = {
 
 Argument = NDArray[Any] | int | float
 """An array is placed in memory, and its address is what the kernel gets."""
-
-
-class ArrayTypeWarning(UserWarning):
-    """An array of values is loaded as another type, as float64 by a load of f16."""
 
 
 @dataclass(frozen=True)

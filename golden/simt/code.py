@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.ptx.blocks import Block, Terminator
-from golden.ptx.decoding import Context, Step, constant_bits
+from golden.ptx.decoding import Context, Statement, Step, constant_bits
 from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
@@ -139,6 +139,11 @@ class Writer:
         step.emit(self)
         self._specials = specials
         self._subset, self._indent = "", self._indent[:-4]
+
+    def announce(self, statement: Statement, writes: Sequence[int] = ()) -> None:
+        """Tell `LaunchState.on_step` what an instruction has written; before a terminator takes effect."""
+        values = "".join(f"{self.slot(slot)}, " for slot in writes)
+        self.line(f"B.launch.on_step(B, {self.bind(statement)}, ix, {tuple(writes)}, ({values}))")
 
     def read(self, operand: object, bits: int) -> str:
         """The code of a source operand, as raw bits of this width."""
@@ -301,10 +306,16 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
         size += block.size
         for step in block.steps:
             writer.emit(step)
+            if kernel.is_stepped:
+                writer.announce(step, step.writes)
         if not everyone or not kernel.goes_on(last):
             break
         _exchange(writer, block.terminator)
+        if kernel.is_stepped:
+            writer.announce(block.terminator, writes=block.terminator.writes)
         last += 1
+    if kernel.is_stepped and block.terminator is not None:
+        writer.announce(block.terminator)
     ending = _ending(writer, block.terminator)
     stores = [slot for slot in writer.defined if slot in block.live_out]
     lines = ["def code(B, ix):", "    R = B.registers", "    n = ix.size"]

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from operator import itemgetter
 from typing import Final
 
@@ -168,9 +169,19 @@ class CompiledKernel:
             for operand in instruction.operands
         )
         """Whether it uses a predefined register that changes with time."""
-        no_code: list[BlockCode | None] = [None] * len(self.blocks)
-        self.codes = (no_code, list(no_code))
+        self.is_stepped = False
+        """Whether its code announces each instruction."""
+        self.codes = self._no_codes()
         """The compiled blocks for some and for all threads; None where not compiled yet."""
+
+    def _no_codes(self) -> tuple[list[BlockCode | None], list[BlockCode | None]]:
+        return [None] * len(self.blocks), [None] * len(self.blocks)
+
+    def stepped(self) -> "CompiledKernel":
+        """The same kernel, whose code announces each instruction to `LaunchState.on_step`."""
+        found = copy(self)
+        found.is_stepped, found.codes = True, self._no_codes()
+        return found
 
     def block_bytes(self, threads: int, shared: int) -> int:
         """About the bytes that a block takes while it runs, `shared` of them in shared memory."""

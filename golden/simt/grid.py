@@ -78,6 +78,9 @@ class LaunchState:
     """Whether accesses are checked, and whether for data races too."""
     trace: TraceRecorder | None = None
     """Where matrix instructions are recorded."""
+    on_step: Callable[..., None] | None = None
+    """Called after each instruction with the `BlockRun`, the statement, the threads that execute it, the
+    numbers of the registers that it writes, and their values in these threads."""
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
     _last_change: int = 0

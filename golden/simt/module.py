@@ -219,6 +219,7 @@ class Kernel:
         jobs: int = 1,
         on_block: Callable[[int, int], None] | None = None,
         trace: TraceRecorder | None = None,
+        on_step: Callable[..., None] | None = None,
         contract: bool = True,
         recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
@@ -247,6 +248,8 @@ class Kernel:
             Called after each block with the number of those that have ended, and of all.
         trace : TraceRecorder or None
             Records the matrix instructions.
+        on_step : callable or None
+            See `golden.simt.grid.LaunchState`; with one job.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
         recorder : callable or None
@@ -265,6 +268,8 @@ class Kernel:
         """
         compiled = self.compiled if contract else self.uncontracted
         extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
+        if on_step is not None:
+            compiled = compiled.stepped()
         compiled.require_threads(extents[1])
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
@@ -287,6 +292,7 @@ class Kernel:
                 check=check,
                 races=races,
                 trace=trace,
+                on_step=on_step,
                 jobs=min(jobs, MOST_JOBS),
                 on_block=on_block,
             )

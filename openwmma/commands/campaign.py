@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import typer
 
+from golden.installation import install_command
 from openwmma.learn.archive import ROOT
 from openwmma.usage import INTERRUPTED, UsageError
 
@@ -22,7 +23,7 @@ CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_optio
 
 
 def campaign(context: typer.Context) -> int:
-    """Run random programs, results, mutants, coverage, tests or launches on all cores or a Dask cluster.
+    """Run random programs, mutants, coverage, tests or launches on all cores or a Dask cluster.
 
     Of a clone of the repository, with the extra `campaign`. All options:
 
@@ -33,7 +34,7 @@ def campaign(context: typer.Context) -> int:
             "campaign: expected a clone of the repository, which has the tests; a wheel has none"
         )
     if importlib.util.find_spec("distributed") is None:
-        raise UsageError('campaign: expected Dask; pip install -e ".[test,campaign]" in the repository')
+        raise UsageError(f"campaign: expected Dask; install it with: {install_command('test', 'campaign')}")
     return run_campaign(context.args)
 
 

@@ -45,7 +45,7 @@ def certify(
 
         openwmma certify --results 10000000000
 
-    Needs an NVIDIA GPU, its driver, and `pip install openwmma[gpu]`.
+    Needs an NVIDIA GPU, its driver, and `pip install "openwmma[gpu]"`.
     """
     from openwmma.gpu import certify as work  # noqa: PLC0415  an optional package
 

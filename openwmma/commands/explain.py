@@ -9,7 +9,8 @@ from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.explaining import explain_text
 from openwmma.explanation_svg import explanation_svg
 from openwmma.explanation_text import explanation_text, html_page, print_wide
-from openwmma.output_files import require_outputs
+from openwmma.options import Force
+from openwmma.output_files import require_outputs, require_suffix
 from sim.files import write_files
 
 __all__ = ["explain"]
@@ -35,6 +36,7 @@ def explain(
         Path | None, typer.Option("--html", metavar="FILE", help="Write the same as a page of HTML.")
     ] = None,
     svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture.")] = None,
+    force: Force = False,
 ) -> None:
     """Show every step from one row of A, one column of B and one element of C to the element of D.
 
@@ -50,7 +52,10 @@ def explain(
 
         openwmma explain ex2.approx.ftz.f32 --a 0.3
     """
-    require_outputs([(f"--{name} {path}", path) for name, path in (("html", html), ("svg", svg)) if path])
+    written = [(f"--{name} {path}", path) for name, path in (("html", html), ("svg", svg)) if path]
+    require_outputs(written, force=force)
+    require_suffix("--html", html, ".html", ".htm")
+    require_suffix("--svg", svg, ".svg")
     found = explain_text(instruction, a, b, c, profile)
     content = explanation_text(found)
     files = {html: html_page(content, found.title)} if html is not None else {}

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from golden.integers import shortened
 from openwmma.arguments import is_file, load_array, parse_number
+from openwmma.options import Force
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
@@ -45,6 +46,7 @@ def matmul(
     accumulation: Annotated[Literal["fast", "precise"], typer.Option(help="Of fp8.")] = "fast",
     profile: Annotated[str | None, typer.Option(help="Another generation than Hopper.")] = None,
     threads: Annotated[int | None, typer.Option(help="Threads; by default, one for each core.")] = None,
+    force: Force = False,
 ) -> int:
     """Multiply matrices of any size as PyTorch does on a Hopper GPU, to the bit.
 
@@ -73,7 +75,7 @@ def matmul(
     }
     if output is not None:
         texts = (text for text in (bias, c, scale_a, scale_b) if text is not None)
-        require_outputs([(f"--output {output}", output)], (a, b, *map(Path, texts)))
+        require_outputs([(f"--output {output}", output)], (a, b, *map(Path, texts)), force=force)
     with Console(stderr=True).status("multiplying"):
         if compare is not None:
             observed = load_array("--compare", compare)

@@ -12,7 +12,18 @@ from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
-from openwmma.options import Baud, GpuNumber, On, Port, RunPreset, RunProfile, Settings, SettingsFile, Waves
+from openwmma.options import (
+    Baud,
+    Force,
+    GpuNumber,
+    On,
+    Port,
+    RunPreset,
+    RunProfile,
+    Settings,
+    SettingsFile,
+    Waves,
+)
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
@@ -45,6 +56,7 @@ def mma(
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
     gpu: GpuNumber = None,
+    force: Force = False,
 ) -> None:
     """Multiply a batch of tiles, D = A B + C: each loaded, multiplied and stored.
 
@@ -71,7 +83,7 @@ def mma(
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
-    require_outputs([(f"--output {output}", output), *target.outputs], (a, b, c))
+    require_outputs([(f"--output {output}", output), *target.outputs], (a, b, c), force=force)
     if target.gpu is not None:
         _on_gpu(parsed, operands, output, target)
         return

@@ -9,7 +9,7 @@ from golden.simt.trace_file import TraceReader
 from openwmma.core_settings import parse_settings
 from openwmma.input_files import is_readable
 from openwmma.launching import open_player
-from openwmma.options import Baud, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
+from openwmma.options import Baud, Force, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
 from openwmma.output_files import require_outputs
 from openwmma.report import print_replay
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
@@ -28,6 +28,7 @@ def replay(
     trace: Trace = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
+    force: Force = False,
 ) -> int:
     """Execute the matrix instructions of a launch on a core, and compare all that they read and write.
 
@@ -49,7 +50,7 @@ def replay(
     )
     if not is_readable(file):
         raise UsageError(f"expected the trace of a launch, but there is no file {file}")
-    require_outputs(target.outputs, [file])
+    require_outputs(target.outputs, [file], force=force)
     with file.open("rb") as opened:
         found = TraceReader(opened, str(file))
         with open_player(target) as player:

@@ -22,6 +22,7 @@ from openwmma.cuda_source import is_cuda
 from openwmma.input_files import is_readable
 from openwmma.options import (
     Baud,
+    Force,
     GpuNumber,
     On,
     Port,
@@ -109,6 +110,10 @@ def run(
     contractions: Annotated[
         bool, typer.Option("--contractions", help="List the joined ones with their lines; run nothing.")
     ] = False,
+    step: Annotated[
+        bool,
+        typer.Option("--step", help="Show registers and fragments after each instruction; h for help."),
+    ] = False,
     compiler_option: Annotated[
         list[str] | None,
         typer.Option(
@@ -133,6 +138,7 @@ def run(
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
     gpu: GpuNumber = None,
+    force: Force = False,
 ) -> int:
     """Run a kernel.
 
@@ -167,6 +173,8 @@ def run(
         contract=contract,
         contractions=contractions,
         trace_file=trace_file,
+        force=force,
+        step=step,
     )
     if launch is not None:
         if file is not None or arg or out or grid or block or entry or save or shared:
@@ -180,7 +188,7 @@ def run(
         raise UsageError(f"--case {case}: expected --launch with it")
     if not is_readable(file):
         raise UsageError(f"expected a PTX module, but there is no file {file}")
-    if grid is not None or block is not None or is_cuda(file) or target.gpu is not None:
+    if grid is not None or block is not None or is_cuda(file) or target.gpu is not None or step:
         return launch_file(
             file,
             options,
@@ -203,7 +211,7 @@ def run(
     if contractions:
         print_contractions(kernel.name, kernel.contractions)
         return 0
-    _require_files(file, arg or [], out or [], outputs, target)
+    _require_files(file, arg or [], out or [], outputs, target, force=force)
     with progress("instructions") as advance, target.prepared() as source:
         result = run_program(
             kernel,
@@ -225,6 +233,8 @@ def _require_files(
     outs: Sequence[str],
     outputs: Sequence[tuple[Output, Path]],
     target: Target,
+    *,
+    force: bool,
 ) -> None:
     """Refuse outputs that cannot be written, or overwrite an input; an array may replace its own file."""
     named = [(f"--out {text}", path) for text, (_, path) in zip(outs, outputs, strict=True)]
@@ -232,6 +242,7 @@ def _require_files(
     require_outputs(target.outputs, input_files(args))
     for option, (output, _) in zip(named, outputs, strict=True):
         require_outputs([option], input_files(text for text in args if text.partition("=")[0] != output.name))
+    require_outputs([*named, *target.outputs], force=force, updated=input_files(args))
 
 
 def _require_launch(**given: bool) -> None:

@@ -1,6 +1,7 @@
 """`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
 from openwmma.output_files import require_outputs
 from openwmma.report import block_progress, print_contractions, print_launch
+from openwmma.stepping import Stepper, Stopped
 from openwmma.target import Target
 from openwmma.terminal import tell
 from openwmma.usage import FAILURE, UsageError
@@ -49,6 +51,10 @@ class LaunchOptions:
         Whether those that are joined are listed, and nothing is launched.
     trace_file : Path or None
         Where the matrix instructions are written.
+    force : bool
+        Whether files that exist may be replaced.
+    step : bool
+        Whether the launch stops after each instruction.
     """
 
     target: Target
@@ -57,7 +63,9 @@ class LaunchOptions:
     limit: int
     contract: bool | None
     contractions: bool
-    trace_file: Path | None = None
+    trace_file: Path | None
+    force: bool
+    step: bool
 
     @property
     def outputs(self) -> list[tuple[str, Path]]:
@@ -72,7 +80,10 @@ class LaunchOptions:
         single = any(given is not None for given in files)
         if self.jobs not in (0, 1) and single:
             raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, one waveform or one trace")
+        if self.step and (self.jobs != 1 or target.gpu is not None):
+            raise UsageError("--step: expected one job on this computer, without --jobs and --gpu")
         return {
+            "on_step": Stepper() if self.step else None,
             "on": target.on,
             "preset": target.preset,
             "profile": target.profile,
@@ -89,6 +100,10 @@ class LaunchOptions:
             "limit": self.limit,
             **({} if self.contract is None else {"contract": self.contract}),
         }
+
+    def progress(self) -> AbstractContextManager[Callable[[int, int], None] | None]:
+        """The bar of blocks that have ended; none where the launch is stepped."""
+        return nullcontext() if self.step else block_progress()
 
 
 def launch_file(
@@ -121,10 +136,15 @@ def launch_file(
     inputs = [file, *input_files(args)]
     arguments, outputs = prepare_launch(module, kernel, args, outs, [file])
     others = [(f"--save {path}", path) for path in saved_files(save)] if save is not None else []
-    require_outputs([*((f"--out {output.path}", output.path) for output in outputs), *others])
-    require_outputs([*others, *options.outputs], inputs)
-    with block_progress() as on_block:
-        run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
+    named = [*((f"--out {output.path}", output.path) for output in outputs), *others]
+    require_outputs(named, force=options.force, updated=inputs)
+    require_outputs([*others, *options.outputs], inputs, force=options.force)
+    try:
+        with options.progress() as on_block:
+            run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
+    except Stopped:
+        tell("stopped; nothing is written")
+        return 0
     write_files({output.path: output.contents(module) for output in outputs})
     print_launch(readable(kernel.name), options.target, run)
     return _tell_reports(run)
@@ -140,13 +160,17 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
     """
     keywords = options.keywords()
     code = 0
-    require_outputs(options.outputs, [path, path.with_suffix(".npz")])
+    require_outputs(options.outputs, [path, path.with_suffix(".npz")], force=options.force)
     for launch in read_launches(path, case, allow_outside=allow_outside):
         if options.contractions:
             print_contractions(launch.name, launch.kernel.contractions)
             continue
-        with block_progress() as on_block:
-            run = launch.launch(on_block=on_block, **keywords)
+        try:
+            with options.progress() as on_block:
+                run = launch.launch(on_block=on_block, **keywords)
+        except Stopped:
+            tell("stopped; nothing is compared")
+            return code
         print_launch(launch.name, options.target, run)
         code = max(code, _tell_reports(run))
         differences = launch.differences() if launch.is_compared else []

@@ -11,6 +11,7 @@ from boards.boards import BOARDS, Board
 from boards.soc.program import build_program
 from boards.soc.simulate import simulate_program
 from boards.soc.toolchain import require_soc_tools
+from openwmma.options import Force
 from openwmma.output_files import require_outputs
 from openwmma.terminal import tell
 from openwmma.usage import UsageError
@@ -37,11 +38,12 @@ def soc(
     waves: Annotated[
         Path | None, typer.Option("--waves", metavar="FILE.vcd", help="Signals of the SoC, from main on.")
     ] = None,
+    force: Force = False,
     limit: Annotated[float, typer.Option("--limit", min=1, help="Seconds for the program to end.")] = 600.0,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where it is built.")] = Path("build")
     / "soc",
 ) -> int:
-    r"""Simulate the whole SoC of a board, with processor, memory controller and core, running a C program.
+    r"""Simulate the whole SoC of a board, with processor and core, running a C program.
 
     For a matrix multiply in s8:
 
@@ -63,7 +65,7 @@ def soc(
     if simulate is None:
         return _compile(BOARDS[board], source, data)
     if waves is not None:
-        require_outputs([(f"--waves {waves}", waves)], [simulate])
+        require_outputs([(f"--waves {waves}", waves)], [simulate], force=force)
     return simulate_program(
         BOARDS[board],
         simulate,

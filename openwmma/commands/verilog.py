@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from openwmma.core_settings import parse_settings
-from openwmma.options import RunPreset, RunProfile, Settings, SettingsFile
+from openwmma.options import Force, RunPreset, RunProfile, Settings, SettingsFile
 from openwmma.output_files import require_folder, require_outputs
 from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
@@ -22,6 +22,7 @@ def verilog(
     profile: RunProfile = None,
     settings: Settings = None,
     config: SettingsFile = None,
+    force: Force = False,
 ) -> None:
     """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
 
@@ -53,7 +54,7 @@ def verilog(
     require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
-    require_outputs([(f"--output {path}", path) for path in written_files(output).paths])
+    require_outputs([(f"--output {path}", path) for path in written_files(output).paths], force=force)
     written = write_verilog(target.config, output)
     others = ", ".join(str(path) for path in written.paths[1:])
     tell(f"written: {written.core}, and beside it {others}")

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.installation import install_command
 from golden.simt.errors import KernelFault, LaunchError
 
 __all__ = ["Gpu", "GpuModule", "open_gpu", "read", "write"]
@@ -30,7 +31,7 @@ def _bindings() -> Any:
         from cuda.bindings import driver  # noqa: PLC0415  an optional package
     except ImportError:
         raise LaunchError(
-            "a GPU needs the package cuda-bindings: install it with `pip install openwmma[gpu]`"
+            f"a GPU needs the package cuda-bindings; install it with: {install_command('gpu')}"
         ) from None
     try:
         (status,) = driver.cuInit(0)

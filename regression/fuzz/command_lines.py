@@ -14,7 +14,7 @@ import numpy as np
 import typer.main
 
 from golden.tables.profiles import PROFILES
-from openwmma.cli import app, main
+from openwmma.cli import COMMANDS, app, main
 from openwmma.output_files import array_bytes
 from openwmma.usage import FAILURE, MISUSE
 from regression.fuzz.kind import Files, Kind, PropertyError
@@ -31,7 +31,7 @@ _ODD: Final = (*WORDS["odd_arguments"], *LONG[:2], "\udcff")
 def commands() -> dict[str, list[Any]]:
     """The parameters of each command, as the parser has them."""
     group: Any = typer.main.get_command(app)
-    return {name: list(command.params) for name, command in group.commands.items()}
+    return {name: list(group.get_command(None, name).params) for name in COMMANDS}
 
 
 def _value(random: Random, name: str) -> str:

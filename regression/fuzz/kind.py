@@ -19,7 +19,7 @@ from boards.host.link import LinkError
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
-from golden.programs.kernel_run import ArrayTypeWarning
+from golden.invalid_argument import ArrayTypeWarning
 from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
 from golden.tables.faults import Fault

@@ -1,6 +1,7 @@
 """What a build reports: cells by unit, and the clock."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from boards.flow.netlist import Utilisation, unit_of, utilisation
 from boards.flow.report import BuildReport
 from boards.flow.timing import Step, read_timing
 from boards.flow.tools import run_tool
+from golden.installation import install_command
 from sim.verilate import BuildError
 
 ECP5, SERIES7 = "LFE5U-85F-6BG381", "XC7A100T-1CSG324"
@@ -237,6 +239,6 @@ def test_tool_that_ends_without_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "extra"), [("no-such-tool", "fpga"), ("no-such-tool-gowin", "gowin")])
 def test_tool_that_is_missing(tmp_path: Path, name: str, extra: str) -> None:
     with pytest.raises(
-        BuildError, match=rf"{name} failed:\nit is not installed: pip install openwmma\[{extra}\]"
+        BuildError, match=re.escape(f"{name} failed:\nit is not installed: {install_command(extra)}")
     ):
         run_tool(name, [], tmp_path, "tool.log")

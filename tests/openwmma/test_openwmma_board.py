@@ -9,6 +9,7 @@ from bridged_core import MEMORY_BASE, NOTHING, BridgedCore
 import golden
 from boards.address_map import INFO, ORIGIN
 from boards.host.link import LinkError
+from golden.installation import install_command
 from hdl.config import PAGE_BYTES, PRESETS
 from hdl.control.host import REGISTERS
 from openwmma.cli import main
@@ -232,7 +233,7 @@ def test_a_board_without_litex(board, capsys, monkeypatch):
     monkeypatch.setattr("boards.host.link.find_spec", lambda name: None)
     assert main(["run", str(EXAMPLES / "f64.ptx"), "--on", "board", "--port", PORT]) == 2
     assert capsys.readouterr().err == (
-        "openwmma: a board is reached with LiteX, which is not installed: pip install openwmma[soc]\n"
+        f"openwmma: a board is reached with LiteX, which is not installed: {install_command('soc')}\n"
     )
 
 

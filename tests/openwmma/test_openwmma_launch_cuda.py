@@ -7,6 +7,7 @@ import pytest
 from test_openwmma_launch import SCALE
 
 import openwmma
+from golden.installation import install_command
 from openwmma import cuda_source
 from openwmma.cli import main
 from openwmma.cuda_source import CompilerError, compile_cuda
@@ -144,5 +145,5 @@ def test_without_a_compiler(monkeypatch, capsys):
     assert main(["run", "tile.cu"]) == 2
     assert capsys.readouterr().err == (
         "openwmma: tile.cu: there is no compiler for CUDA C++; install one with: "
-        "pip install 'openwmma[cuda]', or put nvcc on the path\n"
+        f"{install_command('cuda')}, or put nvcc on the path\n"
     )

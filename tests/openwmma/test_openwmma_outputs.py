@@ -214,7 +214,7 @@ def test_files_written_by_threads_at_once_are_whole():
 def test_a_file_keeps_its_mode_and_its_links():
     Path("d.npy").touch(mode=0o640)
     Path("to_d.npy").symlink_to("d.npy")
-    assert main([*MMA, "to_d.npy"]) == 0
+    assert main([*MMA, "to_d.npy", "--force"]) == 0
     assert Path("to_d.npy").is_symlink()
     assert Path("d.npy").stat().st_mode & 0o777 == 0o640
     assert np.load("d.npy").shape == (16, 8)
@@ -278,7 +278,7 @@ sys.exit(main())
 def test_an_interrupt_leaves_nothing_half_written(number):
     Path("d.npy").write_bytes(b"old")
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW, *MMA, "d.npy"],
+        [sys.executable, "-c", SLOW, *MMA, "d.npy", "--force"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -294,3 +294,68 @@ def test_an_interrupt_leaves_nothing_half_written(number):
     assert (process.returncode, error) == (130, "openwmma: interrupted\n")
     assert Path("d.npy").read_bytes() == b"old"
     assert not list(Path().glob(".*partial"))
+
+
+def test_nothing_is_replaced_without_force(capsys):
+    """Every option of every command that names a file to write."""
+    rows = np.ones((16, 16), np.float16)
+    for name in ("a.npy", "b.npy"):
+        np.save(name, rows)
+    np.save("c.npy", rows.astype(np.float32))
+    mma = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+    run = [
+        "run",
+        str(GEMM),
+        "--arg",
+        "A=a.npy",
+        "--arg",
+        "B=b.npy",
+        "--arg",
+        "n=16",
+        "--out",
+        "D=new.npy:f32:16x16",
+    ]
+    explain = ["explain", "ex2.approx.ftz.f32", "--a", "1"]
+    commands = {
+        "new.npy": [run, ["mma", mma, "a.npy", "b.npy", "c.npy", "-o", "new.npy"]],
+        "d.npy": [["matmul", "a.npy", "b.npy", "-o", "d.npy"]],
+        "e.svg": [[*explain, "--svg", "e.svg"], ["layout", "a", "f16", "m16n16k16", "--svg", "e.svg"]],
+        "e.html": [[*explain, "--html", "e.html"]],
+        "core.json": [["verilog", "--preset", "tiny", "-o", "core.v"]],
+        "saved.npz": [[*RUN, "--save", "saved"]],
+        "launched.npy": [[*RUN, "--out", "0=launched.npy"]],
+    }
+    for name, calls in commands.items():
+        for call in calls:
+            Path(name).write_text("mine")
+            assert main(call) == 2
+            assert Path(name).read_text() == "mine"
+            error = capsys.readouterr().err
+            assert f"expected --force to replace {name}, which exists" in error
+            assert main([*call, "--force"]) == 0
+            assert Path(name).read_bytes() != b"mine"
+    assert main([*RUN, "--out", "0=x.npy"]) == 0  # in place, as it is named for both
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ["explain", "ex2.approx.ftz.f32", "--a", "1", "--svg", "e.png"],
+            "--svg e.png: expected a file that ends in .svg",
+        ),
+        (
+            ["explain", "ex2.approx.ftz.f32", "--a", "1", "--html", "e"],
+            "--html e: expected a file that ends in .html or .htm",
+        ),
+        (
+            ["layout", "a", "f16", "m16n16k16", "--svg", "e.html"],
+            "--svg e.html: expected a file that ends in .svg",
+        ),
+    ],
+)
+def test_pictures_and_pages_have_their_suffix(folder, capsys, command, message):
+    before = {*folder.iterdir()}
+    assert main(command) == 2
+    assert capsys.readouterr().err == f"openwmma: {message}\n"
+    assert {*folder.iterdir()} == before

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from boards.soc import toolchain
+from golden.installation import install_command
 from openwmma.cli import main
 
 
@@ -24,7 +25,7 @@ def test_a_missing_package(command, capsys, monkeypatch, module, builds):
     monkeypatch.setattr(toolchain, "find_spec", lambda name: None if name == module else name)
     assert main(["build", "--board", "arty"] if builds else command) == 1
     assert capsys.readouterr().err.endswith(
-        f"openwmma: {module} failed:\nit is not installed: pip install openwmma[soc]\n"
+        f"openwmma: {module} failed:\nit is not installed: {install_command('soc')}\n"
     )
 
 

@@ -5,9 +5,10 @@ import warnings
 import numpy as np
 import pytest
 
+from golden.invalid_argument import ArrayTypeWarning
 from golden.memory import Memory
 from golden.programs.buffers import BASE
-from golden.programs.kernel_run import ArrayTypeWarning, Output, checked_types, run_program
+from golden.programs.kernel_run import Output, checked_types, run_program
 from golden.ptx import parse_module
 from golden.tables.commands import Fill, Load
 from golden.tables.instruction_set import Shape
