@@ -16,10 +16,9 @@ from typing import Any, Final
 import numpy as np
 
 from boards.host.link import LinkError
-from golden.invalid_argument import InvalidArgument
+from golden.invalid_argument import ArrayTypeWarning, InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
-from golden.invalid_argument import ArrayTypeWarning
 from golden.ptx.source import PtxError
 from golden.simt.errors import SimtError
 from golden.tables.faults import Fault

@@ -93,7 +93,7 @@ def test_an_array_that_is_loaded_as_another_type_is_a_warning(capsys):
         f"openwmma: warning: argument A: an array of float64 is loaded as f16 ({line}: "
         "wmma.load.a.sync.aligned.row.m16n16k16.global.f16); expected float16, or raw bits in uint16\n"
     )
-    assert main(gemm(*D)) == 0
+    assert main(gemm(*D, "--force")) == 0
     assert capsys.readouterr().err == ""
 
 
