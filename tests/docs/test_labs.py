@@ -87,7 +87,8 @@ def test_the_scoreboard(copy: Path) -> None:
         """Elements of D that are not zero."""
         outputs = [f"{name}={name}.npy:f32:16x16" for name in "CD"]
         arguments = ["--arg", "B=ones.npy", "--out", outputs[0], "--out", outputs[1], "--preset", "tiny"]
-        result = run(copy, "-m", "openwmma", "run", "docs/tutorials/labs/hazard.ptx", *arguments, "--on", on)
+        arguments += ["--on", on, "--force"]
+        result = run(copy, "-m", "openwmma", "run", "docs/tutorials/labs/hazard.ptx", *arguments)
         assert result.returncode == 0, result.stderr
         assert not np.load(copy / "C.npy").any()
         return np.count_nonzero(np.load(copy / "D.npy"))
