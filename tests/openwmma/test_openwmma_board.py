@@ -144,7 +144,7 @@ def test_what_the_boards_core_cannot_do_is_refused_by_it(board, capsys, monkeypa
     assert run_on(board, command) == 0
     tiny = BridgedCore(PRESETS["tiny"], MEMORY_BYTES)
     connect(tiny, monkeypatch)
-    assert run_on(tiny, command) == 1
+    assert run_on(tiny, [*command, "--force"]) == 1
     assert "openwmma: instruction 0: illegal instruction" in capsys.readouterr().err
     tiny.simulation.close()
 

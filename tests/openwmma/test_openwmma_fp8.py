@@ -144,7 +144,7 @@ def test_every_form_of_wgmma_on_the_core(on, tmp_path):
                 )
             operands.append(array)
             np.save(f"{use}.npy", array)
-        assert main(["mma", text, *FILES, "--on", on]) == 0
+        assert main(["mma", text, *FILES, "--force", "--on", on]) == 0
         expected = golden.mma(instruction, *operands)
         np.testing.assert_array_equal(np.load("d.npy").view(expected.dtype), expected, err_msg=text)
 

@@ -86,7 +86,7 @@ def test_run_has_the_profile():
     results = {}
     for profile in ("hopper", "ampere"):
         arguments = ["--arg", "A=A.npy", "--arg", "B=B.npy", "--arg", "n=16", "--out", "D=D.npy:f32:16x16"]
-        assert main(["run", str(GEMM), *arguments, "--profile", profile]) == 0
+        assert main(["run", str(GEMM), *arguments, "--force", "--profile", profile]) == 0
         results[profile] = np.load("D.npy")
         raw = [np.load(f"{name}.npy") for name in "AB"]
         expected = golden.mma(INSTRUCTION, *raw, np.zeros((16, 16), np.uint32), profile=profile)
