@@ -311,8 +311,8 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
         if not everyone or not kernel.goes_on(last):
             break
         _exchange(writer, block.terminator)
-        if kernel.is_stepped:
-            writer.announce(block.terminator, writes=block.terminator.writes)
+        if kernel.is_stepped and block.terminator is not None:
+            writer.announce(block.terminator, block.terminator.writes)
         last += 1
     if kernel.is_stepped and block.terminator is not None:
         writer.announce(block.terminator)
