@@ -22,7 +22,7 @@ __all__ = ["app", "main"]
 
 COMMANDS: Final = {
     "run": "Run a kernel.",
-    "replay": "Execute the matrix instructions of a launch on a core, and compare all that they read and write.",
+    "replay": "Execute the matrix instructions of a launch on a core, and compare what they read and write.",
     "mma": "Multiply a batch of tiles, D = A B + C: each loaded, multiplied and stored.",
     "matmul": "Multiply matrices of any size as PyTorch does on a Hopper GPU, to the bit.",
     "explain": "Show every step from one row of A, one column of B and one element of C to the element of D.",

@@ -30,7 +30,7 @@ def replay(
     baud: Baud = DEFAULT_BAUD,
     force: Force = False,
 ) -> int:
-    """Execute the matrix instructions of a launch on a core, and compare all that they read and write.
+    """Execute the matrix instructions of a launch on a core, and compare what they read and write.
 
     openwmma run kernel.ptx --grid 2,2 --block 128 --arg a.npy --arg d.npy --trace-file k.trace
 
