@@ -31,10 +31,14 @@ def multiply_of(shape: Shape, c_type: str, d_type: str, *, saturate: bool = Fals
     )
 
 
-def random_stride(rng: random.Random, use: Any, layout: Any, shape: Shape, name: str) -> int:
-    """A legal stride: the least one or up to two steps more."""
-    step = fragment(use, name, shape).size * 8 // FORMATS[name].bits
-    least = -(-shape.default_stride(use, layout) // step) * step
+def random_stride(
+    rng: random.Random, use: Any, layout: Any, shape: Shape, name: str, *, overlapping: bool = False
+) -> int:
+    """A legal stride: the default one, up to two steps more, or perhaps less, down to 0."""
+    step = fragment(use, name, shape).core_alignment(layout, "global") * 8 // FORMATS[name].bits
+    least = shape.default_stride(use, layout)
+    if overlapping and rng.random() < 0.3:
+        return step * rng.randrange(least // step)
     return least + step * rng.randrange(3)
 
 

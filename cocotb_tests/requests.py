@@ -1,5 +1,6 @@
 """What the units are asked for, compared with the golden instructions and layouts."""
 
+from dataclasses import replace
 from typing import Any
 
 from golden.tables.formats import FORMATS
@@ -22,7 +23,8 @@ def check_geometry(instruction: LoadInstruction | StoreInstruction, geometry: An
     assert 1 << geometry.lines_log2 == lines
     assert (8 << geometry.line_log2) == length * bits
     assert 1 << geometry.stride_log2 == instruction.shape.default_stride(instruction.use, instruction.layout)
-    assert 1 << geometry.size_log2 == form.size
+    for space, found in (("global", geometry.alignment_log2), ("shared", geometry.shared_alignment_log2)):
+        assert 1 << found == replace(instruction, space=space).core_alignment
     assert geometry.registers == form.registers
     transposed = form.x_is_row != (instruction.layout == "row")
     assert geometry.pattern == pattern_of(form, bits, transposed), instruction

@@ -114,8 +114,8 @@ def random_command(made: CoreBench, *, faulty: bool) -> Command:
         return Move(first[0], first[1], rng.randrange(8))
     layout = rng.choice(LAYOUTS)
     use, name = rng.choice([("a", "f16"), ("b", "f16"), ("c", c_type), ("d", d_type)])
-    size = fragment(use, name, shape).size
-    stride = random_stride(rng, use, layout, shape, name)
+    size = fragment(use, name, shape).core_alignment(layout, "global")
+    stride = random_stride(rng, use, layout, shape, name, overlapping=True)
     address = BASE + size * rng.randrange(0x4000 // size)
     fault = rng.random() if faulty else 1.0
     if fault < 0.05:

@@ -91,11 +91,10 @@ async def faults(dut: Any) -> None:
     made = await start_bench(dut)
     registers = made.config.registers
     load = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16")
-    store = StoreInstruction(layout="col", shape=SQUARE, type="f32")
+    store = StoreInstruction(layout="row", shape=SQUARE, type="f32")
     refused: list[tuple[Command, Cause]] = [
-        (Load(load, 0, BASE + 16), Cause.MISALIGNED_ADDRESS),
-        (Store(store, 0, BASE, 20), Cause.MISALIGNED_STRIDE),
-        (Load(load, 0, BASE, 8), Cause.SHORT_STRIDE),
+        (Load(load, 0, BASE + 2), Cause.MISALIGNED_ADDRESS),
+        (Store(store, 0, BASE, 19), Cause.MISALIGNED_STRIDE),
         (Fill(registers - 1, 2, 0), Cause.REGISTER_RANGE),
         (Load(load, 0, (1 << made.config.address_bits) - 256), Cause.ADDRESS_RANGE),
     ]

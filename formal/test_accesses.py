@@ -24,8 +24,14 @@ GLOBAL = CoreConfig(dot_product=FORMATS, f64_units=1, address_bits=64)
 SHARED = CoreConfig(
     dot_product=FORMATS, f64_units=1, address_bits=32, shared_bytes=0x4000, shared_base=0xF_0000
 )
-SOME_SHAPES = [(2, 3, 4, 5, 2), (4, 4, 5, 4, 5)]
-"""Of `shapes`: an s4 fragment and an f16 one; with on-chip memory only the base that is added differs."""
+SOME_SHAPES = [(2, 3, 4, 5, 2, 4), (5, 4, 6, 4, 3, 3)]
+"""Of `shapes`: an s4 fragment and one of f32 by rows; with on-chip memory the base that is added differs."""
+
+FIELDS = (
+    *("element_log2", "lines_log2", "line_log2", "stride_log2"),
+    *("alignment_log2", "shared_alignment_log2"),
+)
+"""Of `FragmentGeometry`, that the check looks at."""
 
 CHECK_CYCLES = 6
 """From the request to the answer."""
@@ -33,9 +39,8 @@ CHECK_CYCLES = 6
 
 def shapes(config: CoreConfig) -> set[tuple[Any, ...]]:
     """What the check must know of each fragment, of all there are."""
-    names = ("element_log2", "lines_log2", "line_log2", "stride_log2", "size_log2")
     return {
-        tuple(geometry[name] for name in names)
+        tuple(geometry[name] for name in FIELDS)
         for geometry in (fragment_geometry(*row) for row in legal_fragments(config))
     }
 
@@ -57,14 +62,7 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     with m.If(transferred(unit.request)):
         m.d.sync += request.eq(unit.request.payload)
     geometry = unit.request.payload.geometry
-    fields = (
-        geometry.element_log2,
-        geometry.lines_log2,
-        geometry.line_log2,
-        geometry.stride_log2,
-        geometry.size_log2,
-    )
-    fits = [field == value for field, value in zip(fields, shape, strict=True)]
+    fits = [geometry[name] == value for name, value in zip(FIELDS, shape, strict=True)]
     claim.assume("geometry", Cat(*fits).all())
     claim.assume("request_at_once", claim.started | unit.request.valid)
     # Rows of matrices have addresses of their own, which are checked elsewhere.
@@ -73,15 +71,16 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     geometry = request.geometry
     default = Signal(32, name="default_stride")
     stride_bits = Signal(40, name="stride_in_bits")
-    size = Signal(7, name="size")
+    unit = Signal(7, name="unit")
     span = Signal(48, name="span_less_one")
     first, last = Signal(66, name="first_byte"), Signal(66, name="last_byte")
     line = Signal(8, name="line_bytes")
     stride = Mux(request.has_stride, request.stride, default)
+    is_shared = request.space == SPACES.index("shared")
     m.d.comb += [
         default.eq(1 << geometry.stride_log2),
         stride_bits.eq(stride << geometry.element_log2),
-        size.eq(1 << geometry.size_log2),
+        unit.eq(1 << Mux(is_shared, geometry.shared_alignment_log2, geometry.alignment_log2)),
         line.eq(1 << geometry.line_log2),
         # All lines but one, and the last byte of one more.
         span.eq((stride_bits >> 3 << geometry.lines_log2) - (stride_bits >> 3) + line - 1),
@@ -89,19 +88,15 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
         last.eq(request.address + span),
     ]
     cause = Mux(
-        (request.address & (size - 1)) != 0,
+        (request.address & (unit - 1)) != 0,
         Cause.MISALIGNED_ADDRESS,
         Mux(
-            stride < default,
-            Cause.SHORT_STRIDE,
-            Mux(
-                (stride_bits & ((size << 3) - 1)) != 0,
-                Cause.MISALIGNED_STRIDE,
-                Mux(last >> config.address_bits != 0, Cause.ADDRESS_RANGE, 0),
-            ),
+            (stride_bits & ((unit << 3) - 1)) != 0,
+            Cause.MISALIGNED_STRIDE,
+            Mux(last >> config.address_bits != 0, Cause.ADDRESS_RANGE, 0),
         ),
     )
-    shared = (request.space == SPACES.index("shared")) if config.shared_bytes else Const(0)
+    shared = is_shared if config.shared_bytes else Const(0)
     base = Mux(shared, config.shared_base, 0)
     answer = unit.checked.payload
     answered = unit.checked.valid
@@ -140,7 +135,8 @@ def test_access_check_with_shared_memory(shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "fault", "broken"),
     [
-        ("Cat(Const(0b111, 3), size_mask)", "Cat(Const(0b011, 3), size_mask)", "cause"),
+        ("geometry.shared_alignment_log2, geometry", "geometry.alignment_log2, geometry", "cause"),
+        ("Cat(Const(0b111, 3), mask)", "Cat(Const(0b011, 3), mask)", "cause"),
         ("span_less_one = Signal(STRIDE_BITS + 4", "span_less_one = Signal(STRIDE_BITS - 5", "cause"),
         ("checked.last.eq(last[: config.address_bits] + base)", "checked.last.eq(last + 1)", "span"),
     ],

@@ -305,18 +305,19 @@ class GoldenMachine:
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no .{element} fragment of {shape}")
         layout = instruction.fragment
         held = self._held(command.register, layout.registers, f"fragment {use}")
-        if command.address % layout.size:
-            detail = f"address {command.address:#x} is not a multiple of the fragment's {layout.size} bytes"
+        stride = 0 if command.stride is None else command.stride
+        if not 0 <= stride < 1 << 32:
+            raise InvalidArgument("stride", shortened(stride), "an unsigned integer of 32 bits")
+        unit = instruction.core_alignment
+        if command.address % unit:
+            detail = f"address {command.address:#x} is not a multiple of {unit} bytes"
             self._fault(Cause.MISALIGNED_ADDRESS, detail)
-        least = shape.default_stride(use, instruction.layout)
-        stride = least if command.stride is None else command.stride
-        if stride < least:
-            self._fault(Cause.SHORT_STRIDE, f"stride {stride} is less than the leading dimension {least}")
-        if stride * layout.element_bits % (8 * layout.size):
-            given = f"stride {stride} of {layout.element_bits}-bit elements"
-            detail = f"{given} is not a multiple of the fragment's {layout.size} bytes"
+        if stride * layout.element_bits % (8 * unit):
+            detail = (
+                f"stride {stride} of {layout.element_bits}-bit elements is not a multiple of {unit} bytes"
+            )
             self._fault(Cause.MISALIGNED_STRIDE, detail)
-        last, count = gather_lines(instruction, command.address, stride)[-1]
+        last, count = gather_lines(instruction, command.address, command.stride)[-1]
         if command.address < 0 or last + count > 1 << self._address_bits:
             given = f"bytes {command.address:#x} to {last + count - 1:#x}"
             self._fault(Cause.ADDRESS_RANGE, f"{given} exceed {self._address_bits} address bits")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.lines import gather_lines
 from golden.machine import Difference
 from golden.programs.values import describe, describe_command
 from golden.tables.commands import Command, Load, Mma, Store
@@ -169,13 +170,14 @@ def memory_difference(
 
 
 def _stored_position(command: Store, address: int) -> tuple[int, int] | None:
-    """Row and column of the element at `address`, if it is one of the stored matrix."""
+    """Row and column of the element at `address`, if it is one of the stored matrix.
+
+    Of rows (columns) that overlap the last one counts.
+    """
     instruction = command.instruction
-    stride = command.stride
-    if stride is None:
-        stride = instruction.shape.default_stride("d", instruction.layout)
-    element = (address - command.address) // (FORMATS[instruction.type].bits // 8)
-    line, place = divmod(element, stride)
-    rows, columns = instruction.shape.extent("d")
-    row, column = (line, place) if instruction.layout == "row" else (place, line)
-    return (row, column) if 0 <= row < rows and 0 <= column < columns else None
+    lines = gather_lines(instruction, command.address, command.stride)
+    for line, (start, count) in reversed(list(enumerate(lines))):
+        if start <= address < start + count:
+            place = (address - start) * 8 // FORMATS[instruction.type].bits
+            return (line, place) if instruction.layout == "row" else (place, line)
+    return None

@@ -305,12 +305,9 @@ def random_command(rng: random.Random, base: int = 0, window: int = 0) -> Comman
 def random_stride(
     rng: random.Random, instruction: LoadInstruction | StoreInstruction, address: int
 ) -> int | None:
-    """None where that is legal, 32, or any other stride with which all lines have addresses."""
-    unit = instruction.fragment.size * 8 // FORMATS[instruction.type].bits
-    strides = [32, -(-32 // unit) * unit + unit * rng.getrandbits(rng.randrange(26))]
-    if instruction.shape.default_stride(instruction.use, instruction.layout) % unit == 0:
-        strides.append(None)
-    stride = rng.choice(strides)
+    """None, 32, or any other stride with which all lines have addresses."""
+    unit = instruction.core_alignment * 8 // FORMATS[instruction.type].bits
+    stride = rng.choice([None, 32, unit * rng.getrandbits(rng.randrange(26))])
     start, count = gather_lines(instruction, address, stride)[-1]
     return stride if start + count <= 1 << CONFIG.address_bits else 32
 

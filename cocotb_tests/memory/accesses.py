@@ -23,10 +23,11 @@ __all__ = [
     "BEAT",
     "PAGE",
     "Access",
+    "alignment_of",
     "beat_of",
     "far_access",
     "random_access",
-    "shortest_stride",
+    "random_stride",
     "split_at_pages",
 ]
 
@@ -154,33 +155,38 @@ def split_at_pages(first: int, length: int, beat: int = BEAT) -> list[tuple[int,
     return bursts
 
 
-def shortest_stride(row: tuple[Any, ...]) -> int | None:
-    """None where the default stride keeps lines aligned; some fragments of eight rows need a longer one."""
+def alignment_of(row: tuple[Any, ...]) -> int:
+    """Bytes that address and stride of the fragment are multiples of."""
     use, name, shape, layout = row
-    step = fragment(use, name, shape).size * 8 // FORMATS[name].bits
+    return fragment(use, name, shape).core_alignment(layout, "global")
+
+
+def random_stride(rng: random.Random, row: tuple[Any, ...]) -> int:
+    """The default stride, a longer one, one of less than a line, or 0."""
+    use, name, shape, layout = row
+    step = alignment_of(row) * 8 // FORMATS[name].bits
     least = shape.default_stride(use, layout)
-    return None if least % step == 0 else -(-least // step) * step
+    some = [least, least + step * rng.randrange(1, 9), step * rng.randrange(1, least // step + 1), 0]
+    return rng.choices(some, [4, 3, 2, 1])[0]
 
 
 def random_access(
     rng: random.Random, row: tuple[Any, ...], base: int, size: int, config: CoreConfig
 ) -> Access:
-    """A legal access within memory: odd registers, default and long strides, often over a page's end."""
+    """A legal access within memory: odd registers, strides of every kind, often over a page's end."""
     use, name, shape, layout = row
-    form = fragment(use, name, shape)
+    form, unit = fragment(use, name, shape), alignment_of(row)
+    stride = random_stride(rng, row)
     least = shape.default_stride(use, layout)
-    shortest = shortest_stride(row)
-    step = form.size * 8 // FORMATS[name].bits
-    stride = rng.choice([shortest, shortest, *((shortest or least) + step * more for more in range(6))])
-    span = max(shape.extent(use)) * (stride or least) * FORMATS[name].bits // 8
-    address = base + form.size * rng.randrange((size - span) // form.size)
+    span = max(shape.extent(use)) * max(stride, least) * FORMATS[name].bits // 8
+    address = base + unit * rng.randrange((size - span) // unit)
     if rng.random() < 0.5:
-        address = base + PAGE - form.size * rng.randrange(1, 9)
+        address = base + PAGE - unit * rng.randrange(1, 9)
     return Access(
         row=row,
         register=rng.randrange(config.all_registers - form.registers + 1),
         address=address,
-        stride=stride,
+        stride=None if stride == least and rng.random() < 0.5 else stride,
         space=rng.randrange(3),
         beat=beat_of(config),
     )
@@ -189,17 +195,17 @@ def random_access(
 def far_access(rng: random.Random, row: tuple[Any, ...], config: CoreConfig) -> Access:
     """A legal access anywhere in the address space, its lines as far apart as they may be."""
     use, name, shape, layout = row
-    form = fragment(use, name, shape)
+    form, unit = fragment(use, name, shape), alignment_of(row)
     bits = FORMATS[name].bits
-    shortest = shortest_stride(row) or shape.default_stride(use, layout)
+    least = shape.default_stride(use, layout)
     lines = len(Access(row=row, register=0, address=0).lines)
     space = 1 << config.address_bits
     widest = min(8 * space // bits // lines, 1 << 32)
-    stride = rng.randrange(shortest, widest + 1 - shortest, form.size * 8 // bits)
+    stride = rng.randrange(least, widest + 1 - least, unit * 8 // bits)
     return Access(
         row=row,
         register=rng.randrange(config.all_registers - form.registers + 1),
-        address=form.size * rng.randrange((space - lines * stride * bits // 8) // form.size + 1),
+        address=unit * rng.randrange((space - lines * stride * bits // 8) // unit + 1),
         stride=stride,
         space=rng.randrange(3),
         beat=beat_of(config),

@@ -5,24 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from cocotb_tests.memory.accesses import BEAT, Access
+from cocotb_tests.memory.accesses import BEAT, Access, alignment_of, random_stride
 from cocotb_tests.memory.fragments import random_fragment
-from golden.tables.layouts import fragment
 
 __all__ = ["Placed", "random_walk"]
 
 
 def random_walk(rng: random.Random, row: tuple[Any, ...], beat: int = BEAT) -> Access:
-    """An access at any legal offset and stride, a run in half of the cases where its lines may be one."""
-    use, name, shape, layout = row
-    size = fragment(use, name, shape).size
-    length = Access(row=row, register=0, address=0).lines[0][1]
-    elements = shape.default_stride(use, layout)
-    step = size * elements // length
-    stride = rng.choice([elements, elements + step * rng.randrange(1, 9)])
-    if stride * length // elements % size:
-        stride = -(-elements // step) * step
-    return Access(row=row, register=0, address=size * rng.randrange(512), stride=stride, beat=beat)
+    """An access at any legal offset and stride."""
+    address = alignment_of(row) * rng.randrange(512)
+    return Access(row=row, register=0, address=address, stride=random_stride(rng, row), beat=beat)
 
 
 @dataclass(frozen=True)
@@ -48,15 +40,11 @@ class Placed:
         return cls(random_walk(rng, row, beat), *random_fragment(rng, row))
 
     @cached_property
-    def memory(self) -> dict[int, int]:
-        """The bytes that the fragment has, by address."""
-        return {
-            first + at: byte
-            for (first, length), line in zip(self.access.lines, self.segments, strict=True)
-            for at, byte in enumerate(
-                b"".join(part.to_bytes(BEAT, "little") for part in line)[:length],
-            )
-        }
+    def contents(self) -> list[bytes]:
+        """The bytes of each piece."""
+        _, length = self.access.lines[0]
+        lines = [b"".join(part.to_bytes(BEAT, "little") for part in line)[:length] for line in self.segments]
+        return [b"".join(lines)] if self.access.contiguous else lines
 
     @cached_property
     def parts(self) -> int:
@@ -73,10 +61,8 @@ class Placed:
         """The bytes of each beat in the order of memory; None for what the fragment does not have there."""
         owned: list[list[int | None]] = []
         beat = self.access.beat
-        for first, length in self.access.pieces:
+        for (first, length), content in zip(self.access.pieces, self.contents, strict=True):
             for place in range(first // beat * beat, first + length, beat):
-                inside = range(max(first, place), min(first + length, place + beat))
-                owned.append(
-                    [self.memory[byte] if byte in inside else None for byte in range(place, place + beat)]
-                )
+                inside = (at - first for at in range(place, place + beat))
+                owned.append([content[at] if 0 <= at < length else None for at in inside])
         return owned

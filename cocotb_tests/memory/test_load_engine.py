@@ -123,7 +123,7 @@ async def every_fragment(dut: Any) -> None:
     made.rng.shuffle(order)
     accesses = [made.access(row) for row in order]
     shapes = {(access.contiguous, access.address % 16 != 0) for access in accesses}
-    assert len(shapes) == (4 if made.config.f64_units else 2), "runs and lines, at beats and within"
+    assert len(shapes) == 4, "runs and lines, at beats and within"
     while accesses:
         count = made.rng.choice([1, 3, 24])
         await made.run(accesses[:count])

@@ -17,7 +17,7 @@ from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import CoreConfig
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.fragment_geometry import fragment_geometry, legal_fragments
-from hdl.memory.store_crossbar import StoreCrossbar, StoredQuad, stored_layout, stored_words
+from hdl.memory.store_crossbar import StoreCrossbar, StoredQuad, stored_layout
 from hdl.registers.register_ports import QUAD_BITS
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
@@ -82,11 +82,10 @@ class Bench:
 
     async def check(self, expected: list[list[int | None]]) -> None:
         """Compare the next beats."""
-        part = 4 * stored_words(self.config)
         for number, payload in enumerate(await self.sink.take(len(expected), 60_000)):
             beat = self.beat.unpack(payload)
             content = beat.data.to_bytes(beat_of(self.config), "little")
-            found = [byte if beat.tag >> at // part & 1 else None for at, byte in enumerate(content)]
+            found = [byte if beat.tag >> at // 4 & 1 else None for at, byte in enumerate(content)]
             assert found == expected[number], number
 
 

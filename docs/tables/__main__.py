@@ -19,6 +19,7 @@ from docs.tables.configurations import (
     profile_table,
 )
 from docs.tables.instructions import (
+    alignment_table,
     format_table,
     fragment_registers,
     multiply_table,
@@ -33,6 +34,7 @@ PAGES: Final = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
 _PLACE: Final = re.compile(r"(<!-- table ([\w-]+) -->)\n.*?(<!-- end of table -->)", re.DOTALL)
 
 TABLES: Final[dict[str, Callable[[], str]]] = {
+    "alignment": alignment_table,
     "boards": board_table,
     "codes": type_and_shape_codes,
     "command-line": command_line,

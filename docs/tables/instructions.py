@@ -1,22 +1,28 @@
 """Instructions, number formats and fragments, from `golden.tables`."""
 
 from collections.abc import Iterator
+from itertools import product
 
 from docs.tables.markdown import code, table
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
     CORE_FAMILIES,
     FAMILIES,
+    LAYOUTS,
     QUAD_PAIRS,
+    SPACES,
     USES,
     WGMMA_FAMILIES,
     Family,
+    Layout,
     Shape,
     Use,
 )
 from golden.tables.layouts import fragment
 
-__all__ = ["format_table", "fragment_registers", "multiply_table", "wgmma_table"]
+__all__ = ["alignment_table", "format_table", "fragment_registers", "multiply_table", "wgmma_table"]
+
+_OPERANDS: dict[Use, str] = {"a": "A", "b": "B", "c": "C, D"}
 
 _HEADS = ("A and B", "C and D", "shapes", "layouts", "qualifiers", "executed by")
 
@@ -52,6 +58,22 @@ def format_table() -> str:
         else:
             rows.append((f"`{name}`", format.bits, f"{format.minimum} to {format.maximum}", "", ""))
     return table(("type", "bits", "sign, exponent, fraction bits; range", "bias", "NaN result"), rows)
+
+
+def alignment_table() -> str:
+    """Bytes that address and stride of loads and stores are multiples of, on a core."""
+    found: dict[tuple[object, ...], dict[str, None]] = {}
+    for family, use in product((item for item in FAMILIES if item.mnemonic == "wmma"), USES[:3]):
+        fixed: dict[Use, tuple[Layout, ...]] = {"a": ("row",), "b": ("col",)} if family.fixed_layout else {}
+        for layout, name, shape in product(fixed.get(use, LAYOUTS), family.types(use), family.shapes):
+            form = fragment(use, name, shape)
+            # In one shape lanes lie along columns.
+            only = f"`{shape}`" if form.is_accumulator and not form.x_is_row else "others"
+            shapes = only if form.is_accumulator and form.element_bits == 32 else "all"
+            places = (form.core_alignment(layout, space) for space in SPACES[:2])
+            found.setdefault((_OPERANDS[use], layout, shapes, *places), {})[name] = None
+    rows = [(operand, code(names), *rest) for (operand, *rest), names in found.items()]
+    return table(("operand", "types", "layout", "shapes", "global, generic", "shared"), rows)
 
 
 def fragment_registers() -> str:

@@ -90,8 +90,6 @@ class Gemm:
                 f"Block must fit the registers: {rows} x {columns} tiles need "
                 f"{self._fixed + rows * columns * self._size('d')}, there are {self.registers}"
             )
-        for use in ("a", "b", "d"):
-            self._require_aligned(use)
 
     @property
     def whole(self) -> Shape:
@@ -192,22 +190,6 @@ class Gemm:
 
     def _size(self, use: Use) -> int:
         return fragment(use, self.instruction.types[use], self.instruction.shape).registers
-
-    def _require_aligned(self, use: Use) -> None:
-        """Refuse a matrix with a tile that has a line elsewhere than at a multiple of the fragment's size."""
-        size = self.instruction.fragments[use].size
-        rows, columns = self.instruction.shape.extent(use)
-        whole_rows, whole_columns = self.whole.extent(use)
-        steps = {"lines": self._bytes(use, self._stride(use))}
-        if whole_rows > rows:
-            steps["rows of tiles"] = self._offset(use, (1, 0))
-        if whole_columns > columns:
-            steps["columns of tiles"] = self._offset(use, (0, 1))
-        for what, step in steps.items():
-            if step % size:
-                raise ValueError(
-                    f"Matrix {use} must have {what} at multiples of the fragment's {size} bytes, not {step}"
-                )
 
     # Registers: two sets of A and B, then the accumulators; the zeros at the end.
 

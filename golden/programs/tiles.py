@@ -118,13 +118,11 @@ class _Tiles:
                 tiles = matrix[part.start : part.stop]
                 if self.instruction.layout(use) == "col":
                     tiles = tiles.swapaxes(-1, -2)
-                padding = self.stride(use) - tiles.shape[-1]
-                padded = np.pad(tiles, ((0, 0), (0, 0), (0, padding)))
-                buffers.write(machine.memory, use, pack(padded, types[use]))
+                buffers.write(machine.memory, use, pack(tiles, types[use]))
             programs = (self._steps(buffers, part, registers, warp, warps) for warp in range(warps))
             yield chain.from_iterable(chain.from_iterable(zip_longest(*programs, fillvalue=())))
             results = unpack(buffers.read(machine.memory, "d"), types["d"])
-            self.d[part.start : part.stop] = results.reshape(chunk, lines, -1)[: len(part), :, :length]
+            self.d[part.start : part.stop] = results.reshape(chunk, lines, length)[: len(part)]
 
     def in_registers(self, machine: Machine) -> Iterator[_Program]:
         """Programs of one multiply each, whose fragments are put into the registers from outside."""
@@ -144,15 +142,9 @@ class _Tiles:
         """Rows (or columns, where they are contiguous) of a matrix, and the elements of each."""
         return self.instruction.shape.lines(use, self.instruction.layout(use))
 
-    def stride(self, use: Use) -> int:
-        """Elements from one line to the next: each must begin at a multiple of the fragment's size."""
-        layout = self.instruction.fragments[use]
-        multiple = layout.size * 8 // layout.element_bits
-        return -(-self.lines(use)[1] // multiple) * multiple
-
     def tile_bytes(self, use: Use) -> int:
         """Bytes from one tile to the next."""
-        return self.lines(use)[0] * self.stride(use) * FORMATS[self.instruction.types[use]].bits // 8
+        return math.prod(self.lines(use)) * FORMATS[self.instruction.types[use]].bits // 8
 
     def buffers(self, count: int) -> Buffers:
         """Where the matrices of `count` tiles lie."""
@@ -168,9 +160,9 @@ class _Tiles:
         loads, storing = [instruction.load(use) for use in USES[:3]], instruction.store()
         addresses = buffers.addresses
 
-        def access(use: Use, index: int) -> tuple[int, int, int]:
+        def access(use: Use, index: int) -> tuple[int, int]:
             address = addresses[use] + (tiles[index] - part.start) * self.tile_bytes(use)
-            return index % sets * used + place[use], address, self.stride(use)
+            return index % sets * used + place[use], address
 
         def load(index: int) -> list[Command]:
             return [Load(each, *access(each.use, index), warp=warp) for each in loads]

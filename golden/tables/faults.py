@@ -14,11 +14,9 @@ class Cause(IntEnum):
     REGISTER_RANGE = 2
     """A fragment that does not lie wholly in the register file."""
     MISALIGNED_ADDRESS = 3
-    """The address is not a multiple of the fragment's size in bytes."""
-    SHORT_STRIDE = 4
-    """The stride is less than the leading dimension."""
+    """The address is not a multiple of the bytes that the access asks for."""
     MISALIGNED_STRIDE = 5
-    """The stride in bytes is not a multiple of the fragment's size in bytes."""
+    """The stride in bytes is not a multiple of them. No cause has the value 4."""
     ADDRESS_RANGE = 6
     """The address, or the end of the last row or column, exceeds the core's address width."""
     READ_SLAVE_ERROR = 7

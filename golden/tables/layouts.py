@@ -14,6 +14,9 @@ from golden.tables.instruction_set import QUAD_PAIRS, WIDE_K16, Layout, Shape, S
 LANES = 32
 """Lanes of a warp."""
 
+WORD_BYTES = 4
+"""Of a register in a lane: the least that a core moves."""
+
 _BLOCK = 8
 """Rows (columns) covered by one register: one for each quad."""
 
@@ -79,6 +82,10 @@ class FragmentLayout:
         if self.element_bits == 8 and self.is_transposed(layout):
             return 1
         return 16 if space == "shared" else 4
+
+    def core_alignment(self, layout: Layout, space: Space) -> int:
+        """The same on a core, which moves whole words of 32 bits."""
+        return max(WORD_BYTES, self.alignment(layout, space))
 
     @property
     def is_accumulator(self) -> bool:

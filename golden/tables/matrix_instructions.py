@@ -27,9 +27,6 @@ from golden.tables.instruction_set import (
 )
 from golden.tables.layouts import FragmentLayout, fragment
 
-WORD_BYTES: Final = 4
-"""Of a lane of a register, the least that a core moves."""
-
 
 class IllegalInstruction(ValueError):
     """An instruction that is in no table.
@@ -93,7 +90,7 @@ class _Access:
     @property
     def core_alignment(self) -> int:
         """The same on a core, which moves whole words of 32 bits."""
-        return max(WORD_BYTES, self.alignment)
+        return self.fragment.core_alignment(self.layout, self.space)
 
     def __str__(self) -> str:
         kind = "store" if self.use == "d" else "load"

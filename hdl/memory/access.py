@@ -1,6 +1,6 @@
 """The access check: whether a load or store is aligned and in range, before anything is touched."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -10,7 +10,7 @@ from golden.tables.instruction_set import SPACES
 from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.memory.beats import CAUSE_BITS, STRIDE_BITS, access_layout
-from hdl.memory.fragment_geometry import FragmentGeometry, line_alignment, log2_exact
+from hdl.memory.fragment_geometry import FragmentGeometry
 
 
 class AccessRequest(data.Struct):
@@ -43,7 +43,8 @@ def checked_layout(config: CoreConfig) -> data.StructLayout:
     access : access_layout(config)
     first, last : unsigned(address_bits + 1)
         First and last byte touched, both in generic addresses, so that the same byte of the on-chip memory is
-        known again by whatever name. What lies between lines counts as touched.
+        known again by whatever name. What lies between lines counts as touched; the last line ends behind
+        all others, as strides are not negative.
     """
     return data.StructLayout(
         {
@@ -83,11 +84,11 @@ class AccessCheck(Component):
         request = Signal(AccessRequest, reset_less=True)
         geometry = request.geometry
         cause = Signal(CAUSE_BITS)
+        in_shared = request.space == SPACES.index("shared")
         default_stride = Signal(32)
         stride_bits = Signal(STRIDE_BITS + 3, reset_less=True)
         stride_bytes = Signal(STRIDE_BITS)
-        size_mask = Signal(6)
-        short = Signal()
+        mask = Signal(4)  # of the bits that must be zero
         contiguous = Signal()
         span_less_one = Signal(STRIDE_BITS + 4, reset_less=True)  # 32 lines have at most 32 bits an element
         last = Signal(66, reset_less=True)
@@ -95,7 +96,7 @@ class AccessCheck(Component):
         checked = Signal(checked_layout(config), reset_less=True)
         m.d.comb += [
             default_stride.eq(1 << geometry.stride_log2),
-            size_mask.eq((1 << geometry.size_log2) - 1),
+            mask.eq((1 << Mux(in_shared, geometry.shared_alignment_log2, geometry.alignment_log2)) - 1),
             line_less_one.eq(((1 << geometry.line_log2) - 1) | 0b111),  # 8 bytes or more
             stride_bytes.eq(stride_bits >> 3),
             self.checked.payload.eq(checked),
@@ -103,14 +104,14 @@ class AccessCheck(Component):
             checked.access.geometry.eq(geometry),
             checked.access.register.eq(request.register),
             checked.access.space.eq(request.space),
-            checked.access.address.eq(_aligned(request.address, config)),
-            checked.access.stride.eq(_aligned(stride_bytes, config)),
+            checked.access.address.eq(request.address),
+            checked.access.stride.eq(stride_bytes),
             checked.access.contiguous.eq(contiguous),
             checked.access.listed.eq(request.listed),
         ]
         base = Signal(config.address_bits)
         if config.shared_bytes:
-            m.d.comb += base.eq(Mux(request.space == SPACES.index("shared"), config.shared_base, 0))
+            m.d.comb += base.eq(Mux(in_shared, config.shared_base, 0))
 
         def refuse(reason: Cause) -> None:
             m.d.sync += [cause.eq(reason), checked.legal.eq(0)]
@@ -128,7 +129,6 @@ class AccessCheck(Component):
             with m.State("STRIDE"):
                 stride = Mux(request.has_stride, request.stride, default_stride)
                 m.d.sync += [
-                    short.eq(request.has_stride & (request.stride < default_stride)),
                     stride_bits.eq(stride << geometry.element_log2),
                     contiguous.eq(stride == default_stride),
                 ]
@@ -138,13 +138,10 @@ class AccessCheck(Component):
                     (stride_bytes << geometry.lines_log2) - stride_bytes + line_less_one
                 )
                 m.next = "RANGE"
-                with m.If((request.address & size_mask).any()):
+                with m.If((request.address & mask).any()):
                     refuse(Cause.MISALIGNED_ADDRESS)
                     m.next = "CHECKED"
-                with m.Elif(short):
-                    refuse(Cause.SHORT_STRIDE)
-                    m.next = "CHECKED"
-                with m.Elif((stride_bits & Cat(Const(0b111, 3), size_mask)).any()):
+                with m.Elif((stride_bits & Cat(Const(0b111, 3), mask)).any()):
                     refuse(Cause.MISALIGNED_STRIDE)
                     m.next = "CHECKED"
             with m.State("RANGE"):
@@ -164,10 +161,3 @@ class AccessCheck(Component):
                 m.d.comb += self.checked.valid.eq(1)
                 with m.If(self.checked.ready):
                     m.next = "IDLE"
-
-
-def _aligned(value: Value, config: CoreConfig) -> Value:
-    """An address or stride of a legal access: low bits that are zero lead to hardware that is removed."""
-    bits = log2_exact(line_alignment(config))
-    # Nobody looks at the lowest two.
-    return Cat(Const(0, bits), value[bits:]) if bits > 2 else value

@@ -25,9 +25,9 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
         Index into `golden.tables.instruction_set.SPACES`.
     address : unsigned(address_bits)
         Byte address of the first line, as the instruction gave it: in ``.shared`` it counts from the first
-        byte of the on-chip memory. A multiple of the fragment's size in bytes, of 4 at least.
+        byte of the on-chip memory. A multiple of 4 at least.
     stride : unsigned(STRIDE_BITS)
-        Bytes from one line to the next, a multiple of the same size.
+        Bytes from one line to the next, likewise. Lines may overlap or be the same bytes.
     contiguous : unsigned(1)
         Each line begins where the one before ends, so all are one run of bytes.
     listed : unsigned(1)

@@ -85,8 +85,10 @@ class FragmentGeometry(data.Struct):
     """Bytes of a line."""
     stride_log2: unsigned(3)
     """Default stride, in elements."""
-    size_log2: unsigned(3)
-    """Bytes of the fragment in a lane: the alignment asked of every line."""
+    alignment_log2: unsigned(3)
+    """Bytes that address and stride are multiples of."""
+    shared_alignment_log2: unsigned(3)
+    """The same of addresses in ``.shared``."""
     registers: unsigned(4)
     """32-bit registers per lane."""
 
@@ -113,12 +115,6 @@ def legal_fragments(config: CoreConfig) -> Iterator[tuple[Use, str, Shape, Layou
                             yield row
 
 
-def line_alignment(config: CoreConfig) -> int:
-    """What the first byte of every line is a multiple of, in every legal fragment, and of a matrix's rows."""
-    sizes = (fragment(use, name, shape).size for use, name, shape, _ in legal_fragments(config))
-    return min(sizes, default=SEGMENT_BYTES)
-
-
 def fragment_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict[str, object]:
     """The fields of `FragmentGeometry` for one fragment, ready for `FragmentGeometry.const`.
 
@@ -130,7 +126,7 @@ def fragment_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict
     form = fragment(use, name, shape)
     rows, columns = shape.extent(use)
     lines, length = (rows, columns) if layout == "row" else (columns, rows)
-    along_x = (layout == "row") != form.x_is_row
+    along_x = form.is_transposed(layout)
     element = max(form.element_bits // 8, 1)
     if along_x and form.element_bits < 8:
         raise ValueError(f"Fragments of {name} cannot be transposed: their elements share bytes")
@@ -141,7 +137,8 @@ def fragment_geometry(use: Use, name: str, shape: Shape, layout: Layout) -> dict
         "lines_log2": log2_exact(lines),
         "line_log2": log2_exact(length * form.element_bits // 8),
         "stride_log2": log2_exact(shape.default_stride(use, layout)),
-        "size_log2": log2_exact(form.size),
+        "alignment_log2": log2_exact(form.core_alignment(layout, "global")),
+        "shared_alignment_log2": log2_exact(form.core_alignment(layout, "shared")),
         "registers": form.registers,
     }
 
@@ -161,7 +158,8 @@ def matrix_geometry(count: int, *, transposed: bool) -> dict[str, object]:
         "lines_log2": 3 + count_log2,
         "line_log2": log2_exact(SEGMENT_BYTES),
         "stride_log2": 3,
-        "size_log2": log2_exact(SEGMENT_BYTES),
+        "alignment_log2": log2_exact(SEGMENT_BYTES),
+        "shared_alignment_log2": log2_exact(SEGMENT_BYTES),
         "registers": count,
     }
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.beats import access_layout
-from hdl.memory.fragment_geometry import SEGMENT_BYTES, line_alignment, log2_exact
+from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
 
 _WORDS = 4
 """32-bit words of a segment."""
@@ -59,11 +59,6 @@ def row_quads_signature(config: CoreConfig) -> stream.Signature:
     return stream.Signature(unsigned(log2_exact(config.beat_quads)))
 
 
-def has_pieces(config: CoreConfig) -> bool:
-    """Whether a group may lie in two beats, or in a part of one."""
-    return line_alignment(config) < SEGMENT_BYTES * config.beat_quads
-
-
 class LineWalk(Component):
     """Says which parts of beats belong to which segments, in the order of memory.
 
@@ -93,7 +88,6 @@ class LineWalk(Component):
     def __init__(self, config: CoreConfig) -> None:
         self._quads = config.beat_quads
         self._finds_rows = finds_rows(config)
-        self._has_pieces = has_pieces(config)
         members = {
             "access": In(access_layout(config)),
             "step": In(1),
@@ -121,9 +115,7 @@ class LineWalk(Component):
             geometry.line_log2 <= segment_log2 if k == 0 else geometry.line_log2 == segment_log2 + k
             for k in range(quad_bits)
         ]
-        begin: Value = Const(0, 2)
-        if self._has_pieces:
-            begin = (access.address[2 : segment_log2 + quad_bits] + moved)[: len(moved)]
+        begin: Value = (access.address[2 : segment_log2 + quad_bits] + moved)[: len(moved)]
         stride: Value = access.stride[2 : segment_log2 + quad_bits]
         mask: Value = Const((1 << words) - 1)
         first: Value = Const(0, quad_bits)
@@ -150,7 +142,7 @@ class LineWalk(Component):
         last_segment = ((1 << geometry.line_log2) - 1)[segment_log2:][:3]
         m.d.comb += [
             short.eq(geometry.line_log2 < segment_log2),
-            covered.eq((Mux(short, 0b0011, mask) if self._has_pieces else mask) << begin),
+            covered.eq(Mux(short, 0b0011, mask) << begin),
             line_end.eq(segment[quad_bits:] == last_segment[quad_bits:]),
             last_line.eq((line | lines_less_one) == ((1 << geometry.lines_log2) - 1)[:5]),
             goes_on.eq(covered[words:].any() & ~is_rest),
@@ -170,8 +162,7 @@ class LineWalk(Component):
                 of_segment = Mux(is_narrow, number & ((1 << k) - 1), of_segment)
             m.d.comb += [part.lines[number].eq(of_line), part.segments[number].eq(of_segment)]
         with m.If(self.step):
-            if self._has_pieces:
-                m.d.sync += is_rest.eq(goes_on)
+            m.d.sync += is_rest.eq(goes_on)
             with m.If(~goes_on):
                 m.d.sync += segment.eq(segment + quads)
                 with m.If(line_end):

@@ -20,8 +20,8 @@ from hdl.memory.bank_mapping import (
 )
 from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import access_layout
-from hdl.memory.fragment_geometry import BlockOrder, Pattern, line_alignment
-from hdl.memory.line_walk import LineWalk, finds_rows, has_pieces, row_quads_signature
+from hdl.memory.fragment_geometry import BlockOrder, Pattern
+from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay
 
@@ -42,15 +42,8 @@ class StoredQuad(data.Struct):
 
 
 def stored_layout(config: CoreConfig) -> data.StructLayout:
-    """A beat, and as its tag which of its parts, of `stored_words` each, are to be written."""
-    return assembled_layout(
-        QUAD_BITS * config.beat_quads, unsigned(_LANES * config.beat_quads // stored_words(config))
-    )
-
-
-def stored_words(config: CoreConfig) -> int:
-    """32-bit words of a beat that are written together, if at all: a beat's at most."""
-    return min(line_alignment(config) * 8 // LANE_BITS, _LANES * config.beat_quads)
+    """A beat, and as its tag which of its 32-bit words are to be written."""
+    return assembled_layout(QUAD_BITS * config.beat_quads, unsigned(_LANES * config.beat_quads))
 
 
 class StoreCrossbar(Component):
@@ -158,11 +151,8 @@ class StoreCrossbar(Component):
             queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "beat_push", reset_less=False)),
             queue.data.eq(beat),
         ]
-        if has_pieces(self._config):
-            # What of the beat at hand came with earlier parts.
-            earlier = Signal(tag)
-            m.d.comb += queue.tag.eq(earlier | lanes[:: stored_words(self._config)])
-            m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))
-        else:
-            m.d.comb += queue.tag.eq(1)
+        # What of the beat at hand came with earlier parts.
+        earlier = Signal(tag)
+        m.d.comb += queue.tag.eq(earlier | lanes)
+        m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))
         connect(m, queue.output, flipped(self.beats))

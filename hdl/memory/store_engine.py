@@ -5,6 +5,7 @@ from amaranth.lib import stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from golden.tables.faults import Cause
+from golden.tables.layouts import WORD_BYTES
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.assembly_queue import ASSEMBLED
@@ -14,7 +15,7 @@ from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, writ
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
 from hdl.memory.line_walk import finds_rows
-from hdl.memory.store_crossbar import StoreCrossbar, stored_words
+from hdl.memory.store_crossbar import StoreCrossbar
 from hdl.registers.register_ports import quad_read_signature
 from hdl.stream.queue import Queue
 
@@ -24,8 +25,8 @@ STORES_IN_FLIGHT = 8
 BURSTS_IN_FLIGHT = 32
 """Bursts that have been asked for and not been answered; their stores have all been taken."""
 
-BURSTS_OF_STORE = 32
-"""Bursts of a store at most: 32 lines do not cross the end of a page, and of 16 each may."""
+BURSTS_OF_STORE = 64
+"""Bursts of a store at most: each of 32 lines may cross the end of a page."""
 
 _FEWEST_BEATS = 4
 """Beats of a store."""
@@ -127,7 +128,6 @@ class StoreEngine(Component):
         unasked = Signal(range(_UNASKED + 1))
         room = finals.input.ready & (unasked != 0)
         issued = bursts.bursts.valid & bursts.bursts.ready
-        part_bytes = 4 * stored_words(self._config)
         m.d.comb += [
             self.bursts.payload.eq(bursts.bursts.payload),
             self.bursts.valid.eq(bursts.bursts.valid & room),
@@ -135,7 +135,7 @@ class StoreEngine(Component):
             finals.input.payload.eq(bursts.ends),
             finals.input.valid.eq(issued),
             self.beats.payload.data.eq(crossbar.beats.payload.data),
-            self.beats.payload.strb.eq(Cat(bit.replicate(part_bytes) for bit in crossbar.beats.payload.tag)),
+            self.beats.payload.strb.eq(Cat(bit.replicate(WORD_BYTES) for bit in crossbar.beats.payload.tag)),
             self.beats.valid.eq(crossbar.beats.valid),
             crossbar.beats.ready.eq(self.beats.ready),
         ]

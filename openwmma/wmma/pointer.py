@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from golden.integers import integer_of, shortened
 from golden.lines import gather_lines
 from golden.tables.formats import FORMATS
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from openwmma.wmma.element_types import ElementType
 from openwmma.wmma.misuse import Misuse
@@ -73,7 +72,7 @@ def point_to(
     instruction : LoadInstruction or StoreInstruction
     element : ElementType
     strict : bool
-        Whether CUDA's rules of alignment hold, or only PTX's.
+        Whether CUDA's rules of alignment hold, or only the chip's.
 
     Raises
     ------
@@ -146,7 +145,7 @@ def _stride_of(function: str, view: NDArray[Any], instruction: LoadInstruction |
     if step < 0 or step % size:
         raise Misuse(
             f"{function}: got strides {view.strides}",
-            f"ldm, from one {kind} to the next, is a positive number of whole elements",
+            f"ldm, from one {kind} to the next, is an unsigned number of whole elements",
         )
     return step * 8 // bits
 
@@ -169,15 +168,12 @@ def _owner(function: str, view: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.
 def _check_alignment(
     function: str, pointer: Pointer, instruction: LoadInstruction | StoreInstruction, *, strict: bool
 ) -> None:
-    bits = FORMATS[instruction.type].bits
-    use, shape = instruction.use, instruction.shape
-    size = fragment(use, instruction.type, shape).size
-    least = shape.default_stride(use, instruction.layout)
+    bits, size = FORMATS[instruction.type].bits, instruction.core_alignment
     if strict and pointer.offset % POINTER_ALIGNMENT:
         raise Misuse(
             f"{function}: the first element lies {pointer.offset} bytes behind the beginning of its array",
             f"CUDA: mptr must be a 256-bit aligned pointer, so that must be a multiple of "
-            f"{POINTER_ALIGNMENT}; with strict=False PTX asks for {size} here",
+            f"{POINTER_ALIGNMENT}; with strict=False for {size}",
         )
     if strict and pointer.ldm * bits % (8 * STRIDE_ALIGNMENT):
         raise Misuse(
@@ -187,17 +183,13 @@ def _check_alignment(
     if pointer.offset % size:
         raise Misuse(
             f"{function}: the first element lies {pointer.offset} bytes behind the beginning of its array",
-            f"PTX: the address must be a multiple of the {size} bytes that a lane has of this fragment",
+            f"the address of this fragment must be a multiple of {size} bytes",
         )
     if pointer.ldm * bits % (8 * size):
         raise Misuse(
             f"{function}: ldm is {pointer.ldm}",
-            f"PTX: each row (column) begins at a multiple of the {size} bytes that a lane has of this "
-            f"fragment, so ldm must be a multiple of {8 * size // bits}",
-        )
-    if pointer.ldm < least:
-        raise Misuse(
-            f"{function}: ldm is {pointer.ldm}", f"rows (columns) of {least} elements must not overlap"
+            f"each row (column) of this fragment begins at a multiple of {size} bytes, so ldm must be a "
+            f"multiple of {8 * size // bits}",
         )
 
 

@@ -24,9 +24,10 @@ from regression.random_programs.choices import (
     ROW_PLACES,
     Access,
     accesses_of,
-    least_stride,
+    default_stride,
     multiplies_of,
     registers_of,
+    stride_unit,
     unit_of,
 )
 
@@ -36,6 +37,7 @@ _CONFIG: Final = PRESETS["small"]
 _BEAT, _PAGE = 16, 4096
 _MOVES = ("ldmatrix", "stmatrix")
 _AMOUNTS = ("none", "one", "several")
+_STRIDES = ("none", "default", "wide", "less than a line", "0")
 _PAGES = ("none", "between lines", "within a line")
 
 
@@ -48,14 +50,14 @@ def access_name(instruction: Access) -> str:
 ACCESSES: Final = {access_name(access): access for access in accesses_of(_CONFIG)}
 
 
-def _no_default(access: str, stride: str) -> str | None:
+def _no_shorter(access: str, stride: str) -> str | None:
     item = ACCESSES[access]
-    aligned = least_stride(item) == item.shape.default_stride(item.use, item.layout)
-    return None if aligned or stride != "none" else "its default stride is not aligned, and so a fault"
+    alone = stride_unit(item) == default_stride(item)
+    return "a line is what strides are multiples of" if alone and stride == "less than a line" else None
 
 
 def _beat_offset(access: str, offset: str) -> str | None:
-    size = ACCESSES[access].fragment.size
+    size = ACCESSES[access].core_alignment
     return None if int(offset) % size == 0 else f"its address is a multiple of {size}"
 
 
@@ -72,9 +74,10 @@ POINTS: Final = (
     ),
     coverpoint(
         "access stride",
-        "Every load and store without a stride, with the smallest there is, and with a wider one.",
-        {"access": list(ACCESSES), "stride": ("none", "smallest", "wide")},
-        _no_default,
+        "Every load and store without a stride, with the default one, with a wider one, with one of less "
+        "than a line, and with 0, which makes all lines the same bytes.",
+        {"access": list(ACCESSES), "stride": _STRIDES},
+        _no_shorter,
     ),
     coverpoint(
         "access offset",
@@ -134,6 +137,16 @@ def sample_command(seen: Seen, command: object) -> None:
         seen["registers moved", bin_name("move", f"onto itself, {direction}")] += 1
 
 
+def _stride_of(command: Load | Store) -> str:
+    """One of `_STRIDES`."""
+    line = default_stride(command.instruction)
+    if command.stride is None:
+        return "none"
+    if 0 < command.stride < line:
+        return "less than a line"
+    return {0: "0", line: "default"}.get(command.stride, "wide")
+
+
 def sample_access(seen: Seen, command: Load | Store) -> None:
     """Note a load or store that was executed."""
     instruction = command.instruction
@@ -143,8 +156,7 @@ def sample_access(seen: Seen, command: Load | Store) -> None:
     if place == "generic":
         place += " to shared" if command.address in window else " to global"
     seen["access place", bin_name(name, place)] += 1
-    stride = {None: "none", least_stride(instruction): "smallest"}.get(command.stride, "wide")
-    seen["access stride", bin_name(name, stride)] += 1
+    seen["access stride", bin_name(name, _stride_of(command))] += 1
     seen["access offset", bin_name(name, str(command.address % _BEAT))] += 1
     lines = gather_lines(instruction, command.address, command.stride)
     inside = any(start // _PAGE != (start + count - 1) // _PAGE for start, count in lines)

@@ -33,7 +33,7 @@ from regression.random_programs.choices import (
     access_command,
     accesses_of,
     commands_of,
-    least_stride,
+    default_stride,
     operands_of,
     stride_unit,
 )
@@ -119,16 +119,17 @@ def _reach(library: Path, preset: str, test: str) -> None:
     for number in range(_REACHING):
         access = accesses[random.integers(len(accesses))]
         layout = access.fragment
-        stride = least_stride(access) + stride_unit(access) * int(2 ** random.uniform(0, 28))
+        unit = access.core_alignment
+        stride = stride_unit(access) * int(2 ** random.uniform(0, 28))
         if random.random() < 0.2:
             stride = _longest_stride(access, config) + stride_unit(access) * int(random.integers(-1, 3))
         room = (1 << config.address_bits) - span(access, stride)
         if random.random() < 0.5 and room > 0:
-            place = int(random.integers(room)) // layout.size
+            place = int(random.integers(room)) // unit
         else:
-            place = max(room, 0) // layout.size + int(random.integers(3))
+            place = max(room, 0) // unit + int(random.integers(3))
         register = int(random.integers(config.registers - layout.registers + 1))
-        address = place * layout.size
+        address = place * unit
         if number < 64 - config.address_bits:
             address |= 1 << config.address_bits + number
         command = access_command(access, "global", register, address, stride)
@@ -136,12 +137,14 @@ def _reach(library: Path, preset: str, test: str) -> None:
         opposite = loads if access.use == "d" else stores
         near = opposite[random.integers(len(opposite))]
         at = address + (span(access, stride) - 1) * int(random.integers(2)) + 64 * int(random.integers(-1, 2))
-        at = max(0, at) // near.fragment.size * near.fragment.size
+        at = max(0, at) // near.core_alignment * near.core_alignment
         register = int(random.integers(config.registers - near.fragment.registers + 1))
         # Each of these takes the next slot of the scoreboard.
-        before = [access_command(loads[0], "global", 0, 0, least_stride(loads[0]))] * int(random.integers(4))
-        commands = *before, command, access_command(near, "global", register, at, least_stride(near))
-        lines = [*gather_lines(access, address, stride), *gather_lines(near, at, least_stride(near))]
+        before = [access_command(loads[0], "global", 0, 0, default_stride(loads[0]))] * int(
+            random.integers(4)
+        )
+        commands = *before, command, access_command(near, "global", register, at, default_stride(near))
+        lines = [*gather_lines(access, address, stride), *gather_lines(near, at, default_stride(near))]
         lines = [line for line in lines if golden.memory.contains(*line)]
         for machine in (golden, core):
             machine.write_registers(0, registers)
@@ -158,7 +161,7 @@ def _reach(library: Path, preset: str, test: str) -> None:
 
 def _longest_stride(access: Access, config: CoreConfig) -> int:
     """With which the last byte of an access to the first address is just within the memory."""
-    least, unit = least_stride(access), stride_unit(access)
+    least, unit = default_stride(access), stride_unit(access)
     step = span(access, least + unit) - span(access, least)
     return least + unit * (((1 << config.address_bits) - span(access, least)) // step)
 
@@ -168,9 +171,9 @@ def _refuse(library: Path, preset: str, test: str) -> None:
     config = PRESETS[preset]
     core = RtlMachine(config, _all_addresses(config), library=library)
     for number, access in enumerate(accesses_of(config)[::_REFUSED]):
-        stride = least_stride(access) + stride_unit(access) * (1 + number % 5)
+        stride = default_stride(access) + stride_unit(access) * (1 + number % 5)
         # A line beyond a page is a burst more.
-        address = _PAGE - access.fragment.size * (1 + number % 3)
+        address = _PAGE - access.core_alignment * (1 + number % 3)
         words = np.array([encode(access_command(access, "global", 0, address, stride))], dtype=np.uint32)
         for line in dict.fromkeys(gather_lines(access, address, stride)):
             core.simulation.set_slave_error(*line)
@@ -188,9 +191,9 @@ def _rival(library: Path, preset: str, test: str) -> None:
         commands = []
         for outside in random.random(int(random.integers(2, 6))) < 0.6:
             access = accesses[random.integers(len(accesses))]
-            stride = least_stride(access) + stride_unit(access) * int(random.integers(3))
+            stride = default_stride(access) + stride_unit(access) * int(random.integers(3))
             # Its last line alone is outside, or all of it.
-            address = _PAGE - access.fragment.size if random.random() < 0.5 else _PAGE
+            address = _PAGE - access.core_alignment if random.random() < 0.5 else _PAGE
             commands.append(access_command(access, "global", 0, address if outside else 0, stride))
         _tell_alike(golden, core, commands)
         _count(test, core)

@@ -89,28 +89,30 @@ def access_of(use: Use, type: str, shape: Shape, layout: Layout) -> Access:
     return LoadInstruction(use=use, layout=layout, shape=shape, type=type, space="generic")
 
 
+def access_at(instruction: Access, place: str) -> Access:
+    """A load or store in the state space of one of `PLACES`."""
+    spaces: dict[str, Space] = {"global": "global", "shared": "shared"}
+    return replace(instruction, space=spaces.get(place, "generic"))
+
+
 def access_command(
     instruction: Access, place: str, register: int, address: int, stride: int | None
 ) -> Load | Store:
     """The command of a load or a store, in the state space of one of `PLACES`."""
-    spaces: dict[str, Space] = {"global": "global", "shared": "shared"}
-    instruction = replace(instruction, space=spaces.get(place, "generic"))
+    instruction = access_at(instruction, place)
     if isinstance(instruction, StoreInstruction):
         return Store(instruction, register, address, stride)
     return Load(instruction, register, address, stride)
 
 
 def stride_unit(instruction: Access) -> int:
-    """Elements in as many bytes as a lane has of the fragment; legal strides are multiples of it."""
-    layout = instruction.fragment
-    return max(1, layout.size * 8 // layout.element_bits)
+    """The number of elements that legal strides in its state space are multiples of."""
+    return instruction.core_alignment * 8 // instruction.fragment.element_bits
 
 
-def least_stride(instruction: Access) -> int:
-    """The smallest legal stride: the default one where that is aligned."""
-    default = instruction.shape.default_stride(instruction.use, instruction.layout)
-    unit = stride_unit(instruction)
-    return -(-default // unit) * unit
+def default_stride(instruction: Access) -> int:
+    """The elements of a line."""
+    return instruction.shape.default_stride(instruction.use, instruction.layout)
 
 
 @cache

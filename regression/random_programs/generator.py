@@ -20,6 +20,7 @@ from regression.random_programs.choices import (
     MOVES,
     PLACES,
     Access,
+    access_at,
     access_command,
     access_of,
     accesses_of,
@@ -196,7 +197,7 @@ class _Maker:
         layout: Layout = LAYOUTS[self.random.integers(2)]
         for first, _, name, shape in self._carriers(instruction, "d", size):
             store = access_of("d", name, shape, layout)
-            stride = draw_stride(self.random, store)
+            stride = draw_stride(self.random, store, apart=True)
             address = self._global_place(store, span(store, stride))
             place = PLACES[2 * self.random.integers(2)]
             yield access_command(store, place, register + first, address, stride)
@@ -224,7 +225,7 @@ class _Maker:
         """Put a matrix into memory; the commands that move it to where it is loaded from, and its load."""
         random = self.random
         place = self._places[random.integers(len(self._places))]
-        stride = draw_stride(random, load)
+        stride = draw_stride(random, access_at(load, place), apart=True)
         size = span(load, stride)
         moves: list[Command] = []
         if "shared" in place and size <= BLOCK_BYTES:
@@ -240,7 +241,7 @@ class _Maker:
 
     def _global_place(self, access: Access, size: int) -> int:
         """A place of its own; of one access in four a part lies before the end of a page."""
-        unit, across = access.fragment.size, 0
+        unit, across = access.core_alignment, 0
         if size >= 2 * unit and self.random.random() >= 0.75:
             across = unit * int(self.random.integers(1, size // unit))
         return self.image.place(size, unit, across=across)
@@ -306,12 +307,13 @@ def hot_access(random: Generator, config: CoreConfig, access: Access, place: str
     """A load or store at a random place of the hot bytes, with a random stride and random registers."""
     layout = access.fragment
     window = SHARED_WINDOW if "shared" in place else HOT_BYTES
-    stride = draw_stride(random, access)
+    access = access_at(access, place)
+    stride, unit = draw_stride(random, access), access.core_alignment
     if span(access, stride) <= SPOT and random.random() < 0.5:
         window = SPOT
-    room = (window - span(access, stride)) // layout.size
+    room = (window - span(access, stride)) // unit
     base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
-    address = base + layout.size * int(random.integers(room + 1))
+    address = base + unit * int(random.integers(room + 1))
     register = int(random.integers(config.registers - layout.registers + 1))
     if random.random() < 0.5:
         register = register // layout.registers * layout.registers

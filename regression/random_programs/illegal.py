@@ -29,10 +29,11 @@ from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
+    access_at,
     access_command,
     accesses_of,
     deck,
-    least_stride,
+    default_stride,
     multiplies_of,
     operands_of,
     stride_unit,
@@ -43,8 +44,7 @@ from regression.random_programs.words import KINDS, illegal_words, word_ways
 _ACCESS_WAYS: Final[Mapping[Cause, tuple[str, ...]]] = {
     Cause.REGISTER_RANGE: ("fragment past the last register",),
     Cause.MISALIGNED_ADDRESS: ("global", "shared", "generic to global", "generic to shared"),
-    Cause.SHORT_STRIDE: ("zero", "one fragment less", "one element less"),
-    Cause.MISALIGNED_STRIDE: ("one element more", "half a fragment more", "default"),
+    Cause.MISALIGNED_STRIDE: ("one element more", "half a unit more", "less than a line"),
     Cause.ADDRESS_RANGE: ("first byte", "end of the first line", "last line", "wide stride"),
 }
 _Command = TypeVar("_Command", bound=Command)
@@ -72,9 +72,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
         yield from ((Cause.ILLEGAL_INSTRUCTION, kind, way) for way in word_ways(PRESETS["small"], kind))
     for kind in ("load", "store"):
         for cause, ways in _ACCESS_WAYS.items():
-            # Every store can do without a stride; the default of some loads is not aligned.
-            excluded = "default" if kind == "store" else ""
-            yield from ((cause, kind, way) for way in ways if way != excluded)
+            yield from ((cause, kind, way) for way in ways)
         # The smallest cause is told, whatever else is wrong.
         for cause, other in combinations(_ACCESS_WAYS, 2):
             yield (cause, kind, _TOGETHER + other.name.lower())
@@ -211,12 +209,12 @@ class _Maker:
         return replace(command, warp=int(self._random.integers(self._config.warps, _LAST_WARP + 1)))
 
     def _access(self, kind: str, place: str = "global") -> Load | Store:
-        """A legal access of the smallest stride; to the end of global memory, where programs do nothing."""
+        """A legal access of the default stride; to the end of global memory, where programs do nothing."""
         instruction = next(self._accesses[kind])
         quiet = self._memory.base + self._memory.size - 2 * 4096
         base = {"shared": 0, "generic to shared": self._config.shared_base}.get(place, quiet)
         address = base + 1024 * int(self._random.integers(1, 4))
-        return access_command(instruction, place, 0, address, least_stride(instruction))
+        return access_command(instruction, place, 0, address, default_stride(instruction))
 
     def _broken_access(self, cause: Cause, kind: str, way: str) -> Load | Store | None:
         if "shared" in way and not self._config.shared_bytes:
@@ -233,28 +231,23 @@ class _Maker:
     def _break(self, cause: Cause, way: str, access: Load | Store) -> Load | Store | None:
         """Break one rule more, in a way that leaves those broken that are; None where it cannot be."""
         instruction = access.instruction
-        default = instruction.shape.default_stride(instruction.use, instruction.layout)
-        unit, size = stride_unit(instruction), instruction.fragment.size
-        stride = default if access.stride is None else access.stride
+        unit, stride = stride_unit(instruction), default_stride(instruction)
         if cause is Cause.REGISTER_RANGE:
             return self._past_end(access, way)
         if cause is Cause.MISALIGNED_ADDRESS:
-            return replace(access, address=access.address + int(self._random.integers(1, size)))
-        if cause is Cause.SHORT_STRIDE:
-            shorter = {"zero": 0, "one element less": default - 1}.get(way, default - unit)
-            return replace(access, stride=shorter) if 0 <= shorter < default else None
+            return replace(
+                access, address=access.address + int(self._random.integers(1, instruction.core_alignment))
+            )
         if cause is Cause.MISALIGNED_STRIDE:
-            if way == "default":
-                return replace(access, stride=None) if default % unit else None
-            longer = stride + (unit // 2 if way == "half a fragment more" else 1)
-            return replace(access, stride=longer) if longer % unit else None
+            more = {"half a unit more": unit // 2, "less than a line": 1 - stride}.get(way, 1)
+            return replace(access, stride=stride + more) if more % unit else None
         if cause is Cause.ADDRESS_RANGE:
             return self._beyond_addresses(way, access)
         return self._beyond_memory(way, access)
 
     def _beyond_addresses(self, way: str, access: Load | Store) -> Load | Store | None:
         instruction, end = access.instruction, 1 << self._config.address_bits
-        size = instruction.fragment.size
+        size = instruction.core_alignment
         if way == "wide stride":
             unit = stride_unit(instruction)
             wide = ((1 << 32) - 1) // unit * unit
@@ -274,7 +267,8 @@ class _Maker:
         base, end = self._memory.base, self._memory.base + self._memory.size
         shared = self._config.shared_bytes
         extent = span(access.instruction, access.stride)
-        size = access.instruction.fragment.size
+        space = "shared" if "shared" in way else "global"
+        size = access_at(access.instruction, space).core_alignment
         within = extent // 2 // size * size
         if way == "marked bytes":
             return access
@@ -287,7 +281,6 @@ class _Maker:
             "past the shared memory": shared + 4096,
             "across the end of the shared memory": shared - within,
         }[way]
-        space = "shared" if "shared" in way else "global"
         return access_command(access.instruction, space, access.register, max(0, address), access.stride)
 
     def _broken_move(

@@ -18,7 +18,7 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
-from regression.random_programs.choices import Access, least_stride, stride_unit
+from regression.random_programs.choices import Access, default_stride, stride_unit
 from sim.machines import golden_machine
 from sim.simulation import BusTiming
 
@@ -185,13 +185,14 @@ def span(instruction: Access, stride: int | None) -> int:
     return sum(gather_lines(instruction, 0, stride)[-1])
 
 
-def draw_stride(random: Generator, instruction: Access) -> int | None:
-    """A legal stride: none where the default is aligned, the smallest that is, or a wider one."""
-    least = least_stride(instruction)
-    kind = random.integers(4)
-    if kind < 2 and least == instruction.shape.default_stride(instruction.use, instruction.layout):
+def draw_stride(random: Generator, instruction: Access, *, apart: bool = False) -> int | None:
+    """A legal stride: none, the default, a wider one, or, where lines need not be `apart`, less and 0."""
+    line, unit = default_stride(instruction), stride_unit(instruction)
+    kind = int(random.integers(5 if apart else 8))
+    if kind < 2:
         return None
-    return least if kind < 3 else least + stride_unit(instruction) * int(random.integers(1, 9))
+    wider, shorter = (unit * int(random.integers(1, most)) for most in (9, max(2, line // unit)))
+    return (line, line + wider, line + wider, shorter, shorter, 0)[kind - 2]
 
 
 def draw_rows(random: Generator, config: CoreConfig, place: str) -> NDArray[np.uint32]:

@@ -120,8 +120,8 @@ def test_lockstep_finds_a_wrong_bit_in_the_boards_memory(board, capsys, place, m
 
 @pytest.mark.parametrize("on", ["board", "lockstep"])
 def test_a_fault_names_the_instruction_of_this_program(board, capsys, on):
-    np.save("odd.npy", np.zeros((24, 24), dtype=np.float16))
-    odd = gemm("--arg", "D=a.npy", "--on", on, n=24)
+    np.save("odd.npy", np.zeros((25, 25), dtype=np.float16))
+    odd = gemm("--arg", "D=a.npy", "--on", on, n=25)
     odd = [text.replace("A=a", "A=odd").replace("B=b", "B=odd") for text in odd]
     whole = gemm("--arg", "D=b.npy", "--on", "board", n=16)
     assert run_on(board, whole) == 0

@@ -282,7 +282,7 @@ def test_the_wrong_machine_is_named(capsys):
 
 @pytest.mark.parametrize("backend", ["golden", "rtl", "lockstep"])
 def test_a_fault_names_instruction_cause_and_line(capsys, backend):
-    np.save("odd.npy", np.zeros((24, 24), dtype=np.float16))
+    np.save("odd.npy", np.zeros((25, 25), dtype=np.float16))
     arguments = [
         "run",
         str(GEMM),
@@ -291,7 +291,7 @@ def test_a_fault_names_instruction_cause_and_line(capsys, backend):
         "--arg",
         "B=odd.npy",
         "--arg",
-        "n=24",
+        "n=25",
         *D,
         "--on",
         backend,

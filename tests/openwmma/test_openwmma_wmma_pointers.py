@@ -45,9 +45,9 @@ def numbered(count, type_):
     return noise.view(VALUES.get(type_, dtype_of(FORMATS[type_])))
 
 
-def aligned(held, offset, step, strict):
+def aligned(held, layout, offset, step, strict):
     """Whether the rules allow a first element at `offset` bytes and lines `step` bytes apart."""
-    size = fragment_layout(*held).size
+    size = fragment_layout(*held).core_alignment(layout, "global")
     return not (offset % size or step % size or (strict and (offset % 32 or step % 16)))
 
 
@@ -75,7 +75,7 @@ def test_a_view_is_the_matrix_that_it_shows(data, held, layout, strict):
         and view.shape[1] >= length
         and step > 0
         and apart == 1
-        and aligned(held, (first * width + start) * size, step * width * size, strict)
+        and aligned(held, layout, (first * width + start) * size, step * width * size, strict)
     )
     event(f"legal: {legal}")
     matrix = view if layout == "row" else view.T
@@ -101,16 +101,16 @@ def test_ldm_says_how_memory_is_a_matrix(held, layout, start, ldm, spare, strict
     rows, columns = shape.extent(use)
     lines, length = (rows, columns) if layout == "row" else (columns, rows)
     size = FORMATS[type_].bits // 8
-    needed = start + max(ldm, length) * (lines - 1) + length
+    needed = start + ldm * (lines - 1) + length
     memory = numbered(needed + spare, type_)
-    legal = spare >= 0 and ldm >= length and aligned(held, start * size, ldm * size, strict)
+    legal = spare >= 0 and aligned(held, layout, start * size, ldm * size, strict)
     event(f"legal: {legal}")
     indices = start + ldm * np.arange(lines)[:, None] + np.arange(length)
     with wmma.warp(strict=strict):
         if legal:
             expected = memory[indices if layout == "row" else indices.T]
             np.testing.assert_array_equal(load(held, layout, memory[start:], ldm=ldm), raw(expected, type_))
-        elif spare >= 0 or ldm >= length:
+        else:
             with pytest.raises(wmma.Misuse):
                 load(held, layout, memory[start:], ldm=ldm)
 

@@ -224,16 +224,12 @@ MEMORY = {
     ),
     "backwards": (
         lambda: load_a(HALF[::-1]),
-        "got strides (-64, 2); ldm, from one row to the next, is a positive number of whole elements",
+        "got strides (-64, 2); ldm, from one row to the next, is an unsigned number of whole elements",
     ),
     "accumulator by rows": (
         lambda: wmma.load_matrix_sync(c(), FLOAT, layout=wmma.mem_col_major),
         "got a view whose columns are not contiguous, strides (128, 4); in mem_col_major the elements of "
         "a column lie one after the other; this view has contiguous rows: mem_row_major",
-    ),
-    "repeated row": (
-        lambda: load_a(np.broadcast_to(HALF[0], (16, 32))),
-        "ldm is 0; rows (columns) of 16 elements must not overlap",
     ),
     "alignment": (
         lambda: load_a(HALF[:, 8:]),
@@ -247,15 +243,6 @@ MEMORY = {
     "leading dimension of float": (
         lambda: wmma.load_matrix_sync(c(), np.zeros((16, 18), np.float32), layout=wmma.mem_row_major),
         "ldm is 18; CUDA: ldm must be a multiple of 16 bytes, 4 elements of this type",
-    ),
-    "leading dimension in PTX": (
-        lambda: load_a(np.zeros((16, 24), np.float16)),
-        "ldm is 24; PTX: each row (column) begins at a multiple of the 32 bytes that a lane has of this "
-        "fragment, so ldm must be a multiple of 16",
-    ),
-    "short ldm": (
-        lambda: load_a(HALF.reshape(8, 128), ldm=0),
-        "ldm is 0; rows (columns) of 16 elements must not overlap",
     ),
     "ldm is no integer": (
         lambda: load_a(HALF, ldm=32.0),

@@ -120,7 +120,7 @@ def test_commands_are_seen_with_place_stride_and_page():
         "store f32 m16n16k16 col / generic to shared": 1,
     }
     assert set(of(seen, "access stride")) == {
-        "load.a f16 m16n16k16 row / smallest",
+        "load.a f16 m16n16k16 row / default",
         "load.a f16 m16n16k16 row / wide",
         "store f32 m16n16k16 col / none",
     }

@@ -5,11 +5,11 @@ from itertools import product
 
 import numpy as np
 
+from golden.lines import gather_lines
 from golden.memory import Memory
 from golden.tables.commands import Load, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS
 from hdl.memory.fragment_geometry import legal_fragments
@@ -77,30 +77,29 @@ def machines_of_noise(config, **options):
     return golden, rtl
 
 
-def legal_stride(random, layout, default):
-    """Elements from line to line: not the default, and a multiple of the fragment's size."""
-    unit = max(1, layout.size * 8 // FORMATS[layout.type].bits)
-    return -(-default // unit) * unit + unit * int(random.integers(1, 5))
+def legal_stride(random, instruction):
+    """Elements from line to line: more than the default, less, or 0."""
+    unit = 8 * instruction.core_alignment // FORMATS[instruction.type].bits
+    default = instruction.shape.default_stride(instruction.use, instruction.layout)
+    longer = default + unit * int(random.integers(1, 5))
+    return int(random.choice([longer, longer, unit * int(random.integers(0, default // unit))]))
 
 
-def address_of(random, config, space, layout, extent, window):
+def address_of(random, config, space, unit, extent, window):
     """A random aligned address from which `extent` bytes are in the first `window` of what a space names."""
     size = min(window, config.shared_bytes if "shared" in space else SIZE)
     base = {"shared": 0, "generic to shared": config.shared_base}.get(space, BASE)
-    return base + layout.size * int(random.integers(0, (size - extent) // layout.size))
+    return base + unit * int(random.integers(0, (size - extent) // unit))
 
 
 def access(instruction, random, config, space, register, window=SIZE):
     """A load or store at a random place within `window` bytes, with a stride that is not the default."""
-    layout = fragment(instruction.use, instruction.type, instruction.shape)
-    rows, columns = instruction.shape.extent(instruction.use)
-    default = instruction.shape.default_stride(instruction.use, instruction.layout)
-    stride = legal_stride(random, layout, default)
-    lines = rows if instruction.layout == "row" else columns
-    extent = lines * stride * FORMATS[layout.type].bits // 8 + layout.size
-    address = address_of(random, config, space, layout, extent, window)
+    instruction = replace(instruction, space=space.split()[0])
+    stride = legal_stride(random, instruction)
+    extent = sum(gather_lines(instruction, 0, stride)[-1])
+    address = address_of(random, config, space, instruction.core_alignment, extent, window)
     kind = Store if instruction.use == "d" else Load
-    return kind(replace(instruction, space=space.split()[0]), register, address, stride)
+    return kind(instruction, register, address, stride)
 
 
 def fragment_instruction(row):

@@ -122,10 +122,10 @@ FAULTS = {
     "fill beyond the registers": (fill(60, 5), Cause.REGISTER_RANGE),
     "move beyond the registers": (Move(0, 60, 5), Cause.REGISTER_RANGE),
     "multiply beyond the registers": (multiply(d=60), Cause.REGISTER_RANGE),
-    "misaligned load": (load(address=BASE + 16), Cause.MISALIGNED_ADDRESS),
-    "misaligned store": (store(address=BASE + 16), Cause.MISALIGNED_ADDRESS),
-    "short stride": (load(stride=15), Cause.SHORT_STRIDE),
-    "misaligned stride": (load(stride=24), Cause.MISALIGNED_STRIDE),
+    "misaligned load": (load(address=BASE + 2), Cause.MISALIGNED_ADDRESS),
+    "misaligned store": (store(address=BASE + 4), Cause.MISALIGNED_ADDRESS),
+    "short stride": (load(stride=15), Cause.MISALIGNED_STRIDE),
+    "misaligned stride": (store(stride=19), Cause.MISALIGNED_STRIDE),
     "beyond the address width": (load(address=(1 << 32) - 256), Cause.ADDRESS_RANGE),
     "load from nothing": (load(address=0x100), Cause.READ_DECODE_ERROR),
     "load past the end": (load(address=BASE + (1 << 14) - 256), Cause.READ_DECODE_ERROR),
@@ -183,9 +183,9 @@ def test_an_unknown_command_word_is_illegal(rtl, word):
 
 def test_a_fault_in_a_batch_drops_what_is_behind_it(rtl):
     with pytest.raises(Fault) as error:
-        rtl.execute_batch([fill(0), fill(8), load(address=BASE + 8), *[fill(16, 8, 9)] * 20])
+        rtl.execute_batch([fill(0), fill(8), load(address=BASE + 2), *[fill(16, 8, 9)] * 20])
     assert (error.value.cause, error.value.index) == (Cause.MISALIGNED_ADDRESS, 2)
-    assert "address 0x4008" in error.value.detail
+    assert "address 0x4002" in error.value.detail
     assert rtl.counters.instructions == 2
     assert not rtl.read_registers()[16:].any()
     rtl.execute_batch([fill(16, 8, 9)])

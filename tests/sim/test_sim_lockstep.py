@@ -158,16 +158,16 @@ def test_one_refuses_what_the_other_executes():
 
 
 def test_different_causes_are_a_mismatch():
-    message = difference_of([load(address=BASE + 8)], refuses=Cause.SHORT_STRIDE)
+    message = difference_of([load(address=BASE + 2)], refuses=Cause.MISALIGNED_STRIDE)
     assert "golden faulted (instruction 0: misaligned address: " in message
-    assert "rtl faulted (instruction 0: short stride: on purpose)" in message
+    assert "rtl faulted (instruction 0: misaligned stride: on purpose)" in message
 
 
 def test_the_same_fault_is_a_fault_and_execution_goes_on():
     machine = LockstepMachine(golden_machine(), golden_machine())
     machine.execute(fill())
     with pytest.raises(Fault) as error:
-        machine.execute(load(address=BASE + 8))
+        machine.execute(load(address=BASE + 2))
     assert (error.value.cause, error.value.index) == (Cause.MISALIGNED_ADDRESS, 1)
     machine.execute(load())
     assert machine.counters.instructions == 2

@@ -87,8 +87,8 @@ def commands_of_warp_0(random, config):
 LOAD = LoadInstruction(use="a", layout="row", shape=SQUARE, type="f16", space="global")
 STORE = StoreInstruction(layout="row", shape=SQUARE, type="f32")
 REFUSED = (
-    Load(LOAD, 0, BASE + 8),
-    Load(LOAD, 0, BASE, 8),
+    Load(LOAD, 0, BASE + 2),
+    Load(LOAD, 0, BASE, 9),
     Load(LOAD, 0, BASE, 17),
     Load(LOAD, 60, BASE + 1024),
     Load(LOAD, 250, BASE),

@@ -85,13 +85,11 @@ class Page {
     return found;
   }
 
-  /** Lines without padding, with a little, and twice as far apart; each begins at a multiple of the fragment's size. */
+  /** Lines without padding, with 16 bytes, and twice as far apart. */
   private strides(): number[] {
-    const { rows, columns, registers, bits } = this.fragment;
+    const { rows, columns, bits } = this.fragment;
     const length = this.selects.layout.value === "col" ? rows : columns;
-    const unit = (registers * 32) / bits;
-    const least = Math.ceil(length / unit) * unit;
-    return [...new Set([length, least + unit, 2 * least])];
+    return [...new Set([length, length + 128 / bits, 2 * length])];
   }
 
   private newPlacement(): Placement {
