@@ -16,6 +16,14 @@ _TUNINGS: Final = {
 }
 """Performance directives between the parameters and the body, with the most numbers each takes."""
 
+_CONFLICTS: Final = ((".maxntid", ".reqntid"), (".reqnctapercluster", ".maxclusterrank"))
+_NEEDED: Final = {
+    ".blocksareclusters": {".reqntid", ".reqnctapercluster"},
+    ".noreturn": {".func in place of .entry"},
+    ".abi_preserve": {".func in place of .entry"},
+}
+"""Directives of an entry that exclude each other, and what some need beside them."""
+
 
 def parse_syntax(source: Source) -> Module:
     """Parse a module down to the bodies of its functions."""
@@ -115,6 +123,8 @@ class _ModuleParser(DeclarationParser):
         name = self.expect_kind("word", "the name of an entry" if is_entry else "the name of a function")
         taken = self.parameters(registers=not is_entry) if self.sees("(") else ()
         tunings, pragmas = self._tunings()
+        if is_entry:
+            self._check_tunings(name, tunings)
         body = [] if self.accept(";") else self.skip_block()
         is_closed = not body or body[-1].kind != "end"
         if body and is_closed:
@@ -144,6 +154,19 @@ class _ModuleParser(DeclarationParser):
         self.expect(",")
         self._aliases.append((name, self.expect_kind("word", "the name of a function")))
         self.expect(";")
+
+    def _check_tunings(self, name: Token, tunings: dict[str, tuple[int, ...]]) -> None:
+        """Refuse directives of an entry that the assembler refuses."""
+        for first, second in _CONFLICTS:
+            if first in tunings and second in tunings:
+                raise self.error(name, f"{first} and {second} of {name.text} exclude each other")
+        for directive, needed in _NEEDED.items():
+            if directive in tunings and not needed <= tunings.keys():
+                told = " and ".join(sorted(needed))
+                raise self.error(name, f"{directive} of {name.text} needs {told}")
+        for directive in (".maxntid", ".maxnreg"):
+            if 0 in tunings.get(directive, ()):
+                raise self.error(name, f"{directive} of {name.text} must be positive, not 0")
 
     def _tunings(self) -> tuple[dict[str, tuple[int, ...]], frozenset[str]]:
         """The numbers of the performance directives, and the strings of the pragmas."""

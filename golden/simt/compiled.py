@@ -226,6 +226,11 @@ class CompiledKernel:
             raise LaunchError(
                 f"{self.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
             )
+        cluster = math.prod(self.directives.get(".reqnctapercluster", ()))
+        if cluster > 1:
+            raise LaunchError(
+                f"{self.readable} is compiled for clusters of {cluster} blocks, which are not run"
+            )
         required = self.directives.get(".reqntid")
         if required is not None and tuple([*required, 1, 1][:3]) != block:
             raise LaunchError(f"{self.readable} is compiled for blocks of {required}, not {block}")
