@@ -121,7 +121,7 @@ def test_an_argument_that_is_an_output_too_is_read_and_written():
     assert (d[:32] != 1).any()
 
 
-def test_verilog_writes_seven_files(capsys, monkeypatch):
+def test_verilog_writes_its_files(capsys, monkeypatch):
     """`test_verilog_files` has it generate; here it takes the Verilog that is kept."""
     monkeypatch.setattr(
         "openwmma.verilog_files.generate", lambda config: (core_verilog(config), core_description(config))
@@ -135,7 +135,7 @@ def test_verilog_writes_seven_files(capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert printed == (
         "written: core.v, and beside it core.json, core.rdl, core_example.v, core_testbench.sv, core.core, "
-        "component.xml\n"
+        "component.xml, core.xdc, core.sdc, core_commands.h\n"
     )
 
 
