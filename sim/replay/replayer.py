@@ -110,7 +110,8 @@ class Replayer:
         self._files = [
             RegisterFile(machine.register_count, unit if unit == 4 else 1) for _ in range(machine.warp_count)
         ]
-        self._known: set[bytes] = set()
+        self._known: set[int] = set()
+        """Hashes of the contents that have been in registers since the block began."""
         self._pending: list[tuple[Command, str]] = []
         self._last: Origin = None, ""
         self._scratch = 0
@@ -145,7 +146,7 @@ class Replayer:
                     ended += 1
                     if self._on_block is not None:
                         self._on_block(ended)
-        self._finish()
+            self._finish()
         self._expected.compare_registers()
         self._expected.compare_memories()
         return ReplayCounters(**vars(self._machine.counters), **self._counts)
@@ -221,7 +222,7 @@ class Replayer:
             resident.next_use = entry.next_uses[-1]
             command = self._command(entry, warp, firsts, resident.first)
             self._expected.load(warp, resident.first, entry.result, (command, entry.line))
-            self._known.add(entry.result)
+            self._known.add(hash(entry.result))
         self._queue(command, entry.line)
 
     def _command(self, entry: Entry, warp: int, sources: list[int], first: int) -> Command:
@@ -248,11 +249,11 @@ class Replayer:
         """Load a content into its registers."""
         content = resident.content
         words = np.frombuffer(content, np.uint32).reshape(-1, LANES)
-        if content in self._known:
+        if hash(content) in self._known:
             self._counts["reloads"] += 1
         else:
             self._counts["pushed"] += 1
-            self._known.add(content)
+            self._known.add(hash(content))
         if (words == words[0, 0]).all():
             fill = Fill(resident.first, len(words), int(words[0, 0]), warp=warp)
             self._expected.load(warp, resident.first, content, (fill, line))

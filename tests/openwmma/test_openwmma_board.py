@@ -261,3 +261,40 @@ def test_a_board_without_litex(board, capsys, monkeypatch):
 def test_options_that_do_not_go_together(board, capsys, options, message):
     assert main(gemm("--arg", "D=b.npy", *options)) == 2
     assert capsys.readouterr().err == f"openwmma: {message}\n"
+
+
+def captured(case, on):
+    launches = Path(__file__).parents[1] / "data" / "kernels" / "public_kernels.json"
+    return ["run", "--launch", str(launches), "--case", case, "--on", on]
+
+
+@pytest.mark.parametrize("on", ["board", "lockstep"])
+def test_a_kernel_on_a_board_is_compared_with_the_chip(board, capsys, on):
+    assert run_on(board, captured("single_warp.wmma_ker", on)) == 0
+    printed = capsys.readouterr().out
+    assert "memory is as recorded" in printed
+    assert "fragments of the host" in printed
+
+
+def test_a_wrong_bit_in_the_boards_memory_is_found_by_a_kernel(board, capsys):
+    for word in range(4, MEMORY_BYTES - PAGE_BYTES, 4):
+        if word & (word - 1):  # the others are tested before
+            board.corrupts[PAGE_BYTES + word] = 1 << 3
+    assert run_on(board, captured("single_warp.wmma_ker", "board")) == 1
+    assert "of memory differ; the first is row 0, column 0 of d" in capsys.readouterr().err
+
+
+def test_a_link_that_fails_during_a_launch_names_the_block(board, capsys):
+    read, accesses = board.read, iter(range(250))
+
+    def pulled(addr, length):
+        if next(accesses, None) is None:
+            raise LinkError("the bridge did not answer within 1 s")
+        return read(addr, length)
+
+    board.read = pulled
+    assert run_on(board, captured("single_warp.wmma_ker", "board")) == 2
+    told = "the bridge did not answer within 1 s; block 0 was being executed; the launch can be repeated"
+    assert capsys.readouterr().err == f"openwmma: {told}\n"
+    board.read = read
+    assert run_on(board, captured("single_warp.wmma_ker", "board")) == 0
