@@ -212,13 +212,17 @@ def test_a_core_needs_a_format_with_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "formats"),
-    [("volta", frozenset({"f16"})), ("turing", sets_of("turing")[-1])],
-    ids=lambda value: value if isinstance(value, str) else name(value),
+    ("profile", "formats", "sizes"),
+    [
+        # The number of one page, or of one place in a queue, has no bits.
+        ("volta", {"f16"}, {"shared_bytes": PAGE_BYTES, "outstanding_reads": 1, "data_bits": 256}),
+        ("turing", sets_of("turing")[-1], {}),
+    ],
+    ids=["counts of one", "all formats"],
 )
-def test_core_lints(profile: str, formats: frozenset[str], tmp_path: Path) -> None:
+def test_core_lints(profile: str, formats: frozenset[str], sizes: dict[str, int], tmp_path: Path) -> None:
     """The presets are linted by `test_verilog_tools`, with profile hopper. Ampere is turing with tf32."""
-    assert lint(config(formats, profile), tmp_path) == "status 0"
+    assert lint(config(formats, profile, **sizes), tmp_path) == "status 0"
 
 
 @pytest.mark.long
@@ -268,16 +272,6 @@ def test_rows_have_every_field_and_every_pair_but_those_that_a_rule_refuses() ->
             config_of(dict(pair))
         rules.add(rule)
     assert rules == set(REFUSED.values())
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"shared_bytes": PAGE_BYTES, "outstanding_reads": 1, "data_bits": 256, "queue_depth": 4}],
-    ids=lambda changes: ",".join(f"{name}={value}" for name, value in changes.items()),
-)
-def test_counts_of_one_lint(changes: dict[str, int], tmp_path: Path) -> None:
-    """The number of one page, or of one place, has no bits."""
-    assert lint(CoreConfig(**changes), tmp_path) == "status 0"
 
 
 @pytest.mark.long
