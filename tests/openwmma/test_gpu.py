@@ -168,8 +168,8 @@ def test_pieces_of_memory_hold_all_buffers():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--on", "cuda"], "cuda-bindings: install it with"),
-        (["--on", "lockstep", "--gpu", "0"], "cuda-bindings: install it with"),
+        (["--on", "cuda"], "cuda-bindings; install it with"),
+        (["--on", "lockstep", "--gpu", "0"], "cuda-bindings; install it with"),
         (["--on", "rtl", "--gpu", "0"], "--gpu: expected --on cuda or --on lockstep, not --on rtl"),
         (["--on", "cuda", "--preset", "small"], "--preset: expected a core of this project, not a GPU"),
         (["--on", "cuda", "--waves", "w.fst"], "--waves: expected --on rtl or --on lockstep"),

@@ -106,10 +106,9 @@ def test_mma_on_golden_and_core(installed, work):
     a, b, c = (np.load(work / f"{name}.npy") for name in "abc")
     expected = golden.mma(INSTRUCTION, a.view(np.uint16), b.view(np.uint16), c.view(np.uint32))
     for kind in ("golden", "lockstep"):
-        run(
-            installed, "mma", INSTRUCTION, "a.npy", "b.npy", "c.npy", "-o", "d.npy", "--on", kind, folder=work
-        )
-        np.testing.assert_array_equal(np.load(work / "d.npy"), expected)
+        options = "-o", f"{kind}.npy", "--on", kind
+        run(installed, "mma", INSTRUCTION, "a.npy", "b.npy", "c.npy", *options, folder=work)
+        np.testing.assert_array_equal(np.load(work / f"{kind}.npy"), expected)
 
 
 def test_run(installed, work):
@@ -117,9 +116,9 @@ def test_run(installed, work):
     matrices = [np.eye(16, dtype=np.float16), np.arange(256, dtype=np.float16).reshape(16, 16)]
     for name, matrix in zip("ab", matrices, strict=True):
         np.save(work / f"{name}.npy", matrix)
-    arguments = ("--arg", "A=a.npy", "--arg", "B=b.npy", "--arg", "n=16", "--out", "D=d.npy:f32:16x16")
+    arguments = ("--arg", "A=a.npy", "--arg", "B=b.npy", "--arg", "n=16", "--out", "D=product.npy:f32:16x16")
     run(installed, "run", "gemm_f16_f32.ptx", *arguments, folder=work)
-    np.testing.assert_array_equal(np.load(work / "d.npy"), matrices[1].astype(np.float32))
+    np.testing.assert_array_equal(np.load(work / "product.npy"), matrices[1].astype(np.float32))
 
 
 def test_verilog(installed, work):
