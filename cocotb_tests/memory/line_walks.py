@@ -47,14 +47,21 @@ class Placed:
         return [b"".join(lines)] if self.access.contiguous else lines
 
     @cached_property
-    def parts(self) -> int:
-        """Pairs of a group and a beat that have bytes in common; a line of eight bytes is a group."""
-        beat, lines = self.access.beat, self.access.lines
-        return sum(
-            (at + min(beat, first + length - at) - 1) // beat - at // beat + 1
-            for first, length in (lines if lines[0][1] < BEAT else self.access.pieces)
-            for at in range(first, first + length, beat)
-        )
+    def load_steps(self) -> int:
+        """A step for each beat; in a run of lines of eight bytes, for each line, and one more if it wraps."""
+        lines, beat = self.access.lines, self.access.beat
+        if not self.access.contiguous or lines[0][1] >= BEAT:
+            return len(self.beats)
+        return sum((first + length - 1) // beat - first // beat + 1 for first, length in lines)
+
+    @cached_property
+    def store_steps(self) -> int:
+        """The same, but only the last of such lines takes a step more."""
+        lines, beat = self.access.lines, self.access.beat
+        if not self.access.contiguous or lines[0][1] >= BEAT:
+            return len(self.beats)
+        first, length = lines[-1]
+        return len(lines) + (first + length - 1) // beat - first // beat
 
     @cached_property
     def beats(self) -> list[list[int | None]]:

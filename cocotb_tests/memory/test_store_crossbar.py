@@ -104,14 +104,14 @@ async def every_fragment(dut: Any) -> None:
 
 
 @cocotb.test
-async def a_part_per_cycle(dut: Any) -> None:
-    """Without waits fragments take a cycle for each segment of each beat, or for each quad."""
+async def a_beat_per_cycle(dut: Any) -> None:
+    """Without waits fragments take a cycle for each beat, for each line of eight bytes, or for each quad."""
     bench = Bench(dut)
     await start(dut)
     for row in bench.rows:
         work = [bench.placed(row) for _ in range(6)]
         expected = [beat for placed in work for beat in bench.put(placed)]
-        longest = [max(placed.parts, len(placed.quads) // bench.config.beat_quads) for placed in work]
+        longest = [max(placed.store_steps, len(placed.quads) // bench.config.beat_quads) for placed in work]
         while not dut.beats_valid.value:
             await RisingEdge(dut.aclk)
         elapsed = 0

@@ -2,10 +2,10 @@
 
 from amaranth.hdl import Module, ShapeLike, Signal, unsigned
 from amaranth.lib import data, stream
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
+from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.elastic import CreditQueue
 
 ASSEMBLED = 8
@@ -29,7 +29,8 @@ class AssemblyQueue(Component):
 
     A free-running pipeline asks for a place with the part that completes an entry; the parts before go to the
     same place, for which there must be room. The oldest entry's tag stands in a register, and its place is
-    free already; so there is one place more for data.
+    free already; so there is one place more for data. With the last part of an entry, parts of the next one
+    may come.
 
     Throughput: a part per cycle. Latency: 2 cycles from the last part to `output.valid`. `ready`,
     `output.valid` and `output.payload.tag` come from registers. Expected critical path: the read port of the
@@ -51,6 +52,8 @@ class AssemblyQueue(Component):
         The last part of an entry enters the pipeline in this cycle; only while `ready`, as any part.
     write : In(width // part)
         The parts of `data` that leave the pipeline in this cycle.
+    beyond : In(width // part)
+        Those of them that belong to the entry behind the newest; only with `push`.
     data : In(width)
     push : In(1)
         They complete the entry.
@@ -65,6 +68,7 @@ class AssemblyQueue(Component):
             "ready": Out(1),
             "enter": In(1),
             "write": In(width // part),
+            "beyond": In(width // part),
             "data": In(width),
             "push": In(1),
             "tag": In(tag),
@@ -74,11 +78,8 @@ class AssemblyQueue(Component):
 
     def _logic(self, m: Module) -> None:
         m.submodules.tags = tags = CreditQueue(self._tag, depth=ASSEMBLED)
-        m.submodules.parts = parts = Memory(shape=unsigned(len(self.data)), depth=2 * ASSEMBLED, init=[])
-        write = parts.write_port(granularity=self._part)
-        read = parts.read_port(domain="comb")
-        newest = Signal.like(write.addr)
-        oldest = Signal.like(write.addr)
+        newest = Signal(range(2 * ASSEMBLED))
+        oldest = Signal.like(newest)
         tag = Signal(self._tag, reset_less=True)
         taken = tags.output.ready
         m.d.comb += [
@@ -87,13 +88,18 @@ class AssemblyQueue(Component):
             tags.enter.eq(self.enter),
             tags.push.eq(self.push),
             tags.payload.eq(self.tag),
-            write.en.eq(self.write),
-            write.addr.eq(newest),
-            write.data.eq(self.data),
-            read.addr.eq(oldest),
-            self.output.payload.data.eq(read.data),
             self.output.payload.tag.eq(tag),
         ]
+        for number, enable in enumerate(self.write):
+            place = (newest + self.beyond[number])[: len(newest)]
+            write, (read,) = distributed_memory(
+                m, f"part_{number}", unsigned(self._part), write=place, reads=[oldest]
+            )
+            m.d.comb += [
+                write.en.eq(enable),
+                write.data.eq(self.data.word_select(number, self._part)),
+                self.output.payload.data.word_select(number, self._part).eq(read.data),
+            ]
         with m.If(taken):
             m.d.sync += [self.output.valid.eq(tags.output.valid), tag.eq(tags.output.payload)]
         with m.If(self.push):

@@ -28,10 +28,12 @@ def part_layout(config: CoreConfig) -> data.StructLayout:
         Index of each in its line.
     offset : unsigned(2 + log2(beat_quads))
         Word w of the group is word w + offset of the beat, counted round.
-    lanes : unsigned(4 * beat_quads)
-        The words of the beat.
+    lanes, next_lanes : unsigned(4 * beat_quads)
+        The words of the beat in which it begins, and of the beat behind, where it ends in that.
     is_rest : unsigned(1)
         The group began in the beat before.
+    is_idle : unsigned(1)
+        No group: of a load, only the beat is kept; of a store, only the beat is ended.
     beat_end, last : unsigned(1)
         The last of its beat, of its fragment.
     """
@@ -42,7 +44,9 @@ def part_layout(config: CoreConfig) -> data.StructLayout:
             "segments": data.ArrayLayout(3, quads),
             "offset": 2 + log2_exact(quads),
             "lanes": _WORDS * quads,
+            "next_lanes": _WORDS * quads,
             "is_rest": 1,
+            "is_idle": 1,
             "beat_end": 1,
             "last": 1,
         }
@@ -67,10 +71,20 @@ class LineWalk(Component):
     their own, even where it is the one before, and then a group has a line, or as much of it as a beat. Lines
     of eight bytes are half a segment, and each is a group.
 
-    Throughput: a part per cycle: a group, where it lies in one beat, and else one of two pieces of it. Where
-    beats are segments and every fragment is a multiple of these, there are no pieces.
+    A load needs both beats of a group at once: it keeps the first one in an idle step, and then each beat
+    completes a group. A store has both from the beginning: each group completes a beat, and an idle step ends
+    the last one.
+
+    Throughput: a group per cycle, and one cycle more for each line or run that begins within a beat and ends
+    in another.
     Expected critical path: offset, ends of the beat, `part.last`.
     Testbench: cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
+
+    Parameters
+    ----------
+    config : CoreConfig
+    is_store : bool
+        Whose steps they are.
 
     Members
     -------
@@ -85,7 +99,8 @@ class LineWalk(Component):
         Only where `finds_rows`.
     """
 
-    def __init__(self, config: CoreConfig) -> None:
+    def __init__(self, config: CoreConfig, *, is_store: bool) -> None:
+        self._is_store = is_store
         self._quads = config.beat_quads
         self._finds_rows = finds_rows(config)
         members = {
@@ -136,7 +151,8 @@ class LineWalk(Component):
 
         covered = Signal(2 * words)
         line_end = Signal()
-        goes_on = Signal()
+        wraps = Signal()
+        stays = Signal()  # with the group, for another step
         ends = Signal()
         last_line = Signal()
         last_segment = ((1 << geometry.line_log2) - 1)[segment_log2:][:3]
@@ -145,14 +161,29 @@ class LineWalk(Component):
             covered.eq(Mux(short, 0b0011, mask) << begin),
             line_end.eq(segment[quad_bits:] == last_segment[quad_bits:]),
             last_line.eq((line | lines_less_one) == ((1 << geometry.lines_log2) - 1)[:5]),
-            goes_on.eq(covered[words:].any() & ~is_rest),
+            wraps.eq(covered[words:].any()),
             ends.eq(line_end & (~access.contiguous | last_line)),
             part.offset.eq(begin - Cat(Const(0, 2), first)),
             part.is_rest.eq(is_rest),
-            part.lanes.eq(Mux(is_rest, covered[words:], covered[:words])),
-            part.beat_end.eq(part.lanes[-1] | (ends & ~goes_on)),
-            part.last.eq(line_end & ~goes_on & last_line),
+            part.lanes.eq(covered[:words]),
+            part.next_lanes.eq(covered[words:]),
+            part.last.eq(line_end & ~stays & last_line),
         ]
+        if self._is_store:
+            rest_follows: Value = wraps & ends & ~is_rest
+            m.d.comb += [
+                stays.eq(rest_follows),
+                part.is_idle.eq(is_rest),
+                part.beat_end.eq(covered[words - 1] | ends),
+            ]
+        else:
+            fills_beat = mask[-1] & ~short
+            rest_follows = Mux(is_rest, fills_beat & ~ends, wraps)
+            m.d.comb += [
+                stays.eq(wraps & ~is_rest),
+                part.is_idle.eq(stays),
+                part.beat_end.eq(Mux(is_rest, fills_beat | ends, covered[words - 1] | ends)),
+            ]
         for number in range(quads):
             of_line: Any = line
             of_segment: Any = Cat(Const(number, quad_bits), segment[quad_bits:])
@@ -162,8 +193,8 @@ class LineWalk(Component):
                 of_segment = Mux(is_narrow, number & ((1 << k) - 1), of_segment)
             m.d.comb += [part.lines[number].eq(of_line), part.segments[number].eq(of_segment)]
         with m.If(self.step):
-            m.d.sync += is_rest.eq(goes_on)
-            with m.If(~goes_on):
+            m.d.sync += is_rest.eq(rest_follows)
+            with m.If(~stays):
                 m.d.sync += segment.eq(segment + quads)
                 with m.If(line_end):
                     m.d.sync += [

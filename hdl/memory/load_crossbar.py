@@ -102,7 +102,7 @@ class LoadCrossbar(Component):
 
     def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:
         """Beats into the banks; the exchange of their bytes takes a cycle of its own."""
-        m.submodules.walk = walk = LineWalk(self._config)
+        m.submodules.walk = walk = LineWalk(self._config, is_store=False)
         if finds_rows(self._config):
             connect(m, flipped(self.row_quads), walk.row_quads)
         access, part, beat = self.access.payload, walk.part, self.beats.payload
@@ -131,16 +131,19 @@ class LoadCrossbar(Component):
             m.d.sync += cause.eq(Mux(part.last, 0, cause_now))
         m.d.sync += [buffer.eq(buffer + completed), occupied.eq(occupied + completed - freed)]
 
-        quads = self._config.beat_quads
-        if quads == 1:
-            data: Value = beat.data
-            # What comes later of a segment overwrites what lay there in the beat before.
-            words: Value = Mux(part.is_rest, Cat(part.offset + word >= 4 for word in range(4)), ~0)
-        else:
-            data, words = (
-                rotated(m, beat.data, part.offset, LANE_BITS),
-                rotated(m, part.lanes, part.offset, 1),
-            )
+        kept = Signal.like(beat.data, reset_less=True)
+        with m.If(walk.step & part.beat_end):
+            m.d.sync += kept.eq(beat.data)
+        earlier = Mux(part.is_rest, part.lanes, 0)
+        data: Value = Cat(
+            Mux(from_kept, *(each.word_select(word, LANE_BITS) for each in (kept, beat.data)))
+            for word, from_kept in enumerate(earlier)
+        )
+        words: Value = Const(~0, len(part.lanes))
+        if self._config.beat_quads > 1:
+            data = rotated(m, data, part.offset, LANE_BITS)
+            words = rotated(m, part.lanes | part.next_lanes, part.offset, 1)
+        words = Mux(part.is_idle, 0, words)
         skews = self._mapping.address_segments(m, fill, geometry.pattern, part, buffer, skewed_from)
         banked_words = Cat(
             words.word_select(quad, 4).bit_select(skew[2:] ^ bank, 1)

@@ -118,7 +118,7 @@ class StoreCrossbar(Component):
         quads = self._config.beat_quads
         tag = stored_layout(self._config)["tag"].shape
         m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, tag)
-        m.submodules.walk = walk = LineWalk(self._config)
+        m.submodules.walk = walk = LineWalk(self._config, is_store=True)
         if finds_rows(self._config):
             connect(m, flipped(self.row_quads), walk.row_quads)
         access, part = self.access.payload, walk.part
@@ -145,14 +145,19 @@ class StoreCrossbar(Component):
         if quads > 1:
             back = delay(m, (-part.offset)[: len(part.offset)], DRAIN_LATENCY, "part_back")
             beat = rotated(m, beat, back, LANE_BITS)
-        lanes = delay(m, Mux(walk.step, part.lanes, 0), DRAIN_LATENCY, "part_lanes", reset_less=False)
+        writes = walk.step & ~part.is_idle
+        lanes, beyond = (
+            delay(m, Mux(writes, words, 0), DRAIN_LATENCY, name, reset_less=False)
+            for name, words in (("part_lanes", part.lanes), ("part_next_lanes", part.next_lanes))
+        )
         m.d.comb += [
-            queue.write.eq(lanes),
+            queue.write.eq(lanes | beyond),
+            queue.beyond.eq(beyond),
             queue.push.eq(delay(m, queue.enter, DRAIN_LATENCY, "beat_push", reset_less=False)),
             queue.data.eq(beat),
         ]
         # What of the beat at hand came with earlier parts.
         earlier = Signal(tag)
         m.d.comb += queue.tag.eq(earlier | lanes)
-        m.d.sync += earlier.eq(Mux(queue.push, 0, queue.tag))
+        m.d.sync += earlier.eq(Mux(queue.push, beyond, queue.tag))
         connect(m, queue.output, flipped(self.beats))
