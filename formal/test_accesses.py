@@ -71,7 +71,7 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     geometry = request.geometry
     default = Signal(32, name="default_stride")
     stride_bits = Signal(40, name="stride_in_bits")
-    unit = Signal(7, name="unit")
+    multiple = Signal(7, name="multiple")
     span = Signal(48, name="span_less_one")
     first, last = Signal(66, name="first_byte"), Signal(66, name="last_byte")
     line = Signal(8, name="line_bytes")
@@ -80,7 +80,7 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
     m.d.comb += [
         default.eq(1 << geometry.stride_log2),
         stride_bits.eq(stride << geometry.element_log2),
-        unit.eq(1 << Mux(is_shared, geometry.shared_alignment_log2, geometry.alignment_log2)),
+        multiple.eq(1 << Mux(is_shared, geometry.shared_alignment_log2, geometry.alignment_log2)),
         line.eq(1 << geometry.line_log2),
         # All lines but one, and the last byte of one more.
         span.eq((stride_bits >> 3 << geometry.lines_log2) - (stride_bits >> 3) + line - 1),
@@ -88,10 +88,10 @@ def checked(config: CoreConfig, shape: tuple[int, ...], hdl: ModuleType = access
         last.eq(request.address + span),
     ]
     cause = Mux(
-        (request.address & (unit - 1)) != 0,
+        (request.address & (multiple - 1)) != 0,
         Cause.MISALIGNED_ADDRESS,
         Mux(
-            (stride_bits & ((unit << 3) - 1)) != 0,
+            (stride_bits & ((multiple << 3) - 1)) != 0,
             Cause.MISALIGNED_STRIDE,
             Mux(last >> config.address_bits != 0, Cause.ADDRESS_RANGE, 0),
         ),
