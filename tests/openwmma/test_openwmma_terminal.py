@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from golden.machine import Counters
 from openwmma import report
 from openwmma.cli import main
 from openwmma.commands.verilog import verilog
@@ -84,7 +85,8 @@ def print_launch(text):
         blocks=1,
         warp_instructions=1,
         matrix_instructions=1,
-        cycles=None,
+        cycles=0,
+        counters=Counters(),
         utilisation=None,
         seconds=0.0,
         notes=(f"note {text}",),
