@@ -76,7 +76,7 @@ def _lines() -> Iterator[str]:
     for group, members in codes.items():
         for name, code in members.items():
             yield f"#define OPENWMMA_{group}_{name.upper()} {code}"
-    causes = ["NONE", *("" for _ in range(max(Cause)))]
+    causes = ["NONE", *("UNKNOWN" for _ in range(max(Cause)))]
     for cause in Cause:
         causes[cause] = cause.name
     names = ", ".join(f'"{name.lower().replace("_", " ")}"' for name in causes)
