@@ -146,3 +146,23 @@ def test_the_driver_is_there(installed, work):
     found = Path(run(installed.with_name("python"), "-c", program, folder=work).strip())
     expected = ROOT / "boards" / "soc" / "software"
     assert {path.name for path in found.iterdir()} == {path.name for path in expected.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (
+            ("campaign", "random"),
+            "campaign: expected a clone of the repository, which has the tests; a wheel has none",
+        ),
+        (("learn", "--no-browser"), "--folder"),
+    ],
+)
+def test_what_a_wheel_lacks_is_told_in_a_sentence(installed, work, command, sentence):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    ran = subprocess.run(
+        [installed, *command], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == 2
+    assert sentence in ran.stderr
+    assert ran.stderr.count("\n") == 1
