@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from golden.integers import integer_of, parsed_integer, shortened
+from golden.integers import integer_of, parsed_integer, quoted, shortened
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from openwmma.core_profile import preset_formats
@@ -76,6 +76,8 @@ def parse_settings(texts: list[str] | None, file: Path | None = None) -> dict[st
         settings[name] = value
     if file is None:
         return settings
+    if not file.is_file():
+        raise UsageError(f"--config {file}: expected a file in TOML, but there is no file {file}")
     try:
         return tomllib.loads(file.read_text(encoding="utf-8")) | settings
     except (OSError, ValueError) as error:
@@ -94,7 +96,7 @@ def _integer(name: str, value: object) -> int:
     except OverflowError:
         number = None
     if number is None or number.bit_length() > _MOST_BITS:
-        raise UsageError(f"setting {name}: expected an integer, not {shortened(value)}")
+        raise UsageError(f"setting {name}: expected an integer, not {quoted(value)}")
     return number
 
 

@@ -170,7 +170,8 @@ def checked_types(x: NDArray[Any], y: NDArray[Any], types: tuple[str, str, str |
     """
     a_name, b_name, d_type = types
     if a_name != b_name and not (a_name in _FP8 and b_name in _FP8):
-        raise InvalidArgument("b_type", b_name, f"{a_name}, the type of a")
+        given = {"tf32": "tf32, as which float32 is taken"}.get(b_name, b_name)
+        raise InvalidArgument("b_type", given, f"{a_name}, the type of a")
     if x.shape[-1] != y.shape[-2]:
         raise InvalidArgument("b", f"shape {y.shape}", f"(..., {x.shape[-1]}, n), as a has shape {x.shape}")
     allowed = RESULTS[a_name]

@@ -187,8 +187,8 @@ def _deadlock(kernel: CompiledKernel, waiting: list[BlockRun], behind: int) -> D
     waiting = sorted(waiting, key=lambda run: run.geometry.index[::-1])
     told = [f"block {run.geometry.index} at {run.whereabouts()}" for run in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
-    who = "a block waits" if len(waiting) == 1 else f"{len(waiting)} blocks wait"
-    why = "that nothing is left to change"
+    who = "a block loops" if len(waiting) == 1 else f"{len(waiting)} blocks loop"
+    why = "nothing is left to make one"
     if behind:
-        why = f"before the {behind} blocks behind them can start, as no more fit in {WAITING_BYTES} bytes"
-    return Deadlock(f"{who} for memory {why}: {'; '.join(told)}{more}", kernel=kernel.readable)
+        why = f"the {behind} blocks behind them cannot start, as no more fit in {WAITING_BYTES} bytes"
+    return Deadlock(f"{who} without a change, and {why}: {'; '.join(told)}{more}", kernel=kernel.readable)

@@ -49,9 +49,11 @@ class Stack:
         found = (pointers.view(np.int64) - signed) & -alignment
         wrong = np.flatnonzero((found < 0) | (found > STACK_BYTES))
         if wrong.size:
-            what = f"the stack of a thread has {STACK_BYTES} bytes"
-            needed = f"{self._block.kernel.function_at(index)} needs more"
-            self._block.fault(index, threads, f"{what}, and {needed}", int(wrong[0]))
+            first = int(wrong[0])
+            used = STACK_BYTES - int(pointers[first].astype(np.int64))
+            what = f"the stack of a thread has {STACK_BYTES} bytes, {used} of them in use"
+            needed = f"{self._block.kernel.function_at(index)} asks for {signed[first]}"
+            self._block.fault(index, threads, f"{what}, and {needed}", first)
         self.lowest = min(self.lowest, int(found.min()))
         return found.view(np.uint64)
 

@@ -156,18 +156,25 @@ class TraceReader:
                 raise self._damaged()
             while (found := self._part())[0] == b"WORK":
                 pass
-            self.segments = [(int(address), int(size)) for address, size in json.loads(found[1])]
-            """In the order in which they were first used."""
+            segments = [(int(address), int(size)) for address, size in json.loads(found[1])]
         except LaunchError:
             raise
         except (ValueError, TypeError):
             raise self._damaged() from None
+        self._require_end()
+        self.segments = segments
+        """In the order in which they were first used."""
 
     def parts(self) -> Iterator[Part]:
         """All parts, from the first one on."""
         self._file.seek(self._first)
         while (found := self._part())[0] == b"WORK":
             yield self._work(found[1])
+
+    def _require_end(self) -> None:
+        end = self._file.tell()
+        if self._file.read(1):
+            raise LaunchError(f"{self._name}: expected the end of the trace at byte {end}, not more bytes")
 
     def _require_magic(self) -> None:
         found = self._file.read(len(MAGIC))

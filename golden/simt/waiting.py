@@ -54,7 +54,7 @@ class Barriers:
             some = threads[where]
             refuse = partial(self._block.fault, terminator.index, some)
             if number >= _BARRIERS:
-                refuse(f"barrier {number}, but there are {_BARRIERS}")
+                refuse(f"barrier {number}; allowed: 0 to {_BARRIERS - 1}")
             arrivals = self._open.setdefault(number, [])
             expected = None if counts is None else int(counts[where[0]])
             if expected is not None and (counts[where] != expected).any():

@@ -235,7 +235,7 @@ def test_a_field_on_the_command_line_comes_before_the_file(tmp_path):
         ),
         ("speed = 1", "setting speed: expected one of dot_product_units,"),
         ("[dot_product]\ndepth = 3", "setting dot_product: expected one of dot_product_units,"),
-        (None, "--config {file}: expected a file in TOML (No such file or directory)"),
+        (None, "--config {file}: expected a file in TOML, but there is no file {file}"),
     ],
 )
 def test_a_file_of_fields_that_cannot_be_taken_is_refused(capsys, tmp_path, text, message):

@@ -270,7 +270,7 @@ BAD = {
     "preset": ({"preset": "huge"}, "^preset huge: expected one of tiny, small, standard, large"),
     "setting": ({"config": {"speed": 1}}, "setting speed: expected one of .*shared_bytes"),
     "setting value": ({"config": {"shared_bytes": 5}}, "small with shared_bytes=5: Shared bytes must be"),
-    "setting text": ({"config": {"registers": "many"}}, "setting registers: expected an integer, not many"),
+    "setting text": ({"config": {"registers": "many"}}, "setting registers: expected an integer, not 'many'"),
     "profile": ({"config": {"profile": "x"}}, "setting profile: expected one of"),
     "limit": ({"limit": 0}, "the limit must be at least 1"),
     "jobs": ({"jobs": -1}, "at least 1 job, not -1"),

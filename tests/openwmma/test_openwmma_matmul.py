@@ -162,7 +162,10 @@ def test_values_give_values():
     [
         ({"a": np.zeros((2, 3), complex)}, r"^a: got dtype complex128; allowed: "),
         ({"a": np.float16(0)}, "^a: got a number; allowed: at least one axis$"),
-        ({"b": np.zeros((3, 2), np.float32)}, "^b_type: got tf32; allowed: f16, the type of a$"),
+        (
+            {"b": np.zeros((3, 2), np.float32)},
+            "^b_type: got tf32, as which float32 is taken; allowed: f16, the type of a$",
+        ),
         ({"b": np.zeros((4, 2), np.float16)}, r"^b: got shape \(4, 2\); allowed: \(\.\.\., 3, n\)"),
         ({"d_type": "f64"}, "^d_type: got 'f64'; allowed: f16, f32 for f16$"),
         ({"a_type": "f8"}, "^a_type: got 'f8'; allowed: "),

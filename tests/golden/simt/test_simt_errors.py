@@ -158,7 +158,7 @@ def test_a_freed_buffer():
         ("st.shared.u32 [4096], %r0;", "4 bytes at 0x1000 of shared memory, which has 64 bytes"),
         ("mov.u64 %rd1, 12; st.u32 [%rd1], %r0;", "no memory at 0xc"),
         ("atom.global.add.u32 %r1, [%rd0+4096], %r0;", "4032 bytes past the end of x"),
-        ("bar.sync 16;", "barrier 16, but there are 16"),
+        ("bar.sync 16;", "barrier 16; allowed: 0 to 15"),
         ("bar.sync 1, 33;", "33 threads, which is no multiple of 32"),
         ("trap;", "stopped itself with a trap"),
     ],
@@ -212,7 +212,7 @@ def test_blocks_that_wait_for_each_other():
     fault(
         lambda: load_a(body).launch(2, 32, [np.zeros(2, np.uint32)]),
         *(
-            "2 blocks wait for memory that nothing is left to change",
+            "2 blocks loop without a change, and nothing is left to make one",
             "block (0, 0, 0) at line 14 (warps 0)",
             "block (1, 0, 0) at line 14",
         ),
@@ -223,7 +223,12 @@ def test_blocks_that_wait_for_each_other():
 def test_a_block_that_waits_for_nobody():
     body = "AGAIN: ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra AGAIN; ret;"
     array = np.zeros(1, np.uint32)
-    fault(lambda: load_a(body).launch(1, 32, [array]), "a block waits for memory", "line 10", error=Deadlock)
+    fault(
+        lambda: load_a(body).launch(1, 32, [array]),
+        "a block loops without a change",
+        "line 10",
+        error=Deadlock,
+    )
 
 
 def test_an_endless_kernel():

@@ -119,8 +119,8 @@ FLAG = "L: ld.volatile.global.u32 %r1, [%rd0]; setp.eq.u32 %p0, %r1, 0; @%p0 bra
 def test_blocks_that_wait_are_limited_by_their_memory(monkeypatch):
     monkeypatch.setattr("golden.simt.grid.WAITING_BYTES", 200_000)
     told = (
-        r"\d blocks wait for memory before the 214748363\d blocks behind them can start, as no more fit in "
-        r"200000 bytes: block \(0, 0, 0\) at line 14"
+        r"\d blocks loop without a change, and the 214748363\d blocks behind them cannot start, as no more "
+        r"fit in 200000 bytes: block \(0, 0, 0\) at line 14"
     )
     with pytest.raises(Deadlock, match=told):
         kernel(FLAG).launch(2**31 - 1, 32, [np.zeros(1, np.uint32)])

@@ -160,7 +160,7 @@ ENDLESS = {
 @pytest.mark.parametrize("loop", ENDLESS)
 def test_barriers_that_change_nothing_are_a_deadlock(loop):
     with pytest.raises(
-        Deadlock, match=r"that nothing is left to change: block \(0, 0, 0\) at line \d+ \(warps 0"
+        Deadlock, match=r"and nothing is left to make one: block \(0, 0, 0\) at line \d+ \(warps 0"
     ):
         run(f"{ENDLESS[loop]}\nEND:", 64, limit=100_000)
 
@@ -184,7 +184,7 @@ def test_a_wait_for_nobody_is_a_deadlock(state):
     .local .u32 own;
     L: {state} ld.volatile.global.u32 %r2, [%rd0]; setp.eq.u32 %p0, %r2, 0; @%p0 bra L;
     st.global.u32 [%rd1], %r2;"""
-    with pytest.raises(Deadlock, match="a block waits for memory that nothing is left to change"):
+    with pytest.raises(Deadlock, match="a block loops without a change, and nothing is left to make one"):
         run(body, 32, limit=100_000)
 
 

@@ -144,6 +144,13 @@ def test_a_truncated_trace_is_refused(kept):
         TraceReader(io.BytesIO(data[: int(len(data) * kept)]), "k.trace")
 
 
+def test_bytes_behind_the_end_are_refused():
+    with pytest.raises(
+        LaunchError, match=r"^k\.trace: expected the end of the trace at byte \d+, not more bytes$"
+    ):
+        TraceReader(io.BytesIO(trace_of() + b"x"), "k.trace")
+
+
 def test_another_version_is_refused():
     data = trace_of().replace(MAGIC, b"openwmma trace 9\n")
     with pytest.raises(LaunchError, match=r"^k\.trace: expected a trace of version 1, not 9$"):
