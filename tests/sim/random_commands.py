@@ -93,10 +93,14 @@ def address_of(random, config, space, unit, extent, window):
 
 
 def access(instruction, random, config, space, register, window=SIZE):
-    """A load or store at a random place within `window` bytes, with a stride that is not the default."""
+    """A load or store at a random place within `window` bytes, with a stride that is not the default.
+
+    With the default stride it lies within them too.
+    """
     instruction = replace(instruction, space=space.split()[0])
     stride = legal_stride(random, instruction)
-    extent = sum(gather_lines(instruction, 0, stride)[-1])
+    strides = stride, instruction.shape.default_stride(instruction.use, instruction.layout)
+    extent = max(sum(gather_lines(instruction, 0, each)[-1]) for each in strides)
     address = address_of(random, config, space, instruction.core_alignment, extent, window)
     kind = Store if instruction.use == "d" else Load
     return kind(instruction, register, address, stride)
