@@ -5,7 +5,7 @@ from typing import Final
 
 from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Instruction, Operand, Vector
+from golden.ptx.syntax import Instruction, Operand, Register, Vector
 
 ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
     "ld": ("weak", "volatile", "relaxed", "acquire"),
@@ -109,6 +109,12 @@ def accessed_values(
     if len(elements) != count:
         raise context.error(instruction, f"{instruction.name} moves {count} values, not {len(elements)}")
     return type_, elements
+
+
+def element_type(operand: Operand, element: Operand, type_: ScalarType) -> str:
+    """The type that an element of an operand must have; in a vector, registers are bits."""
+    same = isinstance(element, Register) and element.type.bits == type_.bits
+    return f"b{type_.bits}" if same and isinstance(operand, Vector) else type_.name
 
 
 def without_hint(

@@ -105,6 +105,7 @@ class _Builder:
         return int(target)
 
     def _add(self, index: int, instruction: Instruction) -> None:
+        self._context.check(instruction)
         terminator = self._terminator(index, instruction)
         if terminator is not None:
             self._end(terminator)
@@ -244,12 +245,17 @@ def collective_details(
     sources: Sequence[tuple[Operand, int]] = (),
     targets: Sequence[tuple[Operand, int]] = (),
     compute: Callable[..., Any] | None = None,
+    kinds: tuple[str, str] = ("integer", "integer"),
 ) -> dict[str, Any]:
-    """The details of a collective; PtxError for an operand that has another width and for no lanes."""
+    """The details of a collective; `kinds` are the types of its results and of its sources, of any width.
+
+    PtxError for an operand of another type and for no lanes.
+    """
     for operand, bits in targets:
-        context.require_destination(operand, bits)
-    for operand, bits in (*sources, (mask, 32)):
-        context.require_source(operand, bits)
+        context.require_destination(operand, bits, kinds[0])
+    for operand, bits in sources:
+        context.require_source(operand, bits, kinds[1])
+    context.require_source(mask, 32)
     if isinstance(mask, Negated):
         raise context.error(mask, "the mask of lanes must be a 32-bit register or constant")
     if isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0:

@@ -33,7 +33,6 @@ _SKIPPED: Final = (".pragma", ".file", ".noreturn", ".maxnreg")
 _LABELLED: Final = (".branchtargets", ".callprototype", ".calltargets")
 _VECTORS: Final = {"v2": 2, "v4": 4}
 _WIDE: Final = "b128"
-_INITIALISED: Final = (".global", ".const")
 
 
 def parse_body(module: Module, function: Function) -> Body:
@@ -161,13 +160,8 @@ class _BodyParser(OperandParser):
     def _declare(self, space: str) -> None:
         scope = self._scopes[-1]
         for variable in self.declare(space, block=scope.number):
-            problem = None
             if scope.declares(variable.name):
-                problem = "is already declared"
-            elif variable.initialiser is not None and space not in _INITIALISED:
-                problem = f"in {space} cannot have an initialiser"
-            if problem is not None:
-                raise self.source.error(variable.location, f"{variable.name} {problem}")
+                raise self.source.error(variable.location, f"{variable.name} is already declared")
             scope.names[variable.name] = variable.key
             self._body.variables[variable.key] = variable
 

@@ -28,6 +28,8 @@ Extents = tuple[int | None, ...]
 STATE_SPACES: Final = (".shared", ".local", ".global", ".const", ".param")
 """What a declaration of variables begins with."""
 
+_INITIALISED: Final = (".global", ".const")
+_VECTOR_BITS: Final = 128
 _LARGEST: Final = {
     "global": VARIABLE_BYTES,
     "const": CONSTANT_BYTES,
@@ -54,8 +56,11 @@ class DeclarationParser(ConstantParser):
             name = self.expect_kind("word", "a variable name")
             variable, extents = self._variable(element, name)
             if self.accept("="):
+                if external or space not in _INITIALISED:
+                    where = f"with .extern in {space}" if external else f"in {space}"
+                    raise self.error(name, f"{name.text} {where} cannot have an initialiser")
                 variable = self._initialised(variable, element, extents)
-            if variable.size is None and space != ".shared" and not external:
+            if not variable.size and not external:
                 raise self.error(name, f"{name.text} in {space} must have a size")
             key = name.text if block is None else f"{name.text}@{block}"
             declared.append(replace(variable, key=key, external=external))
@@ -80,7 +85,7 @@ class DeclarationParser(ConstantParser):
             name = self.expect_kind("word", "the name of a parameter")
             variable, _ = self._variable(element, name)
             may_be_open = registers and not results and space == ".param" and self.sees(")")
-            if variable.size is None and not may_be_open:
+            if not variable.size and not may_be_open:
                 raise self.error(name, f"parameter {name.text} must have a size")
             key = name.text if name.text != "_" else str(len(found))
             if key in found:
@@ -110,6 +115,8 @@ class DeclarationParser(ConstantParser):
         type_ = self.type()
         if type_.kind == "predicate" and not predicates:
             raise self.error(token, "a variable in memory cannot be .pred")
+        if length * type_.bits > _VECTOR_BITS:
+            raise self.error(token, f"a vector has at most {_VECTOR_BITS} bits, not {length * type_.bits}")
         if self.accept(".ptr"):
             if self.next.text in STATE_SPACES:
                 self.advance()
@@ -217,9 +224,9 @@ class DeclarationParser(ConstantParser):
             symbol, added = self._symbol(self.expect_kind("word", "a variable name"))
             self.expect(")")
             return piece(value=added, symbol=symbol, shift=shift)
-        if constant.kind == "integer":
-            return piece(value=type_.float_bits(float(value)) if type_.kind == "float" else type_.wrap(value))
-        if type_.kind != "float" and (type_.kind != "bits" or type_.bits < 32):
+        if constant.kind == "integer" and type_.kind != "float":
+            return piece(value=type_.wrap(value))
+        if type_.kind not in ("float", "bits") or type_.bits < 32 or constant.kind == "integer":
             raise self.error(token, f"{token} cannot initialise an element of type {type_}")
         bits = 32 if constant.kind == "f32" else 64
         return piece(value=value if bits == type_.bits else type_.float_bits(float_value(value, bits)))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from golden.ptx.scalar_types import TYPES, float_bits, float_value
 from golden.ptx.source import PtxError, Source
@@ -13,11 +13,13 @@ from golden.ptx.syntax import (
     Instruction,
     Negated,
     Operand,
+    Pair,
     Register,
     Sink,
     SpecialRegister,
     Symbol,
     Variable,
+    Vector,
     parts,
 )
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
@@ -86,6 +88,45 @@ class Context:
         slot = self.slot(instruction.guard.register)
         return replace(step, guard=(slot, instruction.guard.negated), reads=(*step.reads, slot))
 
+    def check(self, instruction: Instruction) -> None:
+        """Refuse operands of kinds that the opcode does not take, and a part of its name out of place.
+
+        Predefined registers are read by moves alone.
+        """
+        name, *qualifiers = instruction.opcode
+        if name.startswith("call"):
+            return
+        for word in _NAMES.get(name, ()):
+            if word in qualifiers[1:]:
+                message = f".{word} must stand directly after {name}"
+                raise self.error(instruction, f"{instruction.name} is not an instruction: {message}")
+        self._require_discardable(instruction)
+        if name in ("mov", "cvt"):
+            return
+        for part in (part for operand in instruction.operands for part in parts(operand)):
+            if isinstance(part, SpecialRegister):
+                message = f"{part.name} cannot be an operand of {instruction.name}; only mov and cvt read it"
+                raise self.error(part, message)
+
+    def _require_discardable(self, instruction: Instruction) -> None:
+        """Refuse ``_`` where the instruction must have a destination."""
+        name = instruction.opcode[0]
+        first = instruction.operands[0] if instruction.operands else None
+        refused: Iterable[Operand | None] = ()
+        if isinstance(first, Pair):
+            refused = {"shfl": (first.first,), "lop3": (first.second,), "elect": (first.second,)}.get(
+                name, ()
+            )
+        elif isinstance(first, Vector) and (
+            name == "atom" or (name != "mov" and all(map(_is_sink, first.elements)))
+        ):
+            refused = first.elements
+        elif name not in ("setp", "atom") and not {"arrive", "arrive_drop"} & {*instruction.opcode}:
+            refused = (first,)
+        for operand in filter(_is_sink, refused):
+            assert operand is not None
+            raise self.error(operand, f"{instruction.name} must have a destination, not _")
+
     def error(self, about: Operand | Instruction, message: str) -> PtxError:
         """The error about something that stands in the text."""
         return self.source.error(about.location, message)
@@ -144,12 +185,17 @@ class Context:
             raise self.error(instruction, f"{instruction.name} takes {told}")
         return operands
 
-    def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
-        """Refuse an operand that cannot be a source of this width; with `wider`, a register may be wider."""
+    def require_source(
+        self, operand: Operand, bits: int, kind: str = "integer", *, wider: bool = False
+    ) -> None:
+        """Refuse an operand that cannot be a source of this width and type.
+
+        The `kind` is a type of any width, or ``integer``; with `wider`, a register may be wider.
+        """
         if isinstance(operand, Negated) and bits == 1:
             operand = operand.register
         if isinstance(operand, Register):
-            self._require_width(operand, bits, "an operand", wider=wider)
+            self._require_type(operand, bits, kind, "an operand", wider=wider)
         elif isinstance(operand, SpecialRegister):
             have = SPECIAL[operand.name].bits
             if have < bits:
@@ -157,24 +203,36 @@ class Context:
         elif isinstance(operand, Immediate):
             if constant_bits(operand, bits) < 0:
                 raise self.error(operand, f"the constant does not fit an operand of {_bits(bits)}")
+            taken = _constants(kind, bits)
+            if operand.kind not in taken:
+                found = "an integer" if operand.kind == "integer" else f"a constant of .{operand.kind}"
+                needed = "an integer" if kind == "integer" else f".{kind}"
+                choices = " or ".join(taken) or "registers alone"
+                raise self.error(operand, f"{found} cannot stand for {needed}, which takes {choices}")
         elif isinstance(operand, Symbol):
             raise self.error(operand, f"{operand.name} cannot stand here; only mov and cvta take an address")
         else:
             raise self.error(operand, f"expected a register or a constant of {_bits(bits)}")
 
-    def require_destination(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
-        """Refuse an operand that cannot be a destination of this width."""
+    def require_destination(
+        self, operand: Operand, bits: int, kind: str = "integer", *, wider: bool = False
+    ) -> None:
+        """As `require_source`, of a destination."""
         if isinstance(operand, Sink):
             return
         if not isinstance(operand, Register):
             raise self.error(operand, "the destination must be a register")
-        self._require_width(operand, bits, "a destination", wider=wider)
+        self._require_type(operand, bits, kind, "a destination", wider=wider)
 
-    def _require_width(self, register: Register, bits: int, what: str, *, wider: bool) -> None:
+    def _require_type(self, register: Register, bits: int, kind: str, what: str, *, wider: bool) -> None:
         have = register.type.bits
         if have != bits and not (wider and have > bits > 1):
             found = f"{register.name} is {register.type}"
             raise self.error(register, f"expected {what} of {_bits(bits)}, but {found}")
+        if not register.type.agrees_with(kind):
+            allowed = "an integer type" if kind == "integer" else f".{kind}"
+            found = f"{register.name} is {register.type}"
+            raise self.error(register, f"expected {what} of {allowed}, or of bits, but {found}")
 
     def symbol(self, symbol: Symbol) -> tuple[Variable, int]:
         """The variable or parameter of a name, and its address in its state space, without the offset."""
@@ -183,13 +241,20 @@ class Context:
             raise self.error(symbol, f"{symbol.name} is not a variable or parameter")
         return found
 
-    def require_address(self, operand: Operand) -> Address:
-        """The operand, which must be an address in brackets."""
+    def require_address(self, operand: Operand, space: str = "") -> Address:
+        """The operand, which must be an address in brackets, in a state space if one is given."""
         if not isinstance(operand, Address):
             raise self.error(operand, "the address must be in brackets, as in [%rd1]")
         base = operand.base
-        if isinstance(base, Register) and (base.type.bits not in (32, 64) or base.type.kind == "float"):
+        if isinstance(base, Register) and (
+            base.type.bits not in (32, 64) or not base.type.agrees_with("integer")
+        ):
             raise self.error(base, f"an address cannot be in {base.name}, which is {base.type}")
+        if isinstance(base, Immediate) and space not in ("", "local"):
+            message = f"the address [{base.value}] is a number, which only .local takes, not .{space}"
+            raise self.error(operand, message)
+        if isinstance(base, Register) and base.type.bits == 32 and space in ("global", "generic"):
+            raise self.error(base, f"an address in .{space} has 64 bits, but {base.name} is {base.type}")
         if isinstance(base, Symbol):
             self.symbol(base)
         return operand
@@ -198,6 +263,13 @@ class Context:
         """The state space of the variable or parameter that an address names; None if it names none."""
         return self.symbol(address.base)[0].space if isinstance(address.base, Symbol) else None
 
+
+_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("mul", "mad", "madc", "mul24", "mad24"), ("lo", "hi", "wide")),
+    **{"dp2a": ("lo", "hi"), "shf": ("l", "r"), "cvta": ("to",)},
+    **dict.fromkeys(("bar", "barrier"), ("cta",)),
+}
+"""Words that belong to the name of an instruction; qualifiers stand in any order behind them."""
 
 Decoder = Callable[[Context, Instruction, int], Step]
 """From an instruction and its number to a step."""
@@ -209,7 +281,7 @@ def constant_bits(operand: Immediate, bits: int) -> int:
         return int(operand.value != 0) if bits == 1 else operand.value & ((1 << bits) - 1)
     if operand.kind == f"f{bits}":
         return operand.value
-    return float_bits(float_value(operand.value, 64), 32) if bits == 32 else -1
+    return float_bits(float_value(operand.value, 96 - bits), bits) if bits in (32, 64) else -1
 
 
 def split_qualifiers(
@@ -238,6 +310,19 @@ def split_qualifiers(
             raise context.unsupported(instruction, f"qualifier .{part}; allowed: {choices}")
         found[fitting[0]] = part
     return found
+
+
+def _is_sink(operand: Operand | None) -> bool:
+    return isinstance(operand, Sink)
+
+
+def _constants(kind: str, bits: int) -> tuple[str, ...]:
+    """The kinds of constants where a type is needed."""
+    if kind in ("f32", "f64"):
+        return ("f32", "f64")
+    if kind not in ("integer", "pred") and (not kind[1:].isdecimal() or kind == "f16"):
+        return ()
+    return ("integer", f"f{bits}") if kind[0] == "b" and bits in (32, 64) else ("integer",)
 
 
 def _bits(bits: int) -> str:

@@ -30,6 +30,9 @@ _LONGEST_NUMBER: Final = 67
 
 _SIZE: Final = 1 << 64
 
+_DECLARED: Final = tuple(name for name in TYPES if not name.startswith("bf16"))
+"""The types that a variable or a register may have."""
+
 _PRECEDENCE: Final[Mapping[str, int]] = {
     name: level
     for level, names in enumerate(
@@ -112,8 +115,8 @@ class ConstantParser(Cursor):
     def type(self) -> ScalarType:
         """Take a type such as ``.b32``."""
         token = self.next
-        if token.kind != "directive" or token.text[1:] not in TYPES:
-            raise self.unexpected(f"a type ({', '.join(f'.{name}' for name in TYPES)})")
+        if token.kind != "directive" or token.text[1:] not in _DECLARED:
+            raise self.unexpected(f"a type ({', '.join(f'.{name}' for name in _DECLARED)})")
         self.advance()
         return TYPES[token.text[1:]]
 

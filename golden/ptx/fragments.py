@@ -87,9 +87,11 @@ class WarpContext(Context):
             raise self.error(symbol, f"{symbol.name} has values at the start, which is not supported")
         return variable, address
 
-    def require_source(self, operand: Operand, bits: int, *, wider: bool = False) -> None:
+    def require_source(
+        self, operand: Operand, bits: int, kind: str = "integer", *, wider: bool = False
+    ) -> None:
         """As `Context.require_source`, without fragment registers and clocks."""
-        super().require_source(operand, bits, wider=wider)
+        super().require_source(operand, bits, kind, wider=wider)
         if self.is_fragment(operand):
             message = f"{operand.name} belongs to a fragment and differs between lanes; {_ON_FRAGMENTS}"
             raise self.error(operand, message)

@@ -189,7 +189,7 @@ def _fragment(
 
 def _require_literal(context: Context, literal: Immediate, name: str, type_: str, bits: int) -> None:
     """Refuse a constant that is no element of a fragment."""
-    context.require_source(literal, bits)
+    context.require_source(literal, bits, "integer" if literal.kind == "integer" else f"f{bits}")
     is_float = isinstance(FORMATS[type_], FloatFormat)
     same = (literal.kind == "integer") != is_float or FORMATS[type_].bits != bits
     if literal.value and not same:

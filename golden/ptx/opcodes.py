@@ -86,12 +86,12 @@ def _fragment_action(context: WarpContext, statement: Instruction) -> Action | N
     bits = TYPES[type_name].bits
     count = 1 + OPERAND_COUNTS[operation] - (name == "neg")
     destination, *_ = context.operands(statement, count)
-    context.require_destination(destination, bits)
+    context.require_destination(destination, bits, type_name)
     if not isinstance(destination, Register):
         raise context.error(destination, "the destination must be a register")
     what = f"an operand of {statement.name} on a fragment"
     for operand in operands:
-        Context.require_source(context, operand, bits)
+        Context.require_source(context, operand, bits, type_name)
     fragments = list(filter(context.is_fragment, operands))
     constants = (Uniform(ONES[type_name] | SIGNS[type_name]),) if name == "neg" else ()
     flush = "ftz" in qualifiers
@@ -148,7 +148,7 @@ def _move(context: WarpContext, instruction: Instruction, index: int) -> Step:
         target, source = operands
         if context.is_fragment(target) and context.is_fragment(source):
             for register in operands:
-                context.require_destination(register, type_.bits)
+                context.require_destination(register, type_.bits, type_.name)
             to, of = target, source
             return _step(context, instruction, index, lambda evaluation: evaluation.move(to, of))
     bits, targets, sources = check_move(context, instruction)

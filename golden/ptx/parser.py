@@ -68,10 +68,13 @@ class _ModuleParser(DeclarationParser):
 
     def _directive(self) -> None:
         token = self.expect_kind("directive", "a directive")
-        external = False
-        while token.text in _LINKAGES:
-            external = external or token.text == ".extern"
-            token = self.expect_kind("directive", "a directive")
+        linkage = ""
+        if token.text in _LINKAGES:
+            linkage, token = token.text, self.expect_kind("directive", "a directive")
+            if token.text in _LINKAGES:
+                raise self.error(token, f"{linkage} and {token.text} cannot stand together")
+            if linkage == ".common" and token.text != ".global":
+                raise self.error(token, f".common is for variables in .global, not for {token.text}")
         if token.text == ".address_size":
             size = self.next
             if self.integer("an address size") != 64:
@@ -79,7 +82,7 @@ class _ModuleParser(DeclarationParser):
         elif token.text in (".entry", ".func"):
             self._function(token)
         elif token.text in _STATE_SPACES:
-            self._declare(token, external=external)
+            self._declare(token, external=linkage == ".extern")
         elif token.text == ".file":
             self.integer("a file number")
             self.expect_kind("string", "a file name")
@@ -110,6 +113,8 @@ class _ModuleParser(DeclarationParser):
             raise self.error(token, f"unknown directive {token}; supported: {', '.join(supported)}")
 
     def _declare(self, directive: Token, *, external: bool) -> None:
+        if directive.text == ".local":
+            raise self.error(directive, "variables in .local are declared in functions, not in the module")
         for variable in self.declare(directive.text, external=external):
             before = self._variables.get(variable.name)
             if before is not None and not (external or before.external):

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from golden.arithmetic.round_pack import convert
-from golden.tables.formats import float_format
-
 
 @dataclass(frozen=True)
 class ScalarType:
@@ -35,6 +32,21 @@ class ScalarType:
         greatest = (1 << (self.bits - (self.kind == "signed"))) - 1
         return least, greatest
 
+    def agrees_with(self, needed: str) -> bool:
+        """Whether a register of this type may stand where a type is needed, whatever the widths.
+
+        Bits agree with everything, integers with integers, other types with themselves. The assembler also
+        takes ``.f16x2`` for an integer type, but not for a count or a mask, which is an ``integer``.
+        """
+        if self.name == needed or "pred" in (self.name, needed):
+            return True
+        if self.name[1:].isdecimal() and self.kind == "bits":
+            return True
+        if needed == "integer" or needed[0] in "us":
+            integer = self.kind in ("unsigned", "signed") and "x2" not in needed
+            return integer or (self.name == "f16x2" and needed != "integer")
+        return needed[0] == "b" and needed[1:].isdecimal()
+
     def wrap(self, value: int) -> int:
         """The low bits of `value`, as an unsigned integer."""
         return value & ((1 << self.bits) - 1)
@@ -48,10 +60,7 @@ class ScalarType:
 
     def float_bits(self, value: float) -> int:
         """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
-        if self.name != "bf16":
-            return float_bits(value, self.bits)
-        bits = float_bits(value, 64)
-        return _BFLOAT16.canonical_nan if math.isnan(value) else convert(bits, _F64, _BFLOAT16)
+        return float_bits(value, self.bits)
 
 
 TYPES: Final[Mapping[str, ScalarType]] = {
@@ -71,8 +80,6 @@ TYPES: Final[Mapping[str, ScalarType]] = {
 }
 """Every type that a register may have, by its qualifier."""
 
-_F64: Final = float_format("f64")
-_BFLOAT16: Final = float_format("bf16")
 _PACKINGS: Final = {16: "<e", 32: "<f", 64: "<d"}
 
 

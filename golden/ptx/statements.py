@@ -1,8 +1,9 @@
 """Statements that both kinds of programs have, checked: arithmetic, moves, addresses, loads."""
 
+import re
 from typing import TYPE_CHECKING, Final
 
-from golden.ptx.accesses import access_qualifiers, accessed_values, without_hint
+from golden.ptx.accesses import access_qualifiers, accessed_values, element_type, without_hint
 from golden.ptx.arithmetic import IntegerOperation
 from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -38,6 +39,16 @@ _SPACES: Final = {
 }
 
 
+_TYPE: Final = re.compile(r"pred|[busft]+\d+|[usb]?f?16x2|e\dm\dx2")
+"""A qualifier that is a type."""
+_EXACT: Final = frozenset(("bf16", "bf16x2", "tf32", "e4m3x2", "e5m2x2"))
+"""Types whose conversions take no wider registers."""
+_COUNTS: Final = {"shl": 1, "shr": 1, "shf": 2, "bfi": 2, "bmsk": 0}
+"""The number of the first source that is a count or a position."""
+_COUNTING: Final = ("popc", "clz", "bfind", "bmsk")
+"""Instructions with a count or a position as the result."""
+
+
 def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
     """The operation of `golden.scalar` for an instruction, which loads numpy; PtxError if there is none."""
     from golden.scalar import UnsupportedInstruction, operation  # noqa: PLC0415  needs numpy
@@ -62,7 +73,6 @@ def check_computation(
     """
     if not instruction.operands:
         raise context.error(instruction, f"{instruction.name} takes operands")
-    words = {*instruction.opcode}
     first, *sources = (
         operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
     )
@@ -76,13 +86,26 @@ def check_computation(
     expected = len(found.operands) - carries_in
     if len(sources) != expected:
         raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(sources)}")
-    # A byte converted to or from bf16 is in a register of 8 bits.
-    wider = instruction.opcode[0] == "cvt" and not ({"u8", "s8"} & words and "bf16" in words)
-    for operand, bits in zip(sources, found.operands, strict=False):
-        context.require_source(operand, bits, wider=wider)
+    wider = instruction.opcode[0] == "cvt" and _EXACT.isdisjoint(instruction.opcode)
+    result, kinds = _operand_types(instruction, len(sources))
+    for operand, bits, kind in zip(sources, found.operands, kinds, strict=False):
+        context.require_source(operand, bits, kind, wider=wider)
     for operand, bits in zip(targets, found.results, strict=False):
-        context.require_destination(operand, bits, wider=wider)
+        context.require_destination(operand, bits, result, wider=wider)
     return (*targets, *(CARRY,) * carries_out), (*sources, *(CARRY,) * carries_in)
+
+
+def _operand_types(instruction: Instruction, count: int) -> tuple[str, list[str]]:
+    """The type of the result of an operation, and the types of its sources, of any width."""
+    name = instruction.opcode[0]
+    first, *others = filter(_TYPE.fullmatch, instruction.opcode[1:])
+    last = others[-1] if others else first
+    kinds = [first if name == "slct" else others[0] if len(others) > 1 else last] * count
+    if len(others) > 1 or name == "slct":
+        kinds[-1] = last
+    counts = _COUNTS.get(name, count)
+    kinds[counts:] = ["integer"] * len(kinds[counts:])
+    return "integer" if name in _COUNTING else first, kinds
 
 
 def check_move(
@@ -111,8 +134,9 @@ def check_move(
     for vector in (target, source):
         if isinstance(vector, Vector) and type_.bits / len(vector.elements) not in (8, 16, 32):
             raise context.error(vector, f"{type_} does not split into {len(vector.elements)} registers")
+    kinds = ["b32" if isinstance(operand, Vector) else type_.name for operand in (target, source)]
     for item in targets:
-        context.require_destination(item, type_.bits // len(targets))
+        context.require_destination(item, type_.bits // len(targets), kinds[0])
     if isinstance(source, Symbol):
         space = context.symbol(source)[0].space
         widths = "32 or 64" if space in ("shared", "local", "param", "entry", "function") else "64"
@@ -123,7 +147,7 @@ def check_move(
         for item in sources:
             if isinstance(item, SpecialRegister):
                 _check_special(context, item, type_)
-            context.require_source(item, type_.bits // len(sources))
+            context.require_source(item, type_.bits // len(sources), kinds[1])
     return type_.bits, targets, sources
 
 
@@ -178,7 +202,8 @@ def check_load(
     operands = without_hint(context, instruction, 2)
     type_, targets = accessed_values(context, instruction, operands[0], found)
     for target in targets:
-        context.require_destination(target, type_.bits, wider=True)
+        kind = element_type(operands[0], target, type_)
+        context.require_destination(target, type_.bits, kind, wider=True)
     address = context.require_address(operands[1])
     space = accessed_space(context, instruction, found, address)
     offset = None
@@ -203,7 +228,9 @@ def accessed_space(
 ) -> str:
     """The state space of an access, or of the variable it names, if it names one and no space."""
     if not isinstance(address.base, Symbol):
-        return _SPACES[found["space"]] if "space" in found else "generic"
+        space = _SPACES[found["space"]] if "space" in found else "generic"
+        context.require_address(address, found.get("space", space) if space == "global" else space)
+        return space
     named = context.symbol(address.base)[0].space
     if named == "function":
         raise context.error(address, f"{address.base.name} is a function, not a variable")

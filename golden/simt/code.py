@@ -256,18 +256,19 @@ def call_step(
     targets: Widths,
     *,
     places: Mapping[str, Address] | None = None,
+    type_: str = "integer",
     **kind: Any,
 ) -> Step:
     """A step that is one call, as for `Writer.results`; PtxError for an operand that has another width.
 
     In the call ``{}`` stand for sources, each of some bits, ``{threads}`` for the threads, and the names of
-    `places` for accesses. `kind` is as for `Context.step`.
+    `places` for accesses. Operands have the kind of `type_`. `kind` is as for `Context.step`.
     """
     places = places or {}
     for operand, bits in targets:
-        context.require_destination(operand, bits)
+        context.require_destination(operand, bits, type_)
     for operand, bits in sources:
-        context.require_source(operand, bits)
+        context.require_source(operand, bits, type_)
     reads = [*places.values(), *(source for source, _ in sources)]
 
     def emit(writer: Writer) -> None:

@@ -65,7 +65,7 @@ def _require(context: Context, operand: Operand, kind: str) -> None:
     elif kind == "address":
         context.require_address(operand)
     elif kind[1:].isdecimal() and not kind.isdecimal():
-        context.require_source(operand, int(kind[1:]))
+        context.require_source(operand, int(kind[1:]), kind if kind[0] == "f" else "integer")
     elif not isinstance(operand, Immediate) or operand.kind != "integer":
         raise context.error(operand, "expected a constant")
     elif operand.value not in _CONSTANTS[kind]:

@@ -98,7 +98,8 @@ def _step(
     """
     for operand, bits in targets:  # a wrong one is named before a wrong address
         context.require_destination(operand, bits)
-    address = context.require_address(place)
+    spaces = (part for part in instruction.opcode if part in (*_CTA, *_CLUSTER))
+    address = context.require_address(place, next(spaces, "generic"))
     named = context.space_of(address)
     if named not in (None, "shared"):
         space = "param" if named == "entry" else named

@@ -13,6 +13,7 @@ from golden.ptx.accesses import (
     VECTORS,
     access_qualifiers,
     accessed_values,
+    element_type,
     without_hint,
 )
 from golden.ptx.decoding import Context, Step, split_qualifiers
@@ -72,7 +73,8 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
     operands = without_hint(context, instruction, 2)
     type_, elements = accessed_values(context, instruction, operands[1], found)
     for element in elements:
-        context.require_source(element, type_.bits, wider=True)
+        kind = element_type(operands[1], element, type_)
+        context.require_source(element, type_.bits, kind, wider=True)
     address = context.require_address(operands[0])
     space = accessed_space(context, instruction, found, address)
     if context.space_of(address) in ("entry", "const") or found.get("space") == "const":
@@ -124,17 +126,17 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     _check_atomic(context, instruction, found)
     operands = without_hint(context, instruction, 2 + (name == "cas") + returns)
     count = VECTORS[found["vector"]] if "vector" in found else 1
-    bits = TYPES[type_name].bits
+    type_, bits = TYPES[type_name], TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])
     sources = [
         accessed_values(context, instruction, operand, found)[1] for operand in operands[1 + returns :]
     ]
     targets = accessed_values(context, instruction, operands[0], found)[1] if returns else ()
-    for source in sources:
+    for operand, source in zip(operands[1 + returns :], sources, strict=True):
         for element in source:
-            context.require_source(element, bits)
+            context.require_source(element, bits, element_type(operand, element, type_))
     for element in targets:
-        context.require_destination(element, bits)
+        context.require_destination(element, bits, element_type(operands[0], element, type_))
     space = accessed_space(context, instruction, found, address)
     named = context.space_of(address)
     if space not in ("global", "shared", "generic") or named == "const":
@@ -181,7 +183,7 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     if parts.index(found["to"]) > parts.index("global"):
         raise context.unsupported(instruction, "it copies from .global to .shared")
     operands = without_hint(context, instruction, 3, 4)
-    to, source = context.require_address(operands[0]), context.require_address(operands[1])
+    to, source = context.require_address(operands[0], "shared"), context.require_address(operands[1])
     for address, space in ((to, "shared"), (source, "global")):
         named = context.space_of(address)
         if named not in (None, space):

@@ -7,6 +7,7 @@ from typing import Any, Final
 from golden.ptx.blocks import collective_details
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
+from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink
 from golden.simt.address_map import SHARED
 from golden.simt.code import Widths, Writer, call_step
@@ -19,20 +20,21 @@ _SYNCHRONOUS: Final = (6, 4)
 
 
 def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
-    synchronous = instruction.opcode[1:2] == ("sync",)
+    groups = {"sync": ("sync",), "mode": ("up", "down", "bfly", "idx"), "type": ("b32",)}
+    found = split_qualifiers(context, instruction, groups)
+    synchronous = "sync" in found
     _require_sync(context, instruction, synchronous)
-    match instruction.opcode[1 + synchronous :]:
-        case ("up" | "down" | "bfly" | "idx" as mode, "b32"):
-            target, *operands = context.operands(instruction, 4 + synchronous)
-        case _:
-            raise context.unsupported(instruction)
+    if not {"mode", "type"} <= found.keys():
+        raise context.unsupported(instruction)
+    mode = found["mode"]
+    target, *operands = context.operands(instruction, 4 + synchronous)
     sources = [(operand, 32) for operand in operands[:3]]
     targets = _with_predicate(target)
     if synchronous:
         compute = partial(shuffle, mode)
         return _collective(context, instruction, index, compute, sources, targets, operands[3])
     call = f"shuffle({mode!r}, {{threads}}, every_lane, {{}}, {{}}, {{}})"
-    return call_step(context, instruction, index, call, sources, targets)
+    return call_step(context, instruction, index, call, sources, targets, type_="b32")
 
 
 def _require_sync(context: Context, instruction: Instruction, synchronous: bool) -> None:
@@ -54,15 +56,16 @@ def _vote(context: Context, instruction: Instruction, index: int) -> Step:
     if masks:
         return _collective(context, instruction, index, partial(vote, mode), sources, targets, masks[0])
     call = f"vote({mode!r}, {{threads}}, every_lane, {{}})[0]"
-    return call_step(context, instruction, index, call, sources, targets)
+    return call_step(context, instruction, index, call, sources, targets, type_="b32")
 
 
 def _match(context: Context, instruction: Instruction, index: int) -> Step:
-    match instruction.opcode[1:]:
-        case ("any" | "all" as mode, "sync", "b32" | "b64" as type_):
-            target, source, mask = context.operands(instruction, 3)
-        case _:
-            raise context.unsupported(instruction)
+    groups = {"mode": ("any", "all"), "sync": ("sync",), "type": ("b32", "b64")}
+    found = split_qualifiers(context, instruction, groups)
+    if found.keys() != groups.keys():
+        raise context.unsupported(instruction)
+    mode, type_ = found["mode"], found["type"]
+    target, source, mask = context.operands(instruction, 3)
     if mode == "any" and isinstance(target, Pair):
         raise context.error(target, "match.any has no predicate as a destination")
     sources, targets = [(source, int(type_[1:]))], _with_predicate(target)
@@ -70,11 +73,13 @@ def _match(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
-    match instruction.opcode[1:]:
-        case ("sync", name, type_) if (name, type_) in REDUCTIONS:
-            target, source, mask = context.operands(instruction, 3)
-        case _:
-            raise context.unsupported(instruction)
+    names, types = ({pair[i] for pair in REDUCTIONS} for i in (0, 1))
+    groups = {"sync": ("sync",), "operation": sorted(names), "type": sorted(types)}
+    found = split_qualifiers(context, instruction, groups)
+    name, type_ = found.get("operation", ""), found.get("type", "")
+    if "sync" not in found or (name, type_) not in REDUCTIONS:
+        raise context.unsupported(instruction)
+    target, source, mask = context.operands(instruction, 3)
     compute = partial(reduce, name, type_)
     return _collective(context, instruction, index, compute, [(source, 32)], [(target, 32)], mask)
 
@@ -83,7 +88,7 @@ def _active_mask(context: Context, instruction: Instruction, index: int) -> Step
     (target,) = context.operands(instruction, 1)
     if instruction.opcode[1:] != ("b32",):
         raise context.unsupported(instruction)
-    return call_step(context, instruction, index, "active_mask({threads})", [], [(target, 32)])
+    return call_step(context, instruction, index, "active_mask({threads})", [], [(target, 32)], type_="b32")
 
 
 def _elect(context: Context, instruction: Instruction, index: int) -> Step:
@@ -103,7 +108,9 @@ def _collective(
     mask: Operand,
 ) -> Step:
     """What the lanes of a mask execute together; `compute` is a function of `golden.simt.warp_operations`."""
-    details = collective_details(context, mask, sources, targets, compute)
+    kind = next((part for part in instruction.opcode if part in TYPES), "integer")
+    kinds = "integer" if instruction.opcode[0] == "match" else kind, kind
+    details = collective_details(context, mask, sources, targets, compute, kinds)
     reads, writes = [mask, *(source for source, _ in sources)], [target for target, _ in targets]
     return context.step(instruction, index, reads, writes, _no_code, collective=details)
 

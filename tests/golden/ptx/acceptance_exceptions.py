@@ -1,6 +1,7 @@
 """Statements about which golden and the assembler differ: a pattern of the statement, and the reason.
 
-`STRICTER` are accepted by the assembler alone, `LOOSER` by golden alone.
+`STRICTER` are accepted by the assembler alone, `LOOSER` by golden alone. `TYPES_STRICTER` and `TYPES_LOOSER`
+are about the types and kinds of operands.
 """
 
 CLUSTERS = "blocks of clusters and their memory are not run"
@@ -26,10 +27,23 @@ STRICTER = {
     r"mov\.b128 %q1, (glob|shar|loca|cons|func)": "an address has 64 bits",
     r"mov\.(u64|s64|b64|f64) %d1, k": "kernels are launched by the host alone",
     r"(atom\.\S*|ldu\.\S*)b128": WIDE,
+    r"cp\.async\.mbarrier\.arrive\.(noinc\.)?b64 \[%r1\]": "refused in a file without other errors",
     r"atom\.\S*(and|or|xor|exch)\.b\d+ %.1, \[%d2\], %.3, %.4": "a fourth operand without a use",
     r"prefetch\.\S*tensormap": "copies of tensors are not run",
     r"w?mma\.\S*(s4|u4|b1|f64|tf32)": "shapes that the manual does not have",
 }
 LOOSER = {
     r"st\.(weak\.)?param": "the assembler crashes at a store to a parameter through a register",
+}
+TYPES_STRICTER = {
+    r"mov\.v2": "registers of a vector have the type of the move, or bits",
+    r"ld\.shared\.u32 %r1, \[%h2\]": "an address in .shared has 32 or 64 bits",
+}
+TYPES_LOOSER = {
+    r"v[a-z]+[24]\.": "two or four parts may be a constant",
+    r"bar(rier)?\.\S*(sync|arrive)\S* \S+, 1": "a count that is no multiple of 32 is found when it runs",
+    r"mov\.b64 \{_, _\}": "half of a register of 128 bits may be dropped",
+    r"w?mma\.": "registers of a fragment are bits",
+    r"ldmatrix\.\S* \S+, \[128\]": "matrices may have a number as their address",
+    r"prefetch\.\S* \[%r2\]": "the address of a prefetch has no effect",
 }

@@ -31,6 +31,14 @@ HEAD = """.version 9.0
 .reg .b32 %r<99>;
 .reg .b64 %d<99>;
 .reg .b128 %q<99>;
+.reg .u8 %bu<99>;
+.reg .u16 %hu<99>;
+.reg .f16 %hf<99>;
+.reg .u32 %ru<99>;
+.reg .f32 %rf<99>;
+.reg .f16x2 %rx<99>;
+.reg .u64 %du<99>;
+.reg .f64 %df<99>;
 """
 TAIL = "ret;\n}\n"
 WRONG = "bar.foo 0;\n"

@@ -11,7 +11,7 @@ from golden.warp import GoldenMachine
 
 REGISTERS = (
     ".reg .b32 %a<8>, %r<4>; .reg .f32 %c<8>, %d<8>, %f<4>; .reg .b16 %h<4>; .reg .f64 %x<4>, %y<4>;"
-    ".reg .s32 %s<8>; .reg .b64 %rd<4>; .reg .pred %p;"
+    ".reg .b32 %s<8>; .reg .b64 %rd<4>; .reg .pred %p;"
 )
 A, C, D, S = vector("%a", 8), vector("%c", 8), vector("%d", 8), vector("%s", 8)
 LOAD_A = "wmma.load.a.sync.aligned.row.m16n16k16.f16"
@@ -171,7 +171,7 @@ def test_scalars(statements, expected):
                 ("fma.f32 %c0, %c1, %f2, %f3;", "1: fma.f32 lacks its rounding; supported: .rn"),
                 ("fma.rn.f32 %c0, %c1, %f2;", "1: fma.rn.f32 takes 4 operands, not 3"),
                 ("mul.f32 %x0, %c1, %f2;", "9: expected a destination of 32 bits, but %x0 is .f64"),
-                ("mul.f32 _, %c1, %f2;", "9: the destination must be a register"),
+                ("mul.f32 _, %c1, %f2;", "9: mul.f32 must have a destination, not _"),
                 ("mul.f64 %x0, %c1, 1.0;", "14: expected an operand of 64 bits, but %c1 is .f32"),
             )
         ),

@@ -15,8 +15,8 @@ LOAD_C = f"wmma.load.c.sync.aligned.row.m16n16k16.f32 {C}, [0];"
 MMA = f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {D}, {A}, {B}, {C};"
 
 TYPES = (
-    ".pred, .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .bf16, .f16x2, "
-    ".bf16x2, .f32, .f64"
+    ".pred, .b8, .b16, .b32, .b64, .b128, .u8, .u16, .u32, .u64, .s8, .s16, .s32, .s64, .f16, .f16x2, "
+    ".f32, .f64"
 )
 
 

@@ -317,7 +317,6 @@ def test_on_the_golden_machine():
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, _, %f2, _}, {%r0, %r1, %r2, %r3}, "
         "{%r4, %r5}, {%f4, %f5, %f6, %f7};",
         f"{LOAD} {{_, %r1, _, %r3}}, [%x];",
-        f"{MOVE} _, %r1;",
         "wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {_, %r1, %r2, _, %r4, _, %r6, _}, [4096];",
     ],
 )

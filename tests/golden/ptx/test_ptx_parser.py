@@ -74,7 +74,7 @@ def test_bodies_are_parsed_when_they_are_needed():
 def test_variables_of_a_module():
     parsed = module("""
     .extern .global .b32 x[]; .global .align 16 .u16 x[4] = {1, 2}, y = -1; .extern .global .b32 y[];
-    .shared .v2 .f64 z; .extern .shared .b8 w[]; .const .f32 c[] = {1.0, 0f40000000, 3};
+    .shared .v2 .f64 z; .extern .shared .b8 w[]; .const .f32 c[] = {1.0, 0f40000000, 3.0};
     .global .attribute(.managed) .u64 p = generic(x)+8;
     """)
     assert {key: (item.size, item.alignment) for key, item in parsed.variables.items()} == {
@@ -189,7 +189,7 @@ def test_the_names_of_predefined_registers():
 
 def test_what_programs_of_one_warp_may_declare():
     program = parse_module(f"""{HEADER}
-    .extern .func (.param .b32 r) vprintf(.param .b64 x); .local .b8 l[4];
+    .extern .func (.param .b32 r) vprintf(.param .b64 x);
     .entry k() {{ .reg .pred %p; bra M; {{ L: bra L; }} .noreturn; M: L: ret; T: .branchtargets L; }}
     .const .f32 later = 1.0;
     """)

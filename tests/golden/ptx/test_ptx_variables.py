@@ -46,7 +46,11 @@ def loads(*names):
         # A variable that is not named takes no room; all arrays without a length are what is left.
         (".shared .b8 w[100]; .shared .b16 x; .shared .b8 y, z;", "xyz", [0, 2, 3]),
         (".extern .shared .align 16 .b8 x[]; .shared .b8 y[5]; .shared .b64 z;", "xyz", [16, 0, 8]),
-        (".shared .b8 x[]; .extern .shared .align 32 .f32 y[]; .shared .b8 z[3];", "xyz", [32, 32, 0]),
+        (
+            ".extern .shared .b8 x[]; .extern .shared .align 32 .f32 y[]; .shared .b8 z[3];",
+            "xyz",
+            [32, 32, 0],
+        ),
     ],
 )
 def test_shared_variables_follow_each_other(declarations, names, expected):
@@ -143,9 +147,9 @@ def test_what_an_entry_says_of_its_variables():
             "4:38: x has values at the start, which is not supported",
         ),
         (
-            ".local .b8 x[4];",
-            "mov.u64 %rd0, x;",
-            "4:15: x is in .local; supported: variables in .shared and .global",
+            "",
+            ".local .b8 x[4]; mov.u64 %rd0, x;",
+            "4:32: x is in .local; supported: variables in .shared and .global",
         ),
         (
             ".global .b8 x;",

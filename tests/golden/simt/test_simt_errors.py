@@ -155,7 +155,10 @@ def test_a_freed_buffer():
         ("st.global.u32 [%rd0+2], %r0;", "is not a multiple of the 4 bytes accessed"),
         ("st.global.v4.u32 [%rd0+8], {%r0, %r0, %r0, %r0};", "is not a multiple of the 16 bytes accessed"),
         ("mov.u32 %r1, cells; st.shared.u32 [%r1+64], %r0;", "68 bytes"),
-        ("st.shared.u32 [4096], %r0;", "4 bytes at 0x1000 of shared memory, which has 64 bytes"),
+        (
+            "mov.u32 %r1, 4096; st.shared.u32 [%r1], %r0;",
+            "4 bytes at 0x1000 of shared memory, which has 64 bytes",
+        ),
         ("mov.u64 %rd1, 12; st.u32 [%rd1], %r0;", "no memory at 0xc"),
         ("atom.global.add.u32 %r1, [%rd0+4096], %r0;", "4032 bytes past the end of x"),
         ("bar.sync 16;", "barrier 16; allowed: 0 to 15"),

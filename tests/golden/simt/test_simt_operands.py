@@ -113,7 +113,7 @@ def test_operands_hold_the_values_that_they_name(body, expected):
         ("cvt.pack.sat.s8.s32.b32 %r11, %r4, 5, 0xABCD;", 0xABCD8005),
         ("cvt.sat.s32.u64 %r11, 0x1234567890;", 0x7FFFFFFF),
         ("cvt.s8.s32 %h0, %r4; cvt.sat.u8.s16 %h1, %h0; cvt.u32.u16 %r11, %h1;", 1),
-        ("set.lt.u32.f16x2 %r11, %r1, 0x22221111;", 0xFFFF0000),
+        ("mov.b32 %r11, 0x22221111; set.lt.u32.f16x2 %r11, %r1, %r11;", 0xFFFF0000),
     ],
 )
 def test_parts_of_registers(body, expected):
