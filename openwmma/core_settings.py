@@ -38,13 +38,9 @@ def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyTy
     """
     if preset not in PRESETS:
         raise UsageError(f"preset {preset}: expected one of {', '.join(PRESETS)}")
-    whole: dict[str, Any] = {}
-    unit: dict[str, Any] = {}
-    for name, value in settings.items():
-        kind = _KINDS.get(name)
-        if kind is None:
-            raise UsageError(f"setting {name}: expected one of {', '.join(_KINDS)}")
-        (unit if name in _UNIT_FIELDS else whole)[name] = kind(name, value)
+    values = _values(settings)
+    unit = {name: value for name, value in values.items() if name in _UNIT_FIELDS}
+    whole = {name: value for name, value in values.items() if name not in _UNIT_FIELDS}
     config = PRESETS[preset]
     try:
         if unit:
@@ -79,15 +75,28 @@ def parse_settings(texts: list[str] | None, file: Path | None = None) -> dict[st
     if not file.is_file():
         raise UsageError(f"--config {file}: expected a file in TOML, but there is no file {file}")
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8")) | settings
+        found = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"--config {file}: expected a file in TOML ({reason})") from None
+    try:
+        _values(found)
+    except UsageError as error:
+        raise UsageError(f"--config {file}: {error}") from None
+    return found | settings
 
 
 def presets_with_shared(count: int) -> tuple[str, ...]:
     """The presets that have at least so many bytes of shared memory."""
     return tuple(name for name, config in PRESETS.items() if config.shared_bytes >= count)
+
+
+def _values(settings: Mapping[str, object]) -> dict[str, Any]:
+    """The values as their fields take them."""
+    for name in settings:
+        if name not in _KINDS:
+            raise UsageError(f"setting {name}: expected one of {', '.join(_KINDS)}")
+    return {name: _KINDS[name](name, value) for name, value in settings.items()}
 
 
 def _integer(name: str, value: object) -> int:
@@ -105,14 +114,14 @@ def _formats(name: str, value: object) -> frozenset[str]:
         return frozenset(value.split(","))
     if isinstance(value, list | tuple | set | frozenset):
         return frozenset(str(item) for item in value)
-    raise UsageError(f"setting {name}: expected names of formats, not {shortened(value)}")
+    raise UsageError(f"setting {name}: expected names of formats, not {quoted(value)}")
 
 
 def _profile(name: str, value: object) -> Profile:
     if isinstance(value, Profile):
         return value
     if not isinstance(value, str) or value not in PROFILES:
-        raise UsageError(f"setting {name}: expected one of {', '.join(PROFILES)}, not {shortened(value)}")
+        raise UsageError(f"setting {name}: expected one of {', '.join(PROFILES)}, not {quoted(value)}")
     return PROFILES[value]
 
 

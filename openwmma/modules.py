@@ -28,7 +28,7 @@ from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import KernelRun, Stage, open_stage, require_shared
-from openwmma.output_files import checked_path
+from openwmma.output_files import checked_path, require_outputs
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
 
@@ -280,6 +280,8 @@ class Kernel:
         recorded = checked_path("trace_file", trace_file)
         if jobs > 1 and any(given is not None for given in (port, waves, trace, recorded)):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
+        if recorded is not None:
+            require_outputs([*target.outputs, (f"trace_file {recorded}", recorded)])
         recorder = None
         folder = checked_path("save", save)
         if folder is not None:

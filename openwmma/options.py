@@ -11,10 +11,13 @@ from openwmma.target import DEFAULT_PRESET, MachineKind
 
 __all__ = [
     "Baud",
+    "Fields",
     "Force",
     "GpuNumber",
     "On",
     "Port",
+    "Preset",
+    "Profile",
     "RunPreset",
     "RunProfile",
     "Settings",
@@ -32,15 +35,11 @@ On = Annotated[
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-RunPreset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset",
-        help=f"Configuration of the core, {DEFAULT_PRESET} by default; see `openwmma presets`. "
-        "A board knows its own.",
-    ),
-]
+_PRESET = f"Configuration of the core, {DEFAULT_PRESET} by default; see `openwmma presets`."
+Preset = Annotated[str | None, typer.Option("--preset", help=_PRESET)]
+RunPreset = Annotated[str | None, typer.Option("--preset", help=f"{_PRESET} A board knows its own.")]
 _PROFILE = f"Numerics of a generation: {', '.join(PROFILES)}."
+Profile = Annotated[str | None, typer.Option("--profile", help=f"{_PROFILE} {DEFAULT_PROFILE} by default.")]
 RunProfile = Annotated[
     str | None,
     typer.Option("--profile", help=f"{_PROFILE} {DEFAULT_PROFILE} by default; a board knows its own."),
@@ -62,13 +61,11 @@ GpuNumber = Annotated[
     ),
 ]
 Baud = Annotated[int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")]
+_FIELD = "A field of the preset to replace, as in shared_bytes=98304"
+Fields = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help=f"{_FIELD}.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A field of the preset to replace, as in shared_bytes=98304; of simulated machines only.",
-    ),
+    typer.Option("--set", metavar="NAME=VALUE", help=f"{_FIELD}; of simulated machines only."),
 ]
 SettingsFile = Annotated[
     Path | None,

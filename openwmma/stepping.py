@@ -1,5 +1,6 @@
 """A launch instruction by instruction: registers and fragments of one warp, in the terminal."""
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from golden.arguments import VALUES
 from golden.arithmetic.arrays import decode
 from golden.fragments import collect
-from golden.integers import integer_of
+from golden.integers import quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.ptx.decoding import Statement
 from golden.ptx.syntax import Address, Register, parts
@@ -52,6 +53,8 @@ class Stepper:
         self._read = read
         self._block, self._warp, self._lane = (0, 0, 0), 0, 0
         self._line: int | None = None
+        self._sought = ""
+        """The place that the launch goes on to."""
         self._runs = False
         self._registers: dict[str, Register] = {}
         self._values: dict[str, NDArray[Any]] = {}
@@ -87,7 +90,7 @@ class Stepper:
         line = run.kernel.source_line(statement.index)
         if self._line not in (None, line.line):
             return
-        self._line = None
+        self._line, self._sought = None, ""
         tell(f"block {','.join(map(str, self._block))} warp {self._warp}, {len(lanes)} lanes: {line}")
         matrix = getattr(statement, "matrix", None)
         if matrix is not None:
@@ -96,44 +99,77 @@ class Stepper:
         else:
             for slot in slots:
                 self._register(names[slot], self._lane)
-        while self._read is not None and not self._command():
+        while self._read is not None and not self._command(run):
             pass
 
-    def _command(self) -> bool:
+    def tell_missed(self) -> None:
+        """Say that the launch ended before it reached the place that was asked for."""
+        if self._sought:
+            tell(f"{self._sought}: the launch ended before an instruction there")
+
+    def _command(self, run: BlockRun) -> bool:
         """Do what is asked for; whether the launch goes on."""
         assert self._read is not None
         try:
-            word, _, rest = self._read("step> ").strip().partition(" ")
+            text = self._read("step> ").strip()
         except EOFError:
-            word, rest = "q", ""
-        number = integer_of(int(rest)) if rest.strip().isdecimal() else None
-        if word in ("", "n"):
+            text = "q"
+        word, _, rest = text.partition(" ")
+        if text in ("", "n"):
             return True
-        if word == "c":
+        if text == "c":
             self._runs = True
             return True
-        if word == "q":
+        if text == "q":
             raise Stopped
-        if word == "l" and number is not None:
-            self._line = number
-            return True
-        if word == "w" and number is not None:
-            self._warp = number
-            return True
-        if word == "b" and rest.replace(",", "").replace(" ", "").isdecimal():
-            x, y, z = [*map(int, filter(None, rest.replace(" ", "").split(","))), 0, 0][:3]
-            self._block, self._values, self._awaited = (x, y, z), {}, ()
-            return True
-        if word == "t" and number is not None and number < LANES:
-            self._lane = number
-            return False
+        if word in ("b", "w", "t", "l"):
+            return self._move(run, word, rest.strip())
         if word == "p":
             self._print(rest.strip())
-        elif word == "m" and self._matrix is not None:
-            self._fragments("abcd" if isinstance(self._matrix[0], MmaInstruction) else [self._matrix[0].use])
-        else:
+        elif text == "h":
             tell(_HELP, lines=True)
+        elif text != "m":
+            tell(f"{quoted(text)}: expected one of n, c, q, b, w, t, l, p, m, or h for help")
+        elif self._matrix is None:
+            tell("m: no matrix instruction has been executed here")
+        else:
+            self._fragments("abcd" if isinstance(self._matrix[0], MmaInstruction) else [self._matrix[0].use])
         return False
+
+    def _move(self, run: BlockRun, word: str, text: str) -> bool:
+        """Take another block, warp, lane or line; whether the launch goes on to it."""
+        numbers = [int(item) if re.fullmatch(" *[0-9]{1,9} *", item) else -1 for item in text.split(",")]
+        number = numbers[0] if len(numbers) == 1 else -1
+        if word == "b":
+            grid = run.launch.grid
+            x, y, z = (*numbers, 0, 0)[:3]
+            places = zip((x, y, z), grid, strict=True)
+            is_there = len(numbers) <= len(grid) and all(n in range(end) for n, end in places)
+            last = ",".join(str(end - 1) for end in grid)
+            sought, rule = f"block {text}", f"the grid has blocks 0,0,0 to {last}"
+        elif word == "l":
+            lines, sought = run.kernel.lines, f"line {text}"
+            is_there = number in lines
+            rule = f"no instruction begins there, only on lines {min(lines)} to {max(lines)}"
+        else:
+            what, whole = ("warp", "block") if word == "w" else ("lane", "warp")
+            end = run.warps if word == "w" else min(LANES, run.total - LANES * self._warp)
+            is_there, sought = 0 <= number < end, f"{what} {text}"
+            rule = f"the {whole} has {what}s 0 to {end - 1}"
+        if not is_there:
+            tell(f"{shortened(sought)}: {rule}")
+        elif word == "t":
+            self._lane = number
+        elif word == "b":
+            self._block, self._values, self._matrix, self._awaited = (x, y, z), {}, None, ()
+        elif word == "w":
+            self._warp, self._lane = number, min(self._lane, run.total - LANES * number - 1)
+        else:
+            self._line = number
+        if not is_there or word == "t":
+            return False
+        self._sought = sought
+        return True
 
     def _print(self, name: str) -> None:
         """All registers in the lane, or one in all lanes."""

@@ -15,7 +15,7 @@ from golden.programs.buffers import BASE
 from hdl.config import PAGE_BYTES, PRESETS, CoreConfig
 from openwmma.core_profile import require_profile, with_profile
 from openwmma.core_settings import adjusted_config
-from openwmma.output_files import require_outputs
+from openwmma.output_files import require_outputs, require_suffix
 from openwmma.usage import UsageError
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
@@ -137,6 +137,8 @@ class Target:
             if path is not None:
                 self._require_simulation(option)
         require_outputs(self.outputs)
+        require_suffix("--waves", self.waves, ".fst")
+        require_suffix("--trace", self.trace, ".json")
 
     @property
     def outputs(self) -> list[tuple[str, Path]]:

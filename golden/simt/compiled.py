@@ -248,15 +248,24 @@ class CompiledKernel:
         """The variable at a byte of shared memory, or the last one before it, for a message."""
         before = [item for item in self._shared if item[0] <= offset]
         if not before:
-            return "which belongs to no variable"
+            return "outside of all variables"
         start, size, name = before[-1]
         inside = f"byte {offset - start} of {readable(name)}"
-        return inside if offset < start + size or not size else f"{inside}, which has {size}"
+        return (
+            inside
+            if offset < start + size or not size
+            else f"{offset - start - size} bytes past the end of {readable(name)}"
+        )
 
     def function_at(self, index: int) -> str:
         """The function with a body of its own, or the kernel, that has an instruction; for a message."""
         place = bisect_right(self._functions, index, key=itemgetter(0))
         return readable(self._functions[place - 1][1])
+
+    @property
+    def lines(self) -> set[int]:
+        """The lines of the file on which an instruction begins."""
+        return {location.line for location in self._locations}
 
     def source_line(self, index: int) -> SourceLine:
         """File, line and text of an instruction, by its number."""

@@ -288,7 +288,7 @@ class MemoryAccess:
         if int(np.maximum.reduce(addresses)) + width > have:
             position = int(np.argmax(addresses + np.uint64(width) > np.uint64(have)))
             address = int(addresses[position])
-            near = f": {self.describe_shared(address)}" if space == "shared" else ""
+            near = f": {self.kernel.shared_variable(address)}" if space == "shared" else ""
             message = f"{width} bytes at {address:#x} of {memory.name}, which has {have} bytes{near}"
             self.fault(access.number, access.threads, message, position, WINDOWS[space] + address)
         offsets = addresses.view(np.int64)

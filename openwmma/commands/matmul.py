@@ -9,7 +9,7 @@ from rich.console import Console
 from golden.integers import shortened
 from openwmma.arguments import is_file, load_array, parse_number
 from openwmma.options import Force
-from openwmma.output_files import array_bytes, require_outputs
+from openwmma.output_files import array_bytes, require_outputs, require_suffix
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
 from sim.files import write_files
@@ -59,6 +59,7 @@ def matmul(
 
     if (output is None) == (compare is None):
         raise UsageError("give either -o D.npy or --compare D.npy")
+    require_suffix("--output", output, ".npy")
     x, y = load_array("A.npy", a), load_array("B.npy", b)
     call: dict[str, Any] = {
         "a_type": a_type,

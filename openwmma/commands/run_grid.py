@@ -1,7 +1,7 @@
 """`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -83,7 +83,6 @@ class LaunchOptions:
         if self.step and (self.jobs != 1 or target.gpu is not None):
             raise UsageError("--step: expected one job on this computer, without --jobs and --gpu")
         return {
-            "on_step": Stepper() if self.step else None,
             "on": target.on,
             "preset": target.preset,
             "profile": target.profile,
@@ -101,9 +100,16 @@ class LaunchOptions:
             **({} if self.contract is None else {"contract": self.contract}),
         }
 
-    def progress(self) -> AbstractContextManager[Callable[[int, int], None] | None]:
-        """The bar of blocks that have ended; none where the launch is stepped."""
-        return nullcontext() if self.step else block_progress()
+    @contextmanager
+    def observed(self) -> Iterator[tuple[Callable[[int, int], None] | None, Stepper | None]]:
+        """`on_block` and `on_step` of one launch: the bar of blocks that have ended, or a stepper."""
+        if self.step:
+            stepper = Stepper()
+            yield None, stepper
+            stepper.tell_missed()
+        else:
+            with block_progress() as on_block:
+                yield on_block, None
 
 
 def launch_file(
@@ -137,11 +143,13 @@ def launch_file(
     arguments, outputs = prepare_launch(module, kernel, args, outs, [file])
     others = [(f"--save {path}", path) for path in saved_files(save)] if save is not None else []
     named = [*((f"--out {output.path}", output.path) for output in outputs), *others]
-    require_outputs(named, force=options.force, updated=inputs)
+    require_outputs([*named, *options.outputs], force=options.force, updated=inputs)
     require_outputs([*others, *options.outputs], inputs, force=options.force)
     try:
-        with options.progress() as on_block:
-            run = kernel.launch(*extents, arguments, shared, save=save, on_block=on_block, **keywords)
+        with options.observed() as (on_block, on_step):
+            run = kernel.launch(
+                *extents, arguments, shared, save=save, on_block=on_block, on_step=on_step, **keywords
+            )
     except Stopped:
         tell("stopped; nothing is written")
         return 0
@@ -166,8 +174,8 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
             print_contractions(launch.name, launch.kernel.contractions)
             continue
         try:
-            with options.progress() as on_block:
-                run = launch.launch(on_block=on_block, **keywords)
+            with options.observed() as (on_block, on_step):
+                run = launch.launch(on_block=on_block, on_step=on_step, **keywords)
         except Stopped:
             tell("stopped; nothing is compared")
             return code

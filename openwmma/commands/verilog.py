@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from openwmma.core_settings import parse_settings
-from openwmma.options import Force, RunPreset, RunProfile, Settings, SettingsFile
+from openwmma.options import Fields, Force, Preset, Profile, SettingsFile
 from openwmma.output_files import require_folder, require_outputs
 from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
@@ -18,9 +18,9 @@ __all__ = ["verilog"]
 
 def verilog(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE.v", help="The Verilog file.")],
-    preset: RunPreset = None,
-    profile: RunProfile = None,
-    settings: Settings = None,
+    preset: Preset = None,
+    profile: Profile = None,
+    settings: Fields = None,
     config: SettingsFile = None,
     force: Force = False,
 ) -> None:

@@ -78,7 +78,7 @@ class warp:  # noqa: N801
         a board 1 MiB.
     strict : bool
         True for the alignment that CUDA's documentation asks for: pointers of 32 bytes, leading dimensions of
-        16 bytes. False for PTX's rule: the bytes that a lane has of the fragment, for both.
+        16 bytes. False for the bytes that a core asks for: docs/reference/instructions.md.
 
     Raises
     ------

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from golden.memory import Memory
+from golden.tables.instruction_set import Shape
+from golden.tables.matrix_instructions import StoreInstruction
 from hdl.config import PRESETS
 from hdl.control.host.register_map import REGISTERS
 from sim.rtl_machine import RtlMachine
@@ -42,3 +44,9 @@ def test_the_page_names_registers_at_their_addresses():
     named += [(address, name) for name, address in re.findall(r"`([A-Z_]+)` \(`(0x0\w{2})`\)", PAGE)]
     assert len(named) > 8
     assert {name: int(address, 16) for address, name in named} == {name: REGISTERS[name] for _, name in named}
+
+
+def test_the_page_has_the_alignment_of_the_store_that_fails():
+    store = StoreInstruction(layout="row", shape=Shape(16, 16, 16), type="f32", space="global")
+    (told,) = re.findall(r"must be a multiple of (\d+) bytes", PAGE)
+    assert int(told) == store.core_alignment

@@ -228,13 +228,19 @@ def test_a_field_on_the_command_line_comes_before_the_file(tmp_path):
     ("text", "message"),
     [
         ("x", "--config {file}: expected a file in TOML (Expected '=' after a key"),
-        ("registers = true", "setting registers: expected an integer, not True"),
+        ("registers = true", "--config {file}: setting registers: expected an integer, not True"),
+        ('shared_bytes = "a"', "--config {file}: setting shared_bytes: expected an integer, not 'a'"),
+        ('profile = "no"', "--config {file}: setting profile: expected one of hopper, "),
+        ("formats = 3", "--config {file}: setting formats: expected names of formats, not 3"),
         (
             "registers = 33",
             "small with registers=33: Registers must be a power of two from 32 to 256, not 33",
         ),
-        ("speed = 1", "setting speed: expected one of dot_product_units,"),
-        ("[dot_product]\ndepth = 3", "setting dot_product: expected one of dot_product_units,"),
+        ("speed = 1", "--config {file}: setting speed: expected one of dot_product_units,"),
+        (
+            "[dot_product]\ndepth = 3",
+            "--config {file}: setting dot_product: expected one of dot_product_units,",
+        ),
         (None, "--config {file}: expected a file in TOML, but there is no file {file}"),
     ],
 )

@@ -1,6 +1,7 @@
 """The command line: what it prints, what it writes, and how it ends."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -149,6 +150,13 @@ def test_presets_are_listed(capsys):
 def test_help_teaches(capsys, command):
     assert main([*command, "--help"] if command else []) == 0
     assert "Usage: openwmma" in capsys.readouterr().out
+
+
+def test_the_options_of_verilog_speak_of_no_machine(capsys):
+    assert main(["verilog", "--help"]) == 0
+    options = " ".join(capsys.readouterr().out.partition("Options")[2].split())
+    assert "A field of the preset to replace" in options
+    assert not re.search("board|simulated|GPU", options)
 
 
 TILES = ["ta.npy", "tb.npy", "tc.npy", "-o", "d.npy"]

@@ -57,6 +57,7 @@ def contents():
 def links():
     Path("link.npy").symlink_to("a.npy")
     Path("hard.npy").hardlink_to("b.npy")
+    Path("hard.fst").hardlink_to("c.npy")
     Path("link.ptx").symlink_to("scale.ptx")
     Path("hard.json").hardlink_to("scale.ptx")
 
@@ -73,14 +74,17 @@ REFUSED = {
     "a link to an input": ([*MMA, "link.npy"], "expected another file than a.npy, which is read too"),
     "a hard link to an input": ([*MMA, "hard.npy"], "expected another file than b.npy, which is read too"),
     "waves over an input": (
-        [*MMA, "d.npy", "--on", "rtl", "--waves", "c.npy"],
+        [*MMA, "d.npy", "--on", "rtl", "--waves", "hard.fst"],
         "expected another file than c.npy, which is read too",
     ),
     "waves over the output": (
         [*MMA, "d.fst", "--on", "rtl", "--waves", "d.fst"],
         "expected another file than d.fst, which is written too",
     ),
-    "waves in a folder": ([*MMA, "d.npy", "--on", "rtl", "--waves", "."], "expected a file, not a folder"),
+    "waves in a folder": (
+        [*MMA, "d.npy", "--on", "rtl", "--waves", "."],
+        "expected a file, not a folder",
+    ),
     "an array of another parameter": (
         [*PROGRAM, "--out", "D=m.npy:f32:16x16"],
         "expected another file than m.npy, which is read too",
@@ -96,6 +100,14 @@ REFUSED = {
     "two outputs of a launch": (
         [*RUN, "--out", "0=d.npy", "--out", "launches=d.npy"],
         "expected another file than d.npy, which is written too",
+    ),
+    "a trace over an output of a launch": (
+        [*RUN, "--out", "0=d.npy", "--trace-file", "./d.npy"],
+        "--trace-file d.npy: expected another file than d.npy, which is written too",
+    ),
+    "a trace over an argument": (
+        [*RUN, "--trace-file", "x.npy"],
+        "--trace-file x.npy: expected another file than x.npy, which is read too",
     ),
     "an output read-only": ([*RUN, "--out", "0=old.npy"], "old.npy is read-only"),
     "an output in a folder": ([*RUN, "--out", "0=folder.npy"], "expected a file, not a folder"),
@@ -352,9 +364,12 @@ def test_nothing_is_replaced_without_force(capsys):
             ["layout", "a", "f16", "m16n16k16", "--svg", "e.html"],
             "--svg e.html: expected a file that ends in .svg",
         ),
+        (["matmul", "a.npy", "b.npy", "-o", "q.txt"], "--output q.txt: expected a file that ends in .npy"),
+        ([*RUN, "--on", "rtl", "--waves", "x.txt"], "--waves x.txt: expected a file that ends in .fst"),
+        ([*RUN, "--on", "rtl", "--trace", "x"], "--trace x: expected a file that ends in .json"),
     ],
 )
-def test_pictures_and_pages_have_their_suffix(folder, capsys, command, message):
+def test_files_have_the_suffix_of_their_contents(folder, capsys, command, message):
     before = {*folder.iterdir()}
     assert main(command) == 2
     assert capsys.readouterr().err == f"openwmma: {message}\n"

@@ -169,9 +169,7 @@ def test_a_freed_buffer():
 def test_faults(access, part):
     body = f".shared .b32 cells[16]; mov.u32 %r5, cells; st.shared.u32 [%r5], %r5; {access} ret;"
     if "68" in part:
-        part = (
-            "of shared memory, which has 64 bytes: byte 64 of shared memory, byte 64 of cells, which has 64"
-        )
+        part = "4 bytes at 0x40 of shared memory, which has 64 bytes: 0 bytes past the end of cells ("
     one = load_a(body)
     fault(lambda: one.launch(1, 1, [device(np.zeros(16, np.uint32), name="x")]), part)
 
