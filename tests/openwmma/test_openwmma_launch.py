@@ -276,6 +276,14 @@ BAD = {
     "jobs": ({"jobs": -1}, "at least 1 job, not -1"),
     "jobs with a waveform": ({"jobs": 2, "waves": "w.fst", "on": "rtl"}, "one waveform"),
     "jobs with a trace": ({"jobs": 2, "trace": "t.json", "on": "rtl"}, "one trace"),
+    "a trace over a trace": (
+        {"on": "rtl", "trace": "t.json", "trace_file": "./t.json"},
+        r"^trace_file t\.json: expected another file than t\.json, which is written too",
+    ),
+    "a waveform by another name": (
+        {"on": "rtl", "waves": "w.txt"},
+        r"^waves w\.txt: expected a file that ends in \.fst",
+    ),
     "trace of golden": ({"trace": "t.json"}, "^trace: expected --on rtl or --on lockstep"),
 }
 
