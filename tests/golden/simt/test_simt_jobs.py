@@ -77,7 +77,7 @@ def test_faults_and_deadlocks_are_those_of_one_process():
     with pytest.raises(KernelFault, match=r"block \(3, 0, 0\), thread \(4, 0, 0\)"):
         launch(body, 16, np.zeros(100, np.uint32), jobs=4)
     wait = "WAIT: ld.volatile.global.u32 %r3, [%rd0]; setp.eq.u32 %p0, %r3, 0; @%p0 bra WAIT;"
-    with pytest.raises(Deadlock, match="16 blocks wait for memory"):
+    with pytest.raises(Deadlock, match="16 blocks loop without a change"):
         launch(wait, 16, np.zeros(1, np.uint32), jobs=2)
     with pytest.raises(LaunchError, match="at least 1 job, not 0"):
         launch(body, 1, np.zeros(32, np.uint32), jobs=0)
