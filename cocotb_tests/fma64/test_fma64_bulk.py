@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cocotb_tests.fma64.corners import CORNERS
 from cocotb_tests.fma64.exact import MODES, expected_fma64
 from cocotb_tests.fma64.operands import KINDS, Case, pack_all, random_arrays
-from golden.arithmetic.arrays import fma64
+from golden.arithmetic.arrays import fma
 from hdl.config import CoreConfig
 from hdl.fma64.unit import FusedMultiplyAdd64
 from sim.testbench.bulk import BulkUnit
@@ -80,7 +80,7 @@ def compare_with_golden(per_mode: int, seed: int) -> None:
         expected = np.zeros(count, np.uint64)
         for number, name in enumerate(MODES):
             chosen = mode == number
-            expected[chosen] = fma64(a[chosen], b[chosen], c[chosen], name)
+            expected[chosen] = fma(a[chosen], b[chosen], c[chosen], rounding=name)
 
         def describe(i: int, operands=(a, b, c), kind=kind, mode=mode) -> str:
             return f"{kind}: " + " ".join(f"{int(x[i]):016x}" for x in operands) + f" .{MODES[mode[i]]}"
