@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from golden.arithmetic.round_pack import convert
+from golden.tables.formats import float_format
+
 
 @dataclass(frozen=True)
 class ScalarType:
@@ -60,7 +63,10 @@ class ScalarType:
 
     def float_bits(self, value: float) -> int:
         """The bits of `value`, rounded to nearest even, in an element of this type; too large gives Inf."""
-        return float_bits(value, self.bits)
+        if self.name != "bf16":
+            return float_bits(value, self.bits)
+        bits = float_bits(value, 64)
+        return _BFLOAT16.canonical_nan if math.isnan(value) else convert(bits, _F64, _BFLOAT16)
 
 
 TYPES: Final[Mapping[str, ScalarType]] = {
@@ -80,6 +86,8 @@ TYPES: Final[Mapping[str, ScalarType]] = {
 }
 """Every type that a register may have, by its qualifier."""
 
+_F64: Final = float_format("f64")
+_BFLOAT16: Final = float_format("bf16")
 _PACKINGS: Final = {16: "<e", 32: "<f", 64: "<d"}
 
 

@@ -11,7 +11,6 @@ from string import Template
 from textwrap import indent
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
 from golden.simt.device_memory import DeviceMemory
@@ -44,7 +43,7 @@ _CONSTANTS: Final = {
 }
 _ELEMENTS: Final[dict[str, Any]] = {
     **{"u8": np.uint8, "s16": np.int16, "u32": np.uint32, "b32": np.uint32},
-    **{"f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16},
+    "f32": np.float32,  # the one float type that the assembler initialises and that fits a variable
 }
 
 Statement = tuple[str, str]
