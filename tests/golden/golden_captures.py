@@ -1,4 +1,4 @@
-"""The captures from an NVIDIA H200: in full where they are at hand, the compact copy otherwise."""
+"""The captures from an NVIDIA H200: the compact copy, or in full where ``OPENWMMA_CAPTURES`` names their folder."""
 
 import os
 import re
@@ -22,8 +22,8 @@ VARIABLE = "OPENWMMA_CAPTURES"
 TABLES = ("instructions", "layouts", "matmul", "matrix_moves", "scalar")
 """Files beside the captures that hold no batches of tiles."""
 
-FAMILIES = ("float16", "rest", "window", "mma_sync", "wgmma")
-"""Beginnings of the names of the files that hold dense multiplies."""
+FULL_FILE = re.compile(r"public_(float16|rest|window|mma_sync|wgmma)(16b?|_(corner|under))?\.npz")
+"""Names of the full files that hold dense multiplies."""
 
 WINDOW_NAMES = {
     "bf16": "m16n16k16_f32_bf16_f32",
@@ -35,15 +35,14 @@ WINDOW_NAMES = {
 
 @cache
 def full_folder() -> Path | None:
-    """The folder of the full captures, or None where only the compact copy is at hand."""
+    """The folder of the full captures that the variable names, or None: then the compact copy is used."""
     named = os.environ.get(VARIABLE)
-    if named:
-        folder = Path(named)
-        if not (folder / "public_rest.npz").is_file():
-            raise FileNotFoundError(f"{VARIABLE} names {folder}, which has no public_rest.npz")
-        return folder
-    sibling = REPOSITORY.parent / "shared" / "silicon" / "h200"
-    return sibling if (sibling / "public_rest.npz").is_file() else None
+    if not named:
+        return None
+    folder = Path(named)
+    if not (folder / "public_rest.npz").is_file():
+        raise FileNotFoundError(f"{VARIABLE} names {folder}, which has no public_rest.npz")
+    return folder
 
 
 def described() -> str:
@@ -59,7 +58,7 @@ def captured_files() -> list[Path]:
     """Every file of arrays, sorted."""
     folder = full_folder()
     if folder is not None:
-        return sorted(path for family in FAMILIES for path in folder.glob(f"public_{family}*.npz"))
+        return sorted(path for path in folder.iterdir() if FULL_FILE.fullmatch(path.name))
     return sorted(path for path in COMPACT.glob("*.npz") if path.stem not in TABLES)
 
 
