@@ -51,8 +51,8 @@ class Block:
     steps: list[Step] = field(default_factory=list)
     terminator: Terminator | None = None
     """None where the next block follows."""
-    whole: bool = False
-    """Whether all lanes of a warp must enter it together."""
+    whole: int = 0
+    """How many threads must enter it together, as of a `Step`."""
     live_in: tuple[int, ...] = ()
     live_out: frozenset[int] = frozenset()
 
@@ -119,9 +119,9 @@ class _Builder:
             self._blocks[-1].steps.append(step)
             return
         with self._around(index, instruction):  # in a block that the lanes enter together
-            if self._blocks[-1].size and not self._blocks[-1].whole:
+            if self._blocks[-1].size and self._blocks[-1].whole < step.whole:
                 self._blocks.append(Block(index))
-            self._blocks[-1].whole = True
+            self._blocks[-1].whole = max(self._blocks[-1].whole, step.whole)
             self._blocks[-1].steps.append(step)
             if instruction.guard is not None:
                 self._blocks.append(Block(index + 1))

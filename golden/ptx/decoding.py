@@ -54,8 +54,8 @@ class Step(Statement):
     """Whether it reads memory, so that leaving it out is worth a note."""
     collective: Mapping[str, Any] | None = None
     """The details of an instruction that the lanes of a mask execute together, as of a `Terminator`."""
-    whole: bool = False
-    """Whether all lanes of a warp must execute it together."""
+    whole: int = 0
+    """How many threads must execute it together: 32 of a warp, 128 of a warpgroup; 0 where each may alone."""
     matrix: MatrixInstruction | None = None
     """What the engine is asked to execute."""
 

@@ -97,7 +97,7 @@ def remove_unused(blocks: Sequence[Block]) -> list[Step]:
         used = {id(step) for step in kept}
         removed.extend(step for step in block.steps if id(step) not in used and step.loads)
         block.steps = kept
-        block.whole = any(step.whole for step in kept)
+        block.whole = max((step.whole for step in kept), default=0)
         block.live_in = tuple(members(before))
         block.live_out = frozenset(members(behind))
     return removed

@@ -174,7 +174,7 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
     modifier = None if mnemonic == "wgmma" else qualifiers.accept(_MODIFIERS, FORMATS)
     types = _types(qualifiers, shape, families)
-    if mnemonic == "mma":
+    if mnemonic != "wmma":
         operation = _operation(qualifiers)
     if modifier is None:
         last = _MODIFIERS if mnemonic != "wgmma" else ("satfinite",)

@@ -27,6 +27,7 @@ from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.mbarrier_access import MbarrierAccess
 from golden.simt.waiting import Barriers, SpinDetector
 from golden.simt.warp_operations import Masks, lane_masks
+from golden.simt.warpgroups import WarpgroupOperations
 
 _SLICE: Final = 1024
 """Steps after which another warp gets a turn; after 64 times as many, another group of the same warp."""
@@ -34,10 +35,10 @@ _SLICE: Final = 1024
 _TURN: Final = 1 << 18
 """Steps after which another block of the grid gets a turn."""
 
-_FULL_MASK: Final = np.uint32(0xFFFFFFFF)
+_TOGETHER: Final = {32: "warp whose lanes", 128: "warpgroup whose threads"}
 
 
-class BlockRun(MbarrierAccess, MatrixOperations):
+class BlockRun(MbarrierAccess, MatrixOperations, WarpgroupOperations):
     """A block of a grid; parameters as for `golden.simt.memory_access.MemoryAccess`."""
 
     def __init__(self, kernel: Any, launch: Any, number: int) -> None:
@@ -78,7 +79,7 @@ class BlockRun(MbarrierAccess, MatrixOperations):
                 threads = groups.pop(number)
                 block = blocks[number]
                 if block.whole:
-                    complete = self._converged(number, threads)
+                    complete = self._converged(number, threads, block.whole)
                     if complete is None:
                         continue
                     threads = complete
@@ -185,13 +186,14 @@ class BlockRun(MbarrierAccess, MatrixOperations):
         self.barriers.check()
         self.collectives.check()
 
-    # Instructions that whole warps execute
+    # Instructions that whole warps or warpgroups execute
 
-    def _converged(self, number: int, threads: Threads) -> Threads | None:
-        """The threads whose warps are all here; the others wait."""
-        if threads.size == self.total and self.total % 32 == 0:
+    def _converged(self, number: int, threads: Threads, together: int) -> Threads | None:
+        """The threads of which all others are here that must be `together`; the others wait."""
+        if threads.size == self.total and self.total % together == 0:
             return threads
-        waits = (lane_masks(threads, self.warps) != _FULL_MASK)[threads >> 5]
+        here = np.bincount(threads // together)
+        waits = (here != together)[threads // together]
         if not waits.any():
             return threads
         self._incomplete[number] = threads[waits]
@@ -207,8 +209,10 @@ class BlockRun(MbarrierAccess, MatrixOperations):
             return True
         for number, threads in self._incomplete.items():
             step = self.kernel.blocks[number].steps[0]
-            what = f"{step.instruction.name} in a warp whose lanes have diverged"
-            self.fault(step.index, threads, f"{what}: all 32 must execute it together")
+            what = f"{step.instruction.name} in a {_TOGETHER[step.whole]}"
+            self.fault(
+                step.index, threads, f"{what} have diverged: all {step.whole} must execute it together"
+            )
         raise Deadlock(
             f"the threads that are left wait for others that never come: {self.whereabouts()}",
             kernel=self.kernel.readable,

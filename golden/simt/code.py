@@ -330,7 +330,7 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
     lines.append(f"    return {ending}")
     namespace: dict[str, Any] = {**_GLOBALS, **writer.namespace}
     exec(compile("\n".join(lines), f"<block {number}>", "exec"), namespace)
-    return BlockCode(namespace["code"], last, size, kernel.blocks[number].whole or last > number)
+    return BlockCode(namespace["code"], last, size, kernel.blocks[number].whole > 0 or last > number)
 
 
 def _exchange(writer: Writer, collective: Terminator | None) -> None:

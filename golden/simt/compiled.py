@@ -35,6 +35,7 @@ from golden.simt import (
     decode_scalar,
     decode_stack,
     decode_warp,
+    decode_wgmma,
 )
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.code import BlockCode, compile_block
@@ -52,6 +53,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_effectless.DECODERS,
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
+    **decode_wgmma.DECODERS,
     **decode_stack.DECODERS,
 }
 """By first word of the opcode."""

@@ -13,6 +13,7 @@ from golden.simt.address_map import SHARED
 from golden.simt.code import Widths, Writer, call_step
 from golden.simt.warp_operations import REDUCTIONS, elect, match, reduce, shuffle, vote
 from golden.tables.instruction_set import Use
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 
 _SYNCHRONOUS: Final = (6, 4)
@@ -140,7 +141,7 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
 
     places = tuple(operand for operand in (found.address, found.stride) if operand is not None)
     matrix = None if isinstance(found.instruction, MoveInstruction) else found.instruction
-    kind = {"select": False, "pure": loads, "loads": loads, "whole": True, "matrix": matrix}
+    kind = {"select": False, "pure": loads, "loads": loads, "whole": LANES, "matrix": matrix}
     return context.step(instruction, index, (*places, *sources), targets, emit, **kind)
 
 

@@ -1,5 +1,7 @@
 """What executes the matrix instructions of a kernel: the golden model, all warps in one call."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,7 +9,7 @@ from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
 from golden.lines import matrix_of_lines, matrix_to_lines
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
-from golden.multiply import multiply_fragments
+from golden.multiply import mma, multiply_fragments
 from golden.resolve import resolve_profile
 from golden.simt.arrays import Words
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
@@ -49,6 +51,12 @@ class GoldenEngine:
     def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
         """The fragments D = A B + C of the warps."""
         return multiply_fragments(instruction, a, b, c, self._profile)
+
+    def multiply_matrices(
+        self, instruction: MmaInstruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]
+    ) -> NDArray[Any]:
+        """The matrices D = A B + C of warpgroups, as for `golden.mma`."""
+        return mma(instruction, a, b, c, profile=self._profile)
 
     def load_matrices(self, matrices: NDArray[np.uint16], transposed: bool) -> Words:
         """What ``ldmatrix`` loads, a register for each matrix."""

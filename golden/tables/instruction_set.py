@@ -171,7 +171,13 @@ WARP_FAMILIES: tuple[Family, ...] = (*CORE_FAMILIES, QUAD_PAIRS)
 """What golden executes in one warp."""
 
 
-def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tuple[str, ...]) -> Family:
+def _wgmma(
+    name: str,
+    k: int,
+    multiplicands: tuple[str, ...],
+    accumulators: tuple[str, ...],
+    operations: tuple[str, ...] = (),
+) -> Family:
     """A row of `WGMMA_FAMILIES`: 64 rows, up to 256 columns in steps of 8; of integers, from 32 on, of 16."""
     is_integer = accumulators == ("s32",)
     columns = (8, 16, 24, *range(32, 264, 16)) if is_integer else range(8, 264, 8)
@@ -182,7 +188,8 @@ def _wgmma(name: str, k: int, multiplicands: tuple[str, ...], accumulators: tupl
         accumulators,
         mnemonic="wgmma",
         same_accumulators=True,
-        saturate="integer" if is_integer else "never",
+        saturate="integer" if is_integer and not operations else "never",
+        operations=operations,
     )
 
 
@@ -192,8 +199,9 @@ WGMMA_FAMILIES: tuple[Family, ...] = (
     _wgmma("tf32", 8, ("tf32",), ("f32",)),
     _wgmma("fp8", 32, ("e4m3", "e5m2"), ("f16", "f32")),
     _wgmma("integer", 32, ("s8", "u8"), ("s32",)),
+    _wgmma("single-bit", 256, ("b1",), ("s32",), ("and",)),
 )
-"""Multiplies of four warps (`wgmma.mma_async`): their arithmetic, without descriptors and asynchrony."""
+"""Multiplies of four warps (`wgmma.mma_async`)."""
 
 SHAPES: tuple[Shape, ...] = tuple(dict.fromkeys(shape for family in FAMILIES for shape in family.shapes))
 """Every shape once; the index is the hardware's shape code."""

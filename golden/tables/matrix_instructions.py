@@ -195,7 +195,7 @@ class MmaInstruction:
         types = ".".join(self.types.values())
         if self.mnemonic == "wgmma":  # the tile of a warp too, which is in no PTX
             types = types.rpartition(".")[0]
-            return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{satfinite}"
+            return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{operation}{satfinite}"
         if self.mnemonic == "mma":
             return f"mma.sync.aligned.{self.shape}.{layouts}{satfinite}{rounding}.{types}{operation}"
         if self.a_type == "f16":

@@ -6,6 +6,7 @@ CAPTURES is the folder with the full captures; the compact files are written bes
 """
 
 import argparse
+import hashlib
 import json
 from pathlib import Path
 
@@ -103,6 +104,39 @@ def compact_moves(source: Path, target: Path) -> None:
     np.savez_compressed(target / "matrix_moves.npz", **members)
 
 
+def digest(*arrays: np.ndarray) -> int:
+    """64 bits that stand for results."""
+    content = b"".join(array.tobytes() for array in arrays)
+    return int.from_bytes(hashlib.blake2b(content, digest_size=8).digest(), "little")
+
+
+def compact_hopper(source: Path, target: Path) -> None:
+    """Write `hopper.npz`: a digest of the results of each block of `wgmma`, and of each copy of a tensor.
+
+    Of a load it is of the bytes of shared memory, of a store or reduction of the places and the values of the
+    bytes of the tensor that changed.
+    """
+    kernels = [entry["kernel"] for entry in json.loads((source / "wgmma_layout.json").read_text())]
+    with np.load(source / "public_wgmma_layout.npz") as loaded:
+        known = [(place, name) for place, name in enumerate(kernels) if f"{name}/d" in loaded.files]
+        results = [[digest(block) for block in loaded[f"{name}/d"]] for _, name in known]
+    copies = json.loads((source / "public_copies.json").read_text())
+    with np.load(source / "public_copies.npz") as loaded:
+        numbers = [copy["number"] for copy in copies]
+        parts = [[key for key in (f"{n}", f"{n}/at", f"{n}/value") if key in loaded] for n in numbers]
+        digests = [digest(*(loaded[key] for key in keys)) for keys in parts]
+    np.savez_compressed(
+        target / "hopper.npz",
+        wgmma=np.array([name for _, name in known]),
+        wgmma_number=np.array([place for place, _ in known], np.uint8),
+        wgmma_digest=np.array(results, np.uint64),
+        copy=np.array([copy["kind"] for copy in copies]),
+        copy_number=np.array(numbers, np.uint16),
+        copy_size=np.array([copy.get("last", 0) for copy in copies], np.uint16),
+        copy_digest=np.array(digests, np.uint64),
+    )
+
+
 def compact_alignment(source: Path, target: Path) -> None:
     """Write `alignment.json`: by the form of a load or store, what the chip says of each pointer and stride.
 
@@ -133,6 +167,7 @@ def main() -> None:
     compact_scalars(source, target)
     compact_moves(source, target)
     compact_alignment(source, target)
+    compact_hopper(source, target)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ INTEGERS = [
     f"{MMA}.m16n8k64.row.col.satfinite.s32.s4.u4.s32",
     f"{MMA}.m16n8k256.row.col.s32.b1.b1.s32.and.popc",
     f"{WGMMA}.m64n24k32.s32.u8.s8.satfinite",
+    f"{WGMMA}.m64n24k256.s32.b1.b1.and.popc",
     "wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
     "wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32",
 ]

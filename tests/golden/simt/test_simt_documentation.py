@@ -15,7 +15,6 @@ BEFORE = ".extern .func (.param .b64 p) malloc(.param .b64 n); .func f(.reg .b12
 PAGE = ROOT / "docs" / "reference" / "kernels.md"
 
 BODIES = {
-    "`wgmma`": "wgmma.fence.sync.aligned;",
     "TMA, bulk copies": "cp.async.bulk.commit_group;",
     "clusters": "barrier.cluster.arrive;",
     "textures, surfaces": ".reg .f32 %f<4>; .reg .b32 %r<2>; "

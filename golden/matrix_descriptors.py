@@ -1,0 +1,83 @@
+"""Matrix descriptors of ``wgmma``: where the elements of A and B lie in shared memory.
+
+An operand has rows (m of A, n of B) of 32 bytes of k. It is read in chunks of 16 bytes, which the swizzle
+moves as a whole: bits 4 to 6 of an address in shared memory are XORed with bits 7 to 9, as many as the span
+of the swizzle has. The base offset is subtracted from bits 7 to 9 before.
+"""
+
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHUNK: Final = 16
+"""Bytes that lie together whatever the swizzle."""
+
+K_BYTES: Final = 32
+"""Bytes of k of an instruction."""
+
+SPANS: Final = (16, 128, 64, 32)
+"""Bytes of a row within a swizzle, by the field of the descriptor; 16 is no swizzle."""
+
+_ROWS: Final = 8
+"""Rows of a core matrix."""
+
+
+class MatrixDescriptor(NamedTuple):
+    """The fields of a descriptor, in bytes."""
+
+    start: int
+    leading: int
+    """Leading byte offset: between chunks along k, or with a swizzle along contiguous m or n."""
+    stride: int
+    """Stride byte offset: between groups of eight rows."""
+    base: int
+    """Base offset, in units of 128 bytes."""
+    span: int
+    """Of `SPANS`."""
+
+    @classmethod
+    def from_bits(cls, bits: int) -> "MatrixDescriptor":
+        """The fields of the 64 bits that an instruction takes."""
+        start, leading, stride = (16 * (bits >> low & 0x3FFF) for low in (0, 16, 32))
+        return cls(start, leading, stride, bits >> 49 & 7, SPANS[bits >> 62 & 3])
+
+    def chunks(self, rows: int, transposed: bool) -> NDArray[np.int64]:
+        """The addresses of all chunks of an operand of `rows` rows.
+
+        Shape (rows, 2) where k is contiguous; with `transposed`, of 16-bit elements with m or n contiguous,
+        shape (16 k, rows / 8).
+        """
+        offsets = _offsets(self.leading, self.stride, self.span, rows, transposed)
+        return self.swizzled(self.start + offsets)
+
+    def swizzled(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where the bytes at some addresses lie after the swizzle."""
+        mask = self.span - CHUNK
+        return addresses ^ (((addresses >> 3) - (self.base << 4)) & mask) if mask else addresses
+
+    def __str__(self) -> str:
+        swizzle = f"swizzle of {self.span} bytes" if self.span > CHUNK else "no swizzle"
+        offsets = f"leading {self.leading}, stride {self.stride}, base offset {self.base}"
+        return f"descriptor with start {self.start:#x}, {offsets}, {swizzle}"
+
+
+@lru_cache(maxsize=256)
+def _offsets(leading: int, stride: int, span: int, rows: int, transposed: bool) -> NDArray[np.int64]:
+    """As `MatrixDescriptor.chunks`, from the start on and before the swizzle."""
+    if not transposed:
+        row, part = np.arange(rows)[:, None], np.arange(K_BYTES // CHUNK)
+        return row % _ROWS * span + row // _ROWS * stride + part * (leading if span == CHUNK else CHUNK)
+    k, byte = np.arange(K_BYTES // 2)[:, None], np.arange(0, 2 * rows, CHUNK)
+    along, across = (stride, leading) if span == CHUNK else (leading, stride)
+    return byte % span + byte // span * along + k % _ROWS * span + k // _ROWS * across
+
+
+def matrix_of_chunks(chunks: NDArray[np.uint64], dtype: str, transposed: bool) -> NDArray[Any]:
+    """The rows of an operand, shape (..., rows, k), from its chunks as `MatrixDescriptor.chunks` orders them.
+
+    A chunk is two words of 64 bits; the dtype is an unsigned integer of the width of an element.
+    """
+    found = chunks.reshape(*chunks.shape[:-2], -1).view(dtype)
+    return found.swapaxes(-1, -2) if transposed else found

@@ -1,0 +1,114 @@
+"""``wgmma``: multiplies of a warpgroup, and the fences and groups that order them."""
+
+from typing import Final
+
+from golden.ptx.decoding import Context, Step
+from golden.ptx.mnemonic import parse_instruction
+from golden.ptx.qualifier_lines import chosen_qualifiers
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Vector
+from golden.simt.code import Writer, call_step
+from golden.simt.warpgroups import WARPGROUP, WarpgroupMultiply
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import Use
+from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
+
+_CALLS: Final = {
+    "fence": "fence_multiplies({threads})",
+    "commit_group": "commit_multiplies({threads})",
+    "wait_group": "await_multiplies({threads}, {groups})",
+}
+_A_REGISTERS: Final = 4
+_MOST_GROUPS: Final = 7
+
+
+def _decode(context: Context, instruction: Instruction, index: int) -> Step:
+    name = instruction.opcode[1] if len(instruction.opcode) > 1 else ""
+    if name == "mma_async":
+        return _multiply(context, instruction, index)
+    if name not in _CALLS or chosen_qualifiers("wgmma .sync .aligned", instruction.opcode[2:]) is None:
+        raise context.unsupported(instruction)
+    groups = 0
+    for operand in context.operands(instruction, int(name == "wait_group")):
+        groups = constant(context, operand, "the number of groups", range(_MOST_GROUPS + 1))
+    call = _CALLS[name].replace("{groups}", str(groups))
+    return call_step(context, instruction, index, f"B.{call}", (), ())
+
+
+def constant(context: Context, operand: Operand, what: str, allowed: range) -> int:
+    """The value of an operand that must be a constant in a range; `what` names it in the message."""
+    if not isinstance(operand, Immediate) or operand.kind != "integer":
+        raise context.error(operand, f"{what} must be a constant")
+    value = TYPES["s64"].interpret(operand.value)
+    if value not in allowed:
+        told = " or ".join(map(str, allowed)) if len(allowed) == 2 else f"{allowed[0]} to {allowed[-1]}"
+        raise context.error(operand, f"{what} is {told}, not {value}")
+    return value
+
+
+def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
+    try:
+        parsed = parse_instruction(instruction.name)
+    except IllegalInstruction as error:
+        raise context.error(instruction, str(error)) from error
+    assert isinstance(parsed, MmaInstruction)
+    if "aligned" not in instruction.opcode:
+        raise context.unsupported(instruction, "it lacks .aligned")
+    a_registers = len(instruction.operands) > 1 and isinstance(instruction.operands[1], Vector)
+    is_float = isinstance(FORMATS[parsed.a_type], FloatFormat)
+    flags = 2 * is_float + (2 - a_registers) * (is_float and FORMATS[parsed.a_type].bits == 16)
+    d, a, b, *others = context.operands(instruction, 4 + flags)
+    scale, *signs = others
+    targets = _registers(context, parsed, "d", d, parsed.shape.n * FORMATS[parsed.d_type].bits // 64)
+    a_sources: tuple[Operand, ...] = (a,)
+    if a_registers:
+        a_sources = _registers(context, parsed, "a", a, _A_REGISTERS)
+    else:
+        context.require_source(a, 64)
+    context.require_source(b, 64)
+    context.require_source(scale, 1, "pred")
+    negated = [
+        constant(context, item, f"the sign of {use}", range(-1, 2, 2)) for use, item in _named(signs[:2])
+    ]
+    order = [constant(context, item, f"the order of {use}", range(2)) for use, item in _named(signs[2:])]
+    form = WarpgroupMultiply(
+        instruction=parsed,
+        index=index,
+        negated=(-1 in negated[:1], -1 in negated[1:]),
+        transposed=(not a_registers and 1 in order[:1], 1 in order[-1:]),
+    )
+
+    def emit(writer: Writer) -> None:
+        values = ", ".join(writer.array(item, 32) for item in targets)
+        words = ", ".join(writer.array(item, 32 if a_registers else 64) for item in a_sources)
+        arguments = f"({words},), {writer.array(b, 64)}, ({values},), {writer.array(scale, 1)}"
+        call = f"B.multiply_warpgroups({writer.bind(form)}, {writer.threads}, {arguments})"
+        writer.results(call, [(item, 32) for item in targets])
+
+    sources = (*targets, *a_sources, b, scale)
+    return context.step(
+        instruction, index, sources, targets, emit, select=False, whole=WARPGROUP, matrix=parsed
+    )
+
+
+def _named(operands: list[Operand]) -> list[tuple[str, Operand]]:
+    """Operands that are of A and of B; one alone is of B."""
+    return list(zip("AB"[2 - len(operands) :], operands, strict=True))
+
+
+def _registers(
+    context: Context, parsed: MmaInstruction, use: Use, operand: Operand, count: int
+) -> tuple[Operand, ...]:
+    """The registers of A or D."""
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    name = f"{use} of .{parsed.types[use]} in .{parsed.shape}"
+    if len(elements) != count:
+        raise context.error(operand, f"expected {count} registers for {name}, not {len(elements)}")
+    for element in elements:
+        if not isinstance(element, Register):
+            raise context.error(element, f"expected a register for {name}")
+        context.require_destination(element, 32, parsed.types[use] if parsed.types[use] == "f32" else "b32")
+    return elements
+
+
+DECODERS: Final = {"wgmma": _decode}

@@ -1,0 +1,152 @@
+"""The multiplies of warpgroups: A and B from shared memory by descriptors, or A from registers."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.matrix_descriptors import CHUNK, K_BYTES, MatrixDescriptor, matrix_of_chunks
+from golden.simt.arrays import Access, Threads, Values
+from golden.simt.memory_access import MemoryAccess
+from golden.tables.formats import FORMATS
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import MmaInstruction
+
+WARPGROUP: Final = 128
+"""Threads of a warpgroup, the first of which has a multiple of it as its number."""
+
+_SIGNED: Final = {"s8": np.int8, "s32": np.int32}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarpgroupMultiply:
+    """A ``wgmma.mma_async``, decoded."""
+
+    instruction: MmaInstruction
+    index: int
+    """Its number in the kernel."""
+    negated: tuple[bool, bool]
+    transposed: tuple[bool, bool]
+    """Of A and B: whether the sign bits are inverted, and whether m or n is contiguous in place of k."""
+
+
+class WarpgroupOperations(MemoryAccess):
+    """What the code of a block calls for multiplies of warpgroups; `threads` are whole warpgroups."""
+
+    def multiply_warpgroups(
+        self,
+        form: WarpgroupMultiply,
+        threads: Threads,
+        a: Values,
+        b: NDArray[np.uint64],
+        accumulators: Values,
+        scale: NDArray[np.bool_],
+    ) -> Values:
+        """``wgmma.mma_async``: the accumulators of all threads, computed at once.
+
+        `a` is the four registers of the fragment, or a descriptor alone.
+        """
+        instruction, shape = form.instruction, form.instruction.shape
+        self.launch.matrix_instructions += threads.size // LANES
+        c = _matrix_of_registers(accumulators, FORMATS[instruction.d_type].bits)
+        c[~scale[::WARPGROUP]] = 0
+        if len(a) > 1:
+            left = (
+                _matrix_of_registers(a, 8).reshape(len(c), shape.m, K_BYTES).view(_dtype(instruction.a_type))
+            )
+        else:
+            left = self._operand(form, threads, 0, a[0], shape.m)
+        right = self._operand(form, threads, 1, b, shape.n)
+        left = _values(left, instruction.a_type, form.negated[0])
+        right = _values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
+        c = _values(c, instruction.d_type, False)
+        d = self.launch.engine.multiply_matrices(instruction, left, right, c)
+        return _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
+
+    def fence_multiplies(self, threads: Threads) -> None:
+        """``wgmma.fence``."""
+
+    def commit_multiplies(self, threads: Threads) -> None:
+        """``wgmma.commit_group``."""
+
+    def await_multiplies(self, threads: Threads, remaining: int) -> None:
+        """``wgmma.wait_group``."""
+
+    def _operand(
+        self,
+        form: WarpgroupMultiply,
+        threads: Threads,
+        which: int,
+        descriptors: NDArray[np.uint64],
+        rows: int,
+    ) -> NDArray[Any]:
+        """The rows of A (0) or B (1) that descriptors name, shape (warpgroups, rows, k)."""
+        by_group = descriptors.reshape(-1, WARPGROUP)
+        if (by_group != by_group[:, :1]).any():
+            place = int(np.argmax((by_group != by_group[:, :1]).reshape(-1)))
+            message = f"the descriptor of {'AB'[which]} differs from the first thread's in the warpgroup"
+            self.fault(form.index, threads, message, place)
+        places = []
+        for group, bits in enumerate(by_group[:, 0].tolist()):
+            found = MatrixDescriptor.from_bits(bits)
+            chunks = found.chunks(rows, form.transposed[which])
+            if int(chunks.max()) + CHUNK > self.shared.nbytes:
+                reach = f"reaches byte {int(chunks.max()) + CHUNK - 1} of shared memory"
+                message = f"{'AB'[which]} {reach}, which has {self.shared.nbytes} bytes: {found}"
+                self.fault(form.index, threads, message, group * WARPGROUP)
+            places.append(chunks)
+        stacked = np.stack(places)
+        owners = np.repeat(threads[::WARPGROUP], places[0].size)
+        words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index))
+        type_ = (form.instruction.a_type, form.instruction.b_type)[which]
+        pairs = np.stack(words, axis=-1).reshape(*stacked.shape, 2)
+        return matrix_of_chunks(pairs, _dtype(type_), form.transposed[which])
+
+    def load_async(self, access: Access) -> Values:
+        """Chunks of shared memory that are read asynchronously, as two words of 64 bits each."""
+        found: Values = self.load("shared", access, 8, 2)
+        return found
+
+
+def _dtype(type_: str) -> str:
+    """The dtype of the bits of an element; single bits are bytes of eight."""
+    return f"u{max(1, FORMATS[type_].bits // 8)}"
+
+
+def _values(matrix: NDArray[Any], type_: str, negated: bool) -> NDArray[Any]:
+    """The elements as `golden.mma` takes them, with their sign bits inverted if they are negated."""
+    if negated:
+        matrix = matrix ^ matrix.dtype.type(1 << FORMATS[type_].bits - 1)
+    if type_ == "b1":
+        return np.unpackbits(matrix, axis=-1, bitorder="little")
+    return matrix.view(_SIGNED.get(type_, matrix.dtype))
+
+
+def _matrix_of_registers(registers: Values, bits: int) -> NDArray[Any]:
+    """The matrix in the registers of warpgroups, shape (warpgroups, 64, columns).
+
+    Register r has elements of row ``g + 8 (r % 2)`` of a warp's sixteen, or of f32 and s32 of row
+    ``g + 8 (r // 2 % 2)``; the elements of four lanes follow one another.
+    """
+    stacked = np.stack(registers)
+    if bits == 32:  # register, lane -> column pair, row half, element, group, warp, g, t
+        parts = stacked.reshape(-1, 2, 2, stacked.shape[1] // WARPGROUP, 4, 8, 4).transpose(
+            3, 4, 1, 5, 0, 6, 2
+        )
+    else:
+        each = 32 // bits
+        words = stacked.view(f"u{bits // 8}")
+        parts = words.reshape(-1, 2, stacked.shape[1] // WARPGROUP, 4, 8, 4, each).transpose(
+            2, 3, 1, 4, 0, 5, 6
+        )
+    return np.ascontiguousarray(parts).reshape(len(parts), 64, -1)
+
+
+def _registers_of_matrix(matrix: NDArray[Any], bits: int) -> Values:
+    """The inverse of `_matrix_of_registers` for accumulators of 16 or 32 bits."""
+    parts = matrix.reshape(len(matrix), 4, 2, 8, -1, 4, 2)  # group, warp, row half, g, columns, t, element
+    if bits == 32:
+        return list(parts.transpose(4, 2, 6, 0, 1, 3, 5).reshape(matrix.shape[2] // 2, -1).view(np.uint32))
+    words = np.ascontiguousarray(parts.transpose(4, 2, 0, 1, 3, 5, 6)).view(np.uint32)
+    return list(words.reshape(matrix.shape[2] // 4, -1))
