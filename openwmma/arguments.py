@@ -1,7 +1,6 @@
-"""The command line's arrays and numbers: `--arg` and `--out`."""
+"""Arrays and numbers on the command line."""
 
 import math
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -10,45 +9,13 @@ from numpy.typing import NDArray
 
 from golden.host_arrays import little_endian
 from golden.integers import parsed_integer, shortened
-from golden.invalid_argument import InvalidArgument
-from golden.programs.kernel_run import OUTPUT_TYPES, Output
 from openwmma.input_files import NoArray, UnreadableFile, is_pipe, is_readable, read_array
 from openwmma.usage import UsageError
 
-__all__ = [
-    "input_files",
-    "is_file",
-    "load_array",
-    "parse_argument",
-    "parse_number",
-    "parse_output",
-]
-
+__all__ = ["input_files", "is_file", "load_array", "parse_number"]
 
 _RAW: Final = {"V1": "u1", "V2": "<u2"}
 """What .npy files have for bfloat16 and 8-bit floating point, and its bit patterns."""
-
-
-def parse_argument(text: str) -> tuple[str, NDArray[Any] | int | float]:
-    """Parse ``NAME=FILE.npy`` or ``NAME=NUMBER``, and read the file.
-
-    Raises
-    ------
-    UsageError
-    """
-    name, separator, value = text.partition("=")
-    if not separator or not name or not value:
-        raise UsageError(f"--arg {text}: expected NAME=FILE.npy or NAME=NUMBER, as in A=a.npy or n=64")
-    if is_file(value):
-        return name, load_array(f"--arg {text}", Path(value))
-    try:
-        return name, parse_number(value)
-    except OverflowError as error:
-        raise UsageError(f"--arg {shortened(text)}: {error} is more than any parameter holds") from None
-    except ValueError:
-        raise UsageError(
-            f"--arg {shortened(text)}: expected a file that ends in .npy or a number, not {shortened(value)}"
-        ) from None
 
 
 def is_file(value: str) -> bool:
@@ -108,30 +75,3 @@ def load_array(what: str, path: Path) -> NDArray[Any]:
         found = f"dtype {shortened(str(array.dtype))}"
         raise UsageError(f"{what}: expected an array of integers or floating point, not {found}")
     return little_endian(array)
-
-
-def parse_output(text: str) -> tuple[Output, Path]:
-    """Parse ``NAME=FILE.npy:TYPE:SHAPE``, as in ``D=d.npy:f32:64x64``: an output and its file.
-
-    Raises
-    ------
-    UsageError
-    """
-    match = re.fullmatch(
-        r"(?P<name>[^=]+)=(?P<path>.+\.npy|/(?:dev|proc)/[^:]+):(?P<type>[^:]+):(?P<shape>[^:]+)", text
-    )
-    if match is None:
-        raise UsageError(f"--out {text}: expected NAME=FILE.npy:TYPE:SHAPE, as in D=d.npy:f32:64x64")
-    if match["type"] not in OUTPUT_TYPES:
-        raise UsageError(
-            f"--out {text}: expected one of the types {', '.join(OUTPUT_TYPES)}, not {match['type']}"
-        )
-    if not re.fullmatch(r"[1-9][0-9]{0,18}(x[1-9][0-9]{0,18}){0,31}", match["shape"]):
-        raise UsageError(
-            f"--out {shortened(text)}: expected a shape such as 64x64, not {shortened(match['shape'])}"
-        )
-    shape = tuple(int(extent) for extent in match["shape"].split("x"))
-    try:
-        return Output(match["name"], match["type"], shape), Path(match["path"])
-    except InvalidArgument as error:
-        raise UsageError(f"--out {shortened(text)}: expected {error.allowed}, not {error.given}") from None

@@ -1,17 +1,19 @@
 """The arguments and outputs of a launch on the command line: by position, or by name."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.host_arrays import raw_bytes
 from golden.integers import parsed_integer, shortened
-from golden.programs.kernel_run import Output
-from openwmma.arguments import input_files, is_file, load_array, parse_number, parse_output
+from golden.limits import DEVICE_BYTES
+from openwmma.arguments import input_files, is_file, load_array, parse_number
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import array_bytes, require_folder, require_outputs
 from openwmma.typed_numbers import typed_number
@@ -21,7 +23,32 @@ __all__ = ["LaunchOutput", "parse_extent", "prepare_launch"]
 
 _NAMED: Final = re.compile(r"(?P<key>[A-Za-z_$%][\w$]*|[0-9]+)=(?P<value>.+)", re.DOTALL)
 _TYPED: Final = re.compile(r"(?P<type>[us](?:8|16|32|64)|f(?:16|32|64)):(?P<value>.+)")
-_MOST_AXES: Final = 3
+_VIEW: Final = re.compile(r":(?P<type>[^:]+):(?P<shape>[^:]+)")
+_MAX_AXES: Final = 3
+
+OUTPUT_TYPES: Final = {
+    "f16": "<f2",
+    "f32": "<f4",
+    "f64": "<f8",
+    "bf16": "<u2",
+    "tf32": "<u4",
+    "s32": "<i4",
+    "s8": "<i1",
+    "u8": "<u1",
+}
+"""The dtype of each type of an output; numpy has none for bf16 and tf32, which stay raw bits."""
+
+
+class _View(NamedTuple):
+    """The type and shape of an output."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass
@@ -37,7 +64,7 @@ class LaunchOutput:
         The argument, updated in place; None for a variable.
     variable : str
         The variable of the module.
-    view : Output or None
+    view : _View or None
         The type and shape in which it is written; None for the argument's own.
     """
 
@@ -45,7 +72,7 @@ class LaunchOutput:
     parameter: str
     array: NDArray[Any] | None
     variable: str
-    view: Output | None
+    view: _View | None
 
     def contents(self, module: Module) -> bytes:
         """What the file is to hold."""
@@ -64,7 +91,7 @@ def parse_extent(option: str, text: str) -> tuple[int, ...]:
     UsageError
     """
     parts = text.split(",")
-    if len(parts) > _MOST_AXES or not all(re.fullmatch(r"\s*[0-9]{1,1000}\s*", part) for part in parts):
+    if len(parts) > _MAX_AXES or not all(re.fullmatch(r"\s*[0-9]{1,1000}\s*", part) for part in parts):
         raise UsageError(
             f"{option} {shortened(text)}: expected one to three numbers with commas, as in 2,2,1"
         )
@@ -82,7 +109,8 @@ def prepare_launch(
     kernel : Kernel
     args : sequence of str
         ``VALUE``, which takes the next position, or ``NAME=VALUE``, or ``POSITION=VALUE``. A value is an
-        .npy file, a number, or a number with its type as in ``f16:0.5``.
+        .npy file, a number, or a number with its type as in ``f16:0.5``. The name of a variable takes a file,
+        whose bytes are written to its beginning.
     outs : sequence of str
         ``KEY=FILE.npy`` or ``KEY=FILE.npy:TYPE:SHAPE``; the key is a position, a parameter or a variable. A
         parameter with an output and no argument is zeros of that type and shape.
@@ -105,11 +133,14 @@ def prepare_launch(
             name, value = names[position], text
             position += 1
         else:
-            name, value = _parameter("--arg", text, match["key"], kernel), match["value"]
+            key, value = match["key"], match["value"]
+            name = key if _is_variable(module, kernel, key) else _parameter("--arg", text, key, kernel)
         if name in given:
             raise UsageError(f"--arg {text}: {name} already has a value")
         files[name] = input_files([value])
         given[name] = _value(text, value)
+        if name not in names:
+            _set_variable(text, module, name, given[name])
     outputs = [_output(text, module, kernel, given) for text in outs]
     require_outputs([(f"--out {text}", output.path) for text, output in zip(outs, outputs, strict=True)])
     for text, output in zip(outs, outputs, strict=True):
@@ -128,9 +159,34 @@ def _parameter(option: str, text: str, key: str, kernel: Kernel) -> str:
     if key in names:
         return key
     raise UsageError(
-        f"{option} {text}: expected a parameter, or a position below {len(names)}, not {key}; "
+        f"{option} {text}: expected a parameter, a variable, or a position below {len(names)}, "
+        f"not {key}; "
         f"the kernel is {kernel.signature}"
     )
+
+
+def _is_variable(module: Module, kernel: Kernel, key: str) -> bool:
+    """Whether a key of the command line names a variable of the module, and no parameter."""
+    if key.isdigit() or key in kernel.parameters:
+        return False
+    try:
+        module[key]
+    except KeyError:
+        return False
+    return True
+
+
+def _set_variable(text: str, module: Module, name: str, value: Any) -> None:
+    """Write an array to the beginning of a variable."""
+    buffer = module[name]
+    if not isinstance(value, np.ndarray):
+        raise UsageError(f"--arg {text}: expected an .npy file for the variable {name}")
+    data = raw_bytes(value)
+    if data.size > buffer.nbytes:
+        raise UsageError(
+            f"--arg {text}: expected at most the {buffer.nbytes} bytes there are, not {data.size}"
+        )
+    buffer.allocation.bytes[: data.size] = data
 
 
 def _value(text: str, value: str) -> Any:
@@ -157,17 +213,11 @@ def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) ->
         raise UsageError(f"--out {text}: expected KEY=FILE.npy or KEY=FILE.npy:TYPE:SHAPE, as in 2=d.npy")
     path = Path(match["path"])
     require_folder(f"--out {text}", path)
-    view = parse_output(text)[0] if match["view"] else None
+    view = None if match["view"] is None else _parse_view(text, match["view"])
     key = match["key"]
-    if not key.isdigit() and key not in kernel.parameters:
-        try:
-            available = module[key].nbytes
-        except KeyError:
-            raise UsageError(
-                f"--out {text}: {key} is no parameter and no variable; the kernel is {kernel.signature}"
-            ) from None
-        _require_room(text, view, available)
-        return LaunchOutput(path, "", None, key, view)
+    if _is_variable(module, kernel, key):
+        _require_room(text, view, module[key].nbytes)
+        return LaunchOutput(path, key, None, key, view)
     name = _parameter("--out", text, key, kernel)
     if name not in given:
         if view is None:
@@ -179,6 +229,23 @@ def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) ->
     return LaunchOutput(path, name, given[name], "", view)
 
 
-def _require_room(text: str, view: Output | None, available: int) -> None:
+def _parse_view(text: str, view: str) -> _View:
+    match = _VIEW.fullmatch(view)
+    if match is None:
+        raise UsageError(f"--out {text}: expected KEY=FILE.npy:TYPE:SHAPE, as in D=d.npy:f32:64x64")
+    if match["type"] not in OUTPUT_TYPES:
+        types = ", ".join(OUTPUT_TYPES)
+        raise UsageError(f"--out {text}: expected one of the types {types}, not {match['type']}")
+    if not re.fullmatch(r"[1-9][0-9]{0,18}(x[1-9][0-9]{0,18}){0,31}", match["shape"]):
+        given = shortened(match["shape"])
+        raise UsageError(f"--out {shortened(text)}: expected a shape such as 64x64, not {given}")
+    found = _View(np.dtype(OUTPUT_TYPES[match["type"]]), tuple(map(int, match["shape"].split("x"))))
+    if found.size > DEVICE_BYTES:
+        allowed = f"at most {DEVICE_BYTES} bytes, not {shortened(found.size)} bytes"
+        raise UsageError(f"--out {shortened(text)}: expected {allowed}")
+    return found
+
+
+def _require_room(text: str, view: _View | None, available: int) -> None:
     if view is not None and view.size > available:
         raise UsageError(f"--out {text}: expected at most the {available} bytes there are, not {view.size}")

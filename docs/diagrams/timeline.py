@@ -10,11 +10,7 @@ import numpy as np
 import svg
 
 from docs.diagrams.theme import WIDTH, Colour, bar, line, page, text
-from golden.programs.kernel_run import Output, run_program
-from golden.ptx.program import parse_module
-from hdl.config import PRESETS
-from sim.machines import Backend, open_machine
-from sim.trace.trace_file import TraceFile
+from openwmma.modules import Module
 
 __all__ = ["EXAMPLE", "STORED", "example_trace", "read_stored", "timeline_svg", "write_stored"]
 
@@ -54,20 +50,13 @@ _ROWS: Final[tuple[tuple[str, str, str, Colour], ...]] = (
 
 def example_trace() -> dict[str, Any]:
     """Simulate the example, and keep of its trace what the picture shows of its first tile."""
-    config = PRESETS[PRESET]
-    entry = parse_module((Path(__file__).parents[2] / EXAMPLE).read_text(), EXAMPLE.as_posix()).entry()
+    kernel = Module(Path(__file__).parents[2] / EXAMPLE, name=EXAMPLE.as_posix()).kernel()
     matrix = np.eye(_SIZE, dtype=np.float16)
+    d = np.zeros(matrix.shape, dtype=np.float32)
     with TemporaryDirectory() as folder:
-        trace = TraceFile(Path(folder) / "trace.json")
-        run_program(
-            entry,
-            lambda size: open_machine(Backend.RTL, config, size, trace=trace),
-            arguments={"A": matrix, "B": matrix, "n": _SIZE},
-            outputs=[Output("D", "f32", (_SIZE, _SIZE))],
-            registers=config.registers,
-            on_command=trace.log.place,
-        )
-        return _of_the_first_tile(json.loads(trace.path.read_text()))
+        trace = Path(folder) / "trace.json"
+        kernel.launch(1, 32, [matrix, matrix, d, _SIZE], on="rtl", preset=PRESET, trace=trace)
+        return _of_the_first_tile(json.loads(trace.read_text()))
 
 
 def _of_the_first_tile(document: Document) -> dict[str, Any]:

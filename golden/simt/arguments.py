@@ -44,7 +44,7 @@ class BoundArguments:
         if array.dtype.hasobject:
             raise LaunchError(f"{name}: an array of {array.dtype} has no bytes to copy to a device")
         allocation = self.memory.allocate(array.nbytes, name)
-        allocation.bytes[:] = raw_bytes(array)
+        allocation.bytes[:], allocation.dtype = raw_bytes(array), array.dtype
         self.placed.append((array, allocation, allocation.bytes.copy()))
         return allocation.address
 

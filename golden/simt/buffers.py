@@ -112,7 +112,7 @@ def device(
     if data.dtype.hasobject:
         raise LaunchError(f"an array of {data.dtype} has no bytes to copy to a device")
     allocation = memory.allocate(data.nbytes, name, address=address)
-    allocation.bytes[:] = raw_bytes(data)
+    allocation.bytes[:], allocation.dtype = raw_bytes(data), data.dtype
     return DeviceBuffer(memory, allocation, data.dtype.newbyteorder("<"), data.shape)
 
 

@@ -1,7 +1,8 @@
 """Looks for what a kernel must not do although a chip does not stop it.
 
 Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers
-that part of a block never reaches, masks of lanes that overlap, and data races on shared memory. Two
+that part of a block never reaches, masks of lanes that overlap, fragments and arrays that are used as another
+type or layout than they were made for, and data races on shared memory. Two
 accesses of one byte are a race when at least one is a store, the threads are of different warps, and no
 barrier in which both took part lies between; atomics do not race with atomics. An arrival at an ``mbarrier``
 and a wait that finds its phase complete are such a barrier. Synchronisation through flags in memory is not
@@ -15,10 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
-from golden.simt.arrays import Access, Addresses, Threads
+from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.block import BlockRun
+from golden.simt.fragment_origins import FragmentOrigins, type_problem
 from golden.simt.memory_access import Piece
 from golden.simt.warp_operations import Masks
+from golden.tables.instruction_set import Use
+from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class CheckedBlock(BlockRun):
         self._committed = np.zeros(self.total, dtype=np.int64)
         self._tracked: dict[int, list[NDArray[np.int64]]] = {}
         self._races = _Races(self.total, size) if launch.races else None
+        self._origins = FragmentOrigins()
 
     def note_access(self, piece: Piece, width: int, *, reads: bool = False, writes: bool = False) -> None:
         """Check accesses; the bytes of a store count as written."""
@@ -67,6 +72,50 @@ class CheckedBlock(BlockRun):
             self._check_shared(piece, places, reads=reads, writes=writes)
         if writes and piece.memory.written is not None:
             piece.memory.written[places] = True
+
+    # Fragments
+
+    def load_fragment(
+        self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None
+    ) -> Values:
+        """As `MatrixOperations.load_fragment`; the array must hold the type."""
+        values = super().load_fragment(instruction, access, strides)
+        self._origins.note(instruction, instruction.use, values, access.number)
+        memory = self.device.find(int(access.addresses[0]))
+        if memory is not None and memory.dtype is not None:
+            problem = type_problem(memory.dtype, instruction.type)
+            if problem is not None:
+                self._report("type", access.number, f"{memory.name}: {problem}")
+        return values
+
+    def store_fragment(
+        self,
+        instruction: StoreInstruction,
+        access: Access,
+        strides: NDArray[np.uint32] | None,
+        registers: Values,
+    ) -> None:
+        """As `MatrixOperations.store_fragment`; the registers must hold the fragment."""
+        self._require_fragments(instruction, {"d": registers}, access.number)
+        super().store_fragment(instruction, access, strides, registers)
+
+    def multiply(
+        self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
+    ) -> Values:
+        """As `MatrixOperations.multiply`; the registers must hold the fragments."""
+        self._require_fragments(instruction, {"a": a, "b": b, "c": c}, index)
+        values = super().multiply(instruction, threads, a, b, c, index)
+        self._origins.note(instruction, "d", values, index)
+        return values
+
+    def _require_fragments(self, instruction: Instruction, used: dict[Use, Values], index: int) -> None:
+        found = self._origins.difference(instruction, used)
+        if found is not None:
+            use, place, number, difference = found
+            line = self.kernel.source_line(number).line
+            self._report(
+                "fragment", index, f"operand {use}: register {place}, from line {line}, {difference}"
+            )
 
     # Asynchronous copies
 

@@ -43,6 +43,8 @@ class Allocation:
         """The same memory as elements of 1, 2, 4 and 8 bytes."""
         self.written: NDArray[np.bool_] | None = None
         """Which bytes have ever been written; None where all of them count as written."""
+        self.dtype: np.dtype[Any] | None = None
+        """Of the array that it holds; None where that is not known."""
         self.constant = False
         """Whether kernels may only load from it."""
 

@@ -1,24 +1,13 @@
-"""`openwmma run`: a kernel.
+"""`openwmma run`: a kernel on a grid of blocks, one warp by default."""
 
-Without a grid or a block, that is a PTX program for one warp, by
-`golden.programs.kernel_run.run_program`, whose commands the core overlaps. With one of them, or for CUDA C++
-or a launch file, it is a launch by `openwmma.commands.run_grid`.
-"""
-
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from golden.limits import WARP_INSTRUCTIONS
-from golden.programs.kernel_run import Output, run_program
-from golden.ptx.program import parse_module
-from golden.ptx.source import source_text
-from openwmma.arguments import input_files, parse_argument, parse_output
-from openwmma.commands.run_grid import Check, LaunchOptions, launch_file, repeat_file
+from openwmma.commands.run_grid import Check, Launch, LaunchOptions, launch_file, repeat_file
 from openwmma.core_settings import parse_settings
-from openwmma.cuda_source import is_cuda
 from openwmma.input_files import is_readable
 from openwmma.options import (
     Baud,
@@ -33,11 +22,8 @@ from openwmma.options import (
     Trace,
     Waves,
 )
-from openwmma.output_files import array_bytes, require_outputs
-from openwmma.report import print_contractions, print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
-from sim.files import write_files
 
 __all__ = ["run"]
 
@@ -51,8 +37,8 @@ def run(
         typer.Option(
             "--arg",
             metavar="[NAME=]VALUE",
-            help="A kernel parameter: an .npy file, which is placed in memory, or a number. By position in a "
-            "launch with a grid or a block.",
+            help="A parameter, by name, by number or in order: an .npy file, which is placed in memory, "
+            "or a number. A variable of the module by name: an .npy file.",
         ),
     ] = None,
     out: Annotated[
@@ -60,15 +46,19 @@ def run(
         typer.Option(
             "--out",
             metavar="NAME=FILE.npy[:TYPE:SHAPE]",
-            help="An array to write in the end, zeros at the start unless it has an --arg as well. In a "
-            "launch NAME may be a position.",
+            help="An array to write in the end: a parameter, by name or number, or a variable. It begins as "
+            "zeros unless it has an --arg as well.",
         ),
     ] = None,
     entry: Annotated[
         str | None, typer.Option("--entry", help="The kernel, where the module has several.")
     ] = None,
-    grid: Annotated[str | None, typer.Option("--grid", metavar="X,Y,Z", help="Blocks of the grid.")] = None,
-    block: Annotated[str | None, typer.Option("--block", metavar="X,Y,Z", help="Threads of a block.")] = None,
+    grid: Annotated[
+        str | None, typer.Option("--grid", metavar="X,Y,Z", help="Blocks of the grid; 1 by default.")
+    ] = None,
+    block: Annotated[
+        str | None, typer.Option("--block", metavar="X,Y,Z", help="Threads of a block; 32 by default.")
+    ] = None,
     shared: Annotated[
         int, typer.Option("--shared", metavar="BYTES", help="Dynamic shared memory of a block.")
     ] = 0,
@@ -94,7 +84,8 @@ def run(
         list[Check] | None,
         typer.Option(
             "--check",
-            help="Report reads of bytes never written; with races, data races on shared memory too.",
+            help="Report reads of bytes never written, and fragments and arrays used as another type; with "
+            "races, data races on shared memory.",
         ),
     ] = None,
     limit: Annotated[
@@ -142,14 +133,15 @@ def run(
 ) -> int:
     """Run a kernel.
 
-    A PTX program for one warp, golden model and RTL in lockstep:
+    Without a grid and a block, on one warp; golden model and RTL in lockstep:
 
         openwmma run examples/gemm_f16_f32.ptx --arg A=a.npy --arg B=b.npy --arg n=64
             --out D=d.npy:f32:64x64 --on lockstep
 
-    Arrays go into memory as they are: float16 for f16, float32 for f32, or raw bits in unsigned integers.
+    Arrays go into memory as they are: float16 for f16, float32 for f32, or raw bits in unsigned integers;
+    --check memory compares their types.
 
-    A kernel of a CUDA compiler on a grid of blocks, with its arguments by position:
+    A kernel of a CUDA compiler, with its arguments in order:
 
         openwmma run kernel.ptx --entry gemm --grid 2,2 --block 128 --arg a.npy --arg b.npy --arg d.npy
             --arg 64 --out 2=d.npy --jobs 0
@@ -188,73 +180,17 @@ def run(
         raise UsageError(f"--case {case}: expected --launch with it")
     if not is_readable(file):
         raise UsageError(f"expected a PTX module, but there is no file {file}")
-    if grid is not None or block is not None or is_cuda(file) or target.gpu is not None or step:
-        return launch_file(
-            file,
-            options,
+    return launch_file(
+        file,
+        Launch(
             entry=entry,
-            grid=grid,
-            block=block,
+            grid=grid or "1",
+            block=block or "32",
             shared=shared,
             args=arg or [],
             outs=out or [],
             save=save,
             compiler_options=compiler_option or [],
-        )
-    given = {"shared": shared != 0, "save": save is not None, "jobs": jobs != 1, "check": bool(check)}
-    _require_launch(**given, **{"trace-file": trace_file is not None})
-    text = source_text(file.read_bytes(), str(file))
-    arguments = _unique("--arg", [parse_argument(text) for text in arg or []])
-    outputs = [parse_output(text) for text in out or []]
-    _unique("--out", [(output.name, path) for output, path in outputs])
-    kernel = parse_module(text, str(file)).entry(entry, contract=contract is not False)
-    if contractions:
-        print_contractions(kernel.name, kernel.contractions)
-        return 0
-    _require_files(file, arg or [], out or [], outputs, target, force=force)
-    with progress("instructions") as advance, target.prepared() as source:
-        result = run_program(
-            kernel,
-            source.open,
-            arguments=arguments,
-            outputs=[output for output, _ in outputs],
-            registers=source.config.registers,
-            on_progress=advance,
-            on_command=(lambda place: None) if source.trace is None else source.trace.log.place,
-        )
-    write_files({path: array_bytes(result.outputs[output.name]) for output, path in outputs})
-    print_result(kernel.name, target, result.execution, source.config)
-    return 0
-
-
-def _require_files(
-    source: Path,
-    args: Sequence[str],
-    outs: Sequence[str],
-    outputs: Sequence[tuple[Output, Path]],
-    target: Target,
-    *,
-    force: bool,
-) -> None:
-    """Refuse outputs that cannot be written, or overwrite an input; an array may replace its own file."""
-    named = [(f"--out {text}", path) for text, (_, path) in zip(outs, outputs, strict=True)]
-    require_outputs([*named, *target.outputs], [source])
-    require_outputs(target.outputs, input_files(args))
-    for option, (output, _) in zip(named, outputs, strict=True):
-        require_outputs([option], input_files(text for text in args if text.partition("=")[0] != output.name))
-    require_outputs([*named, *target.outputs], force=force, updated=input_files(args))
-
-
-def _require_launch(**given: bool) -> None:
-    for option, is_given in given.items():
-        if is_given:
-            raise UsageError(f"--{option}: expected --grid or --block with it")
-
-
-def _unique(option: str, items: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in items:
-        if name in found:
-            raise UsageError(f"{option} {name}: expected once, not twice")
-        found[name] = value
-    return found
+        ),
+        options,
+    )

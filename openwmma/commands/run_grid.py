@@ -1,4 +1,4 @@
-"""`openwmma run` of a whole grid, and of launch files: `openwmma.modules` from the command line."""
+"""Launches of `openwmma run`: `openwmma.modules` and launch files from the command line."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +22,7 @@ from openwmma.terminal import tell
 from openwmma.usage import FAILURE, UsageError
 from sim.files import write_files
 
-__all__ = ["Check", "LaunchOptions", "launch_file", "repeat_file"]
+__all__ = ["Check", "Launch", "LaunchOptions", "launch_file", "repeat_file"]
 
 
 class Check(StrEnum):
@@ -112,19 +112,34 @@ class LaunchOptions:
                 yield on_block, None
 
 
-def launch_file(
-    file: Path,
-    options: LaunchOptions,
-    *,
-    entry: str | None,
-    grid: str | None,
-    block: str | None,
-    shared: int,
-    args: Sequence[str],
-    outs: Sequence[str],
-    save: Path | None,
-    compiler_options: Sequence[str] = (),
-) -> int:
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """What is launched, as the command line names it.
+
+    Parameters
+    ----------
+    entry : str or None
+    grid, block : str
+    shared : int
+        Bytes of dynamic shared memory.
+    args, outs : sequence of str
+        As for `openwmma.launch_arguments.prepare_launch`.
+    save : Path or None
+        Where the launch is written.
+    compiler_options : sequence of str
+    """
+
+    entry: str | None
+    grid: str
+    block: str
+    shared: int
+    args: Sequence[str]
+    outs: Sequence[str]
+    save: Path | None
+    compiler_options: Sequence[str]
+
+
+def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
     """Launch a kernel of a file; the exit code.
 
     Raises
@@ -132,23 +147,24 @@ def launch_file(
     UsageError
         For options that do not fit, and as `Kernel.launch` does.
     """
-    extents = parse_extent("--grid", grid or "1"), parse_extent("--block", block or "32")
+    extents = parse_extent("--grid", launch.grid), parse_extent("--block", launch.block)
     keywords = options.keywords()
-    module = Module(file, compile_options=compiler_options)
-    kernel = module.kernel(entry)
+    module = Module(file, compile_options=launch.compiler_options)
+    kernel = module.kernel(launch.entry)
     if options.contractions:
         print_contractions(readable(kernel.name), kernel.contractions)
         return 0
-    inputs = [file, *input_files(args)]
-    arguments, outputs = prepare_launch(module, kernel, args, outs, [file])
-    others = [(f"--save {path}", path) for path in saved_files(save)] if save is not None else []
+    inputs = [file, *input_files(launch.args)]
+    arguments, outputs = prepare_launch(module, kernel, launch.args, launch.outs, [file])
+    save = launch.save
+    others = [] if save is None else [(f"--save {path}", path) for path in saved_files(save)]
     named = [*((f"--out {output.path}", output.path) for output in outputs), *others]
     require_outputs([*named, *options.outputs], force=options.force, updated=inputs)
     require_outputs([*others, *options.outputs], inputs, force=options.force)
     try:
         with options.observed() as (on_block, on_step):
             run = kernel.launch(
-                *extents, arguments, shared, save=save, on_block=on_block, on_step=on_step, **keywords
+                *extents, arguments, launch.shared, save=save, on_block=on_block, on_step=on_step, **keywords
             )
     except Stopped:
         tell("stopped; nothing is written")

@@ -10,7 +10,6 @@ import pytest
 import golden
 from openwmma.cli import main
 from sim.build import core_description, core_verilog
-from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.simulation import SimulationError
 
@@ -61,10 +60,9 @@ def test_run_writes_the_product_and_prints_what_it_took(capsys, backend):
     np.testing.assert_allclose(d, a @ b, rtol=1e-4, atol=1e-4)
     printed = capsys.readouterr().out
     assert f"gemm_f16_f32 on {backend}" in printed
-    for row in ("instructions", "cycles", "dot-product utilisation", "wall time"):
+    for row in ("warp instructions", "cycles", "dot-product utilisation", "wall time"):
         assert row in printed
-    # Four tiles: fill, two times (two loads, multiply), store.
-    assert " 32 " in printed
+    assert " 8 " in printed  # multiplies: four tiles, two steps along k
     for cause in ("registers", "memory", "a unit", "the host"):
         assert (f"waiting for {cause}" in printed) == (backend != "golden")
 
@@ -85,16 +83,17 @@ def test_mma_is_golden_mma(capsys, backend):
     assert " 15 " in capsys.readouterr().out
 
 
-def test_an_array_that_is_loaded_as_another_type_is_a_warning(capsys):
+def test_the_checker_reports_an_array_that_is_loaded_as_another_type(capsys):
     np.save("a64.npy", np.load("a.npy").astype(np.float64))
     arguments = ["run", str(GEMM), "--arg", "A=a64.npy", "--arg", "B=b.npy", "--arg", "n=32", *D]
-    assert main(arguments) == 0
+    assert main([*arguments, "--check", "memory"]) == 1
     line = place("wmma.load.a", "wmma").rpartition(":")[0]
     assert capsys.readouterr().err == (
-        f"openwmma: warning: argument A: an array of float64 is loaded as f16 ({line}: "
-        "wmma.load.a.sync.aligned.row.m16n16k16.global.f16); expected float16, or raw bits in uint16\n"
+        "openwmma: A: an array of float64 is loaded as f16; expected float16, or raw bits in uint16 "
+        f"(kernel gemm_f16_f32, block (0, 0, 0), 8 times) at {line}: "
+        "wmma.load.a.sync.aligned.row.m16n16k16.global.f16\n"
     )
-    assert main(gemm(*D, "--force")) == 0
+    assert main(gemm(*D, "--check", "memory", "--force")) == 0
     assert capsys.readouterr().err == ""
 
 
@@ -108,10 +107,10 @@ def test_waveform_and_trace(capsys):
     assert "t.json" in printed
     events = json.loads(Path("t.json").read_text())["traceEvents"]
     slices = [event["args"] for event in events if event["name"].startswith("#") and "PTX" in event["args"]]
-    assert {args["command"] for args in slices} == set(range(32))
+    assert {args["command"] for args in slices} == set(range(29))  # one fill serves all four tiles
     line = place("wmma.mma", "wmma").rpartition(":")[0]
     multiplies = {args["command"] for args in slices if args["PTX"].startswith(f"{line}: wmma.mma.sync")}
-    assert len(multiplies) == 8
+    assert len(multiplies) == 9  # and the fill of their first C
 
 
 def test_an_argument_that_is_an_output_too_is_read_and_written():
@@ -163,8 +162,10 @@ TILES = ["ta.npy", "tb.npy", "tc.npy", "-o", "d.npy"]
 BAD_USAGE = {
     "no such file": (["run", "no.ptx"], "expected a PTX module, but there is no file no.ptx"),
     "not text": (["run", "binary.ptx"], "binary.ptx:1:1: the byte 0xff is not UTF-8"),
-    "no value": (gemm("--arg", "D"), "--arg D: expected NAME=FILE.npy or NAME=NUMBER, as in A=a.npy or n=64"),
-    "no number": (gemm("--arg", "D=x"), "--arg D=x: expected a file that ends in .npy or a number, not x"),
+    "no number": (
+        gemm("--arg", "D=x"),
+        "--arg D=x: expected an .npy file, a number, or a number with its type as in f16:0.5",
+    ),
     "no array": (
         gemm("--arg", "D=no.npy"),
         "--arg D=no.npy: expected an .npy file, but there is no file no.npy",
@@ -181,10 +182,10 @@ BAD_USAGE = {
         gemm("--arg", "D=flags.npy"),
         "--arg D=flags.npy: expected an array of integers or floating point, not dtype bool",
     ),
-    "twice": (gemm("--arg", "n=16"), "--arg n: expected once, not twice"),
+    "twice": (gemm("--arg", "n=16"), "--arg n=16: n already has a value"),
     "malformed output": (
-        gemm("--out", "D=d.npy"),
-        "--out D=d.npy: expected NAME=FILE.npy:TYPE:SHAPE, as in D=d.npy:f32:64x64",
+        gemm("--out", "D=d.npy:f32"),
+        "--out D=d.npy:f32: expected KEY=FILE.npy:TYPE:SHAPE, as in D=d.npy:f32:64x64",
     ),
     "unknown type": (
         gemm("--out", "D=d.npy:f8:64x64"),
@@ -204,18 +205,22 @@ BAD_USAGE = {
     ),
     "output of a number": (
         gemm("--out", "n=d.npy:f32:4"),
-        "output n: got the number 32 as its argument; allowed: an array",
+        "--out n=d.npy:f32:4: expected an array as argument n, not 32",
     ),
     "output larger than its argument": (
         gemm("--out", "A=d.npy:f32:64x64"),
-        "output A: got 16384 bytes; allowed: at most the 2048 bytes of its argument",
+        "--out A=d.npy:f32:64x64: expected at most the 2048 bytes there are, not 16384",
     ),
-    "missing argument": (gemm(), f"{place('.align 32 D', 'D')}: parameter D (.u64) has no argument"),
+    "missing argument": (
+        gemm(),
+        "parameter D has no --arg; the kernel is gemm_f16_f32(.u64 A, .u64 B, .u64 D, .u32 n)",
+    ),
     "unknown argument": (
         gemm(*D, "--arg", "x=1"),
-        f"{place('.entry', 'gemm')}: gemm_f16_f32 has no parameter x; its parameters: A, B, D, n",
+        "--arg x=1: expected a parameter, a variable, or a position below 4, not x; "
+        "the kernel is gemm_f16_f32(.u64 A, .u64 B, .u64 D, .u32 n)",
     ),
-    "unknown entry": (gemm(*D, "--entry", "x"), f"{GEMM}:1:1: no entry x; entries: gemm_f16_f32"),
+    "unknown entry": (gemm(*D, "--entry", "x"), f"{GEMM}: no kernel x; kernels: gemm_f16_f32"),
     "unknown preset": (gemm(*D, "--preset", "x"), "--preset x: expected one of tiny, small, standard, large"),
     "waveform of golden": (
         gemm(*D, "--waves", "w.fst"),
@@ -289,52 +294,37 @@ def test_the_wrong_machine_is_named(capsys):
 
 
 @pytest.mark.parametrize("backend", ["golden", "rtl", "lockstep"])
-def test_a_fault_names_instruction_cause_and_line(capsys, backend):
+def test_a_fault_names_cause_and_line(capsys, backend):
     np.save("odd.npy", np.zeros((25, 25), dtype=np.float16))
-    arguments = [
-        "run",
-        str(GEMM),
-        "--arg",
-        "A=odd.npy",
-        "--arg",
-        "B=odd.npy",
-        "--arg",
-        "n=25",
-        *D,
-        "--on",
-        backend,
-    ]
-    assert main(arguments) == 1
+    arguments = ["run", str(GEMM), "--arg", "A=odd.npy", "--arg", "B=odd.npy", "--arg", "n=25", *D]
+    assert main([*arguments, "--on", backend]) == 1
     printed = capsys.readouterr().err.removeprefix(
         "Building the simulation of this core (once per configuration)\n"
     )
-    assert printed.startswith("openwmma: instruction 1: misaligned stride: ")
     line = place("wmma.load.a", "wmma").rpartition(":")[0]
-    assert f"({line}: wmma.load.a.sync.aligned.row.m16n16k16.global.f16)" in printed
-    assert printed.count("\n") == 1
+    assert printed == (
+        "openwmma: stride 25 of 16-bit elements is not a multiple of 4 bytes (kernel gemm_f16_f32, "
+        f"block (0, 0, 0), thread (0, 0, 0)) at {line}: wmma.load.a.sync.aligned.row.m16n16k16.global.f16\n"
+    )
     assert not Path("d.npy").exists()
 
 
 def test_a_difference_ends_with_code_1(capsys, monkeypatch):
     def open_erring(backend, config, size, **options):
         machine = open_machine(Backend.GOLDEN, config, size)
-        other = open_machine(Backend.GOLDEN, config, size)
-        execute = other.execute
+        queue = machine.queue
 
-        def erring(command):
-            execute(command)
-            if other.counters.instructions == 4:
-                other.write_registers(8, other.read_registers()[8:9] ^ np.uint32(1))
+        def erring(commands):
+            queue(commands)
+            machine.write_registers(8, machine.read_registers()[8:9] ^ np.uint32(1))
 
-        other.execute = erring
-        return LockstepMachine(machine, other)
+        machine.queue = erring
+        return machine
 
     monkeypatch.setattr("openwmma.target.open_machine", open_erring)
     assert main(gemm(*D, "--on", "lockstep")) == 1
     printed = capsys.readouterr().err
-    assert printed.startswith(
-        "openwmma: instruction 3: wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 with registers "
-    )
+    assert printed.startswith("openwmma: ")
     assert "registers differ" in printed
     assert f"{GEMM}:" in printed
 
@@ -344,5 +334,5 @@ def test_a_broken_simulation_ends_with_code_1(capsys, monkeypatch):
         raise SimulationError("AR payload changed before ARREADY rose")
 
     monkeypatch.setattr("openwmma.target.open_machine", refuse)
-    assert main(gemm(*D)) == 1
+    assert main(gemm(*D, "--on", "rtl")) == 1
     assert capsys.readouterr().err == "openwmma: AR payload changed before ARREADY rose\n"

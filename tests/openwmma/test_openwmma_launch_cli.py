@@ -105,6 +105,13 @@ def test_outputs_without_arguments_and_of_variables():
     assert np.load("m.npy").tolist() == [6, 0, 0, 0]
 
 
+def test_a_variable_takes_the_bytes_of_a_file():
+    np.save("seven.npy", np.array([7], np.uint16))
+    arguments = ["--arg", "launches=seven.npy", "--arg", "factor=2", "--arg", "count=4"]
+    assert main([*SCALE_RUN, *arguments, "--out", "x=y.npy:f32:4", "--out", "launches=n.npy"]) == 0
+    assert np.load("n.npy") == 8
+
+
 def test_bfloat16_files():
     raw = np.load("a.npy").view(np.uint16)
     np.save("a.npy", raw.view(ml_dtypes.bfloat16))
@@ -168,7 +175,7 @@ BAD = {
     "twice": ([*SCALE_RUN, "--arg", "x.npy", "--arg", "x=x.npy"], "--arg x=x.npy: x already has a value"),
     "unknown": (
         [*SCALE_RUN, "--arg", "y=1"],
-        "--arg y=1: expected a parameter, or a position below 3, not y; "
+        "--arg y=1: expected a parameter, a variable, or a position below 3, not y; "
         "the kernel is scale(.u64 x, .f32 factor, .u32 count)",
     ),
     "no number": (
@@ -185,7 +192,7 @@ BAD = {
     ),
     "output of nothing": (
         [*SCALE_RUN, "--out", "y=d.npy"],
-        "--out y=d.npy: y is no parameter and no variable; "
+        "--out y=d.npy: expected a parameter, a variable, or a position below 3, not y; "
         "the kernel is scale(.u64 x, .f32 factor, .u32 count)",
     ),
     "output without a shape": (
@@ -215,9 +222,13 @@ BAD = {
         "--launch: expected no file, arguments or grid beside it, which the file has",
     ),
     "no launch file": (["run", "--launch", "x.json"], "there is no launch file x.json"),
-    "jobs without a grid": (
-        ["run", "scale.ptx", "--jobs", "2"],
-        "--jobs: expected --grid or --block with it",
+    "number for a variable": (
+        [*SCALE_RUN, "--arg", "launches=1"],
+        "--arg launches=1: expected an .npy file for the variable launches",
+    ),
+    "large variable": (
+        [*SCALE_RUN, "--arg", "launches=x.npy"],
+        "--arg launches=x.npy: expected at most the 4 bytes there are, not 256",
     ),
     "jobs and a waveform": (
         [*SCALE_RUN, "--jobs", "2", "--on", "rtl", "--waves", "w.fst"],
@@ -311,7 +322,6 @@ def test_a_trace_is_written_and_replayed(capsys):
         (["replay", "whole.trace", "--waves", "whole.trace"], "--waves whole.trace: "),
         ([*GEMM, "--trace-file", "no/k.trace"], "--trace-file no/k.trace: expected a file in a folder"),
         ([*GEMM, "--trace-file", "k.trace", "--jobs", "2"], "--jobs 2: expected 1"),
-        (["run", "scale.ptx", "--trace-file", "k.trace"], "--trace-file: expected --grid or --block with it"),
     ],
 )  # fmt: skip
 def test_traces_that_are_refused(command, message, capsys):

@@ -154,7 +154,7 @@ def test_what_cannot_be_written_is_noticed_before_anything_runs(capsys, monkeypa
     def fail(*_, **__):
         raise AssertionError("it ran")
 
-    for runs in ("mma.multiply_tiles", "run.run_program", "verilog.write_verilog"):
+    for runs in ("mma.multiply_tiles", "verilog.write_verilog"):
         monkeypatch.setattr(f"openwmma.commands.{runs}", fail)
     monkeypatch.setattr("golden.simt.module.run_parallel", fail)
     before = contents()
