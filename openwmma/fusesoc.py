@@ -20,7 +20,15 @@ def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
     return "openwmma", "core", description["preset"] or "custom"
 
 
-def fusesoc_core(description: dict[str, Any], version: str, rtl: str, example: str, testbench: str) -> str:
+def fusesoc_core(
+    description: dict[str, Any],
+    version: str,
+    rtl: str,
+    example: str,
+    testbench: str,
+    *,
+    data: str | None = None,
+) -> str:
     """Describe a core in FuseSoC's format CAPI2.
 
     Parameters
@@ -31,6 +39,8 @@ def fusesoc_core(description: dict[str, Any], version: str, rtl: str, example: s
         Of this software.
     rtl, example, testbench : str
         Names of the files, in the folder of the core file.
+    data : str or None
+        Name of the file that the testbench reads.
 
     Returns
     -------
@@ -39,6 +49,7 @@ def fusesoc_core(description: dict[str, Any], version: str, rtl: str, example: s
         Verilog.
     """
     top = description["top"]
+    read = "" if data is None else f", {{{json.dumps(data)}: {{file_type: user}}}}"
     return f"""\
 CAPI=2:
 name: {":".join((*identifier(description), version))}
@@ -52,7 +63,7 @@ filesets:
     files: [{json.dumps(example)}]
     file_type: verilogSource
   testbench:
-    files: [{json.dumps(testbench)}]
+    files: [{json.dumps(testbench)}{read}]
     file_type: systemVerilogSource
 
 targets:

@@ -13,6 +13,7 @@ from hdl.verilog.systemrdl import systemrdl
 from openwmma.fusesoc import fusesoc_core
 from openwmma.ipxact import ip_component
 from openwmma.timing_constraints import timing_constraints
+from openwmma.verilog_stimulus import Stimulus, multiply_stimulus
 from openwmma.verilog_testbench import generate_testbench
 from sim.files import write_files
 
@@ -43,6 +44,8 @@ class VerilogFiles:
         Timing constraints of the core by itself, for Vivado and for other tools.
     commands : Path
         Fields and codes of commands, as a C header.
+    stimulus : Path or None
+        What the testbench does, in words for ``$readmemh``, where it executes a launch.
     """
 
     core: Path
@@ -55,16 +58,18 @@ class VerilogFiles:
     xdc: Path
     sdc: Path
     commands: Path
+    stimulus: Path | None
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """All of them, the core first."""
-        return astuple(self)
+        return tuple(path for path in astuple(self) if path is not None)
 
 
-def written_files(output: Path) -> VerilogFiles:
-    """The files that `write_verilog` writes for a file of Verilog."""
+def written_files(output: Path, *, launches: bool = False) -> VerilogFiles:
+    """The files that `write_verilog` writes for a file of Verilog, with the stimulus of a launch or not."""
     return VerilogFiles(
+        stimulus=output.with_name(f"{output.stem}_stimulus.hex") if launches else None,
         core=output,
         description=output.with_suffix(".json"),
         rdl=output.with_suffix(".rdl"),
@@ -78,7 +83,7 @@ def written_files(output: Path) -> VerilogFiles:
     )
 
 
-def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
+def write_verilog(config: CoreConfig, output: Path, launch: Stimulus | None = None) -> VerilogFiles:
     """Write a core as Verilog-2001, and beside it what other tools need (`VerilogFiles`).
 
     Parameters
@@ -87,6 +92,8 @@ def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
     output : Path
         The file of the core, in a folder that exists. The other files have its name with endings of their
         own, but for ``component.xml``. All are written, or none.
+    launch : Stimulus or None
+        What the testbench executes in place of one multiply.
 
     Returns
     -------
@@ -98,16 +105,19 @@ def write_verilog(config: CoreConfig, output: Path) -> VerilogFiles:
         When a file cannot be written.
     """
     text, description = generate(config)
-    files, rdl, release = written_files(output), systemrdl(config), version("openwmma")
+    files, rdl = written_files(output, launches=launch is not None), systemrdl(config)
+    release, stimulus = version("openwmma"), launch or multiply_stimulus(config)
+    data = files.stimulus.name if files.stimulus else None
     names = [path.name for path in (files.core, files.example, files.testbench)]
     write_files(
-        {
+        ({files.stimulus: "\n".join(map("{:08x}".format, stimulus.words.tolist()))} if files.stimulus else {})
+        | {
             files.core: text,
             files.description: json.dumps(description, indent=2) + "\n",
             files.rdl: rdl,
-            files.example: generate_example(description),
-            files.testbench: generate_testbench(config),
-            files.fusesoc: fusesoc_core(description, release, *names),
+            files.example: generate_example(description, stimulus.memory_bits),
+            files.testbench: generate_testbench(config, stimulus, data),
+            files.fusesoc: fusesoc_core(description, release, *names, data=data),
             files.component: ip_component(description, rdl, release, files.core.name),
             files.xdc: timing_constraints(description),
             files.sdc: timing_constraints(description),

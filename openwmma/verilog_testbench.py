@@ -1,133 +1,112 @@
 """A testbench of a core's example in SystemVerilog, with results of the golden model, for any simulator."""
 
-from collections.abc import Sequence
+import json
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
-from golden.memory import Memory
-from golden.tables.commands import Command, Load, Mma, Store
-from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
-from hdl.command import COMMAND_WORDS, encode
+from hdl.command import COMMAND_WORDS
 from hdl.config import CoreConfig
-from hdl.control.host.register_map import IDENTITY, REGISTER_MAP, REGISTERS, WINDOW
+from hdl.control.host.register_map import IDENTITY, REGISTER_MAP, REGISTERS, SHARED_WINDOW, WINDOW
 from hdl.memory.axi import HOST_ADDRESS_BITS
-from hdl.memory.fragment_geometry import legal_fragments
 from hdl.verilog.example import EXAMPLE
-from sim.testbench.reference import golden_machine
+from openwmma.verilog_stimulus import Kind, Stimulus
 
 __all__ = ["TESTBENCH", "generate_testbench"]
 
 TESTBENCH: Final = "openwmma_testbench"
 """Name of the testbench's module."""
 
-_A, _B, _C, _D, _USED = range(0, 40, 8)
-"""First registers of the fragments, and how many of the 32 registers that every core has are used."""
-
-_MULTIPLIER, _INCREMENT, _KEPT = 1_664_525, 1_013_904_223, 0xBFFF_BFFF
-"""Of the random words; without the upper exponents of f16 and f32, so that few results are not numbers."""
-
-_PLACE: Final = 0x1000
-_MEMORY_BYTES: Final = 1 << 16
-_IN_A_ROW: Final = 8
+_IN_A_ROW: Final = 4
 
 
-def generate_testbench(config: CoreConfig) -> str:
-    """Generate a testbench that drives the core through its host port alone.
+def generate_testbench(config: CoreConfig, stimulus: Stimulus, file: str | None = None) -> str:
+    """Generate a testbench that drives the core through its host port, and the example's memory directly.
 
-    It sets registers to random words, multiplies, stores the result to the memory of the example and loads
-    it back, and compares registers with the golden machine. It prints ``PASS``, or ends with ``$fatal``.
+    It queues commands as fast as the core takes them, compares registers and memory with what the golden
+    model has computed, and prints ``PASS``, or ends with ``$fatal`` and the first difference.
 
     Parameters
     ----------
     config : CoreConfig
+    stimulus : Stimulus
+    file : str or None
+        The name of a file for ``$readmemh`` that has its words; None for words within the testbench.
 
     Returns
     -------
     str
         The module `TESTBENCH`; core and example are in files of their own.
     """
-    commands = _commands(config)
-    before = _random_words()
-    machine = golden_machine(config, Memory(_MEMORY_BYTES, 0))
-    machine.write_registers(0, before)
-    for command in commands:
-        machine.execute(command)
-    after = machine.read_registers()[:_USED]
-    if np.array_equal(after, before):
-        raise AssertionError("the commands of a testbench must change registers")
-    pushes = "\n".join(
-        f"    push({_concatenated(encode(command))});  // {type(command).__name__}" for command in commands
-    )
-    status = REGISTER_MAP["STATUS"]
+    status, words = REGISTER_MAP["STATUS"], stimulus.words
     values = {
+        **{kind.name: kind.value for kind in Kind},
         "ADDRESS_BITS": HOST_ADDRESS_BITS,
-        "COMMAND": REGISTERS["COMMAND"],
+        "COMMAND_REGISTER": REGISTERS["COMMAND"],
         "COMMAND_WORDS": COMMAND_WORDS,
         "STATUS": status.offset,
         "BUSY": status["busy"].low,
         "FAULT": status["fault"].low,
+        "FREE_SHIFT": status["free"].low,
+        "FREE_MASK": status["free"].mask >> status["free"].low,
+        "WARP": REGISTERS["WARP"],
+        "WARPS": config.warps,
         "WINDOW": WINDOW,
-        "WORDS": _USED * LANES,
+        "SHARED_WINDOW": SHARED_WINDOW,
+        "MEMORY_WORDS": 1 << stimulus.memory_bits - 2,
+        "ROW_WORDS": config.data_bits // 32,
+        "WORDS": words.size,
     }
-    parameters = "\n".join(f"  localparam {name} = {value};" for name, value in values.items())
+    texts = stimulus.lines
     return _TEXT.format(
         testbench=TESTBENCH,
         example=EXAMPLE,
-        parameters=parameters,
-        expected=_concatenated(after.reshape(-1).tolist()),
-        multiplier=_MULTIPLIER,
-        increment=_INCREMENT,
-        kept=_KEPT,
         identity=IDENTITY,
-        pushes=pushes,
+        parameters="\n".join(f"  localparam {name} = {value};" for name, value in values.items()),
+        source=_assigned(words.tolist())
+        if file is None
+        else f"  initial $readmemh({json.dumps(file)}, stimulus);",
+        lines="\n".join(f"      {number}: text = {_quoted(line)};" for number, line in enumerate(texts)),
     )
 
 
-def _commands(config: CoreConfig) -> list[Command]:
-    """A multiply, and its result to memory and back."""
-    fragments = set(legal_fragments(config))
-    multiply = next(
-        item
-        for item in config.multiplies()
-        if {(use, item.types["d"], item.shape, "row") for use in ("c", "d")} <= fragments
-    )
-    result = multiply.types["d"]
-    store = StoreInstruction(layout="row", shape=multiply.shape, type=result)
-    load = LoadInstruction(use="c", layout="col", shape=multiply.shape, type=result)
-    return [Mma(multiply, _D, _A, _B, _C), Store(store, _D, _PLACE, 32), Load(load, _C, _PLACE, 32)]
+def _quoted(text: str) -> str:
+    return json.dumps(" ".join(text.encode("ascii", "replace").decode().split()))
 
 
-def _random_words() -> NDArray[np.uint32]:
-    word, words = 1, []
-    for _ in range(_USED * LANES):
-        word = (word * _MULTIPLIER + _INCREMENT) & 0xFFFF_FFFF
-        words.append((word >> 16 | word << 16) & _KEPT)
-    return np.array(words, dtype=np.uint32).reshape(_USED, LANES)
-
-
-def _concatenated(words: Sequence[int]) -> str:
-    """Words as one constant, the first one in the lowest bits."""
-    texts = [f"32'h{word:08x}" for word in reversed(words)]
-    if len(texts) <= _IN_A_ROW:
-        return f"{{{', '.join(texts)}}}"
-    rows = (", ".join(texts[first : first + _IN_A_ROW]) for first in range(0, len(texts), _IN_A_ROW))
-    return "{\n    " + ",\n    ".join(rows) + "\n  }"
+def _assigned(words: list[int]) -> str:
+    """Assignments of words, several in a row."""
+    rows = []
+    for place in range(0, len(words), _IN_A_ROW):
+        row = words[place : place + _IN_A_ROW]
+        names = ", ".join(f"stimulus[{place + number}]" for number in range(len(row)))
+        values = "_".join(f"{word:08x}" for word in row)
+        rows.append(f"    {{{names}}} = {32 * len(row)}'h{values};")
+    return "\n".join(("  initial begin", *rows, "  end"))
 
 
 _TEXT: Final = """\
-// A self-checking testbench of {example}: random registers, a multiply, its result to memory and back,
-// everything through the host port. Expected registers are from the golden model.
-`timescale 1ns / 1ps
+// A core and a memory execute records of commands, writes and comparisons: kind, line of the program,
+// address, number of words, and the words. Expected values are from the golden model.
+/* verilator lint_off BLKSEQ */
+/* verilator lint_off DECLFILENAME */
+/* verilator lint_off UNUSED */
+/* verilator lint_off WIDTH */
 module {testbench};
 {parameters}
-  localparam [32*WORDS-1:0] EXPECTED = {expected};
+
+  reg [31:0] stimulus [0:WORDS-1];
+{source}
+
+  function string text(input integer line);
+    case (line)
+{lines}
+      default: text = "";
+    endcase
+    if (text != "") text = {{text, ": "}};
+  endfunction
 
   reg aclk = 0, aresetn = 0;
   reg [ADDRESS_BITS-1:0] s_axil_awaddr, s_axil_araddr;
-  reg s_axil_awvalid = 0, s_axil_wvalid = 0, s_axil_bready = 0, s_axil_arvalid = 0, s_axil_rready = 0;
+  reg s_axil_awvalid = 0, s_axil_wvalid = 0, s_axil_bready = 1, s_axil_arvalid = 0, s_axil_rready = 1;
   reg [31:0] s_axil_wdata;
   reg [3:0] s_axil_wstrb = 4'b1111;
   reg [2:0] s_axil_awprot = 0, s_axil_arprot = 0;
@@ -139,80 +118,167 @@ module {testbench};
 
   always #5 aclk = !aclk;
 
-  initial begin
-    #2_000_000;
-    $fatal(1, "the core must come to an end within 200 000 cycles");
+  integer place = 0, last_place = 0, quiet = 0, sent = 0, answered = 0;
+  reg [31:0] kind, line = 0, address, count, found, data, answer;
+
+  // What the core samples changes at falling edges alone.
+  reg aw_taken = 0, w_taken = 0, ar_taken = 0, r_taken = 0;
+
+  always @(posedge aclk) begin
+    aw_taken <= s_axil_awvalid && s_axil_awready;
+    w_taken <= s_axil_wvalid && s_axil_wready;
+    ar_taken <= s_axil_arvalid && s_axil_arready;
+    r_taken <= s_axil_rvalid && aresetn;
+    if (s_axil_rvalid && aresetn) begin
+      answer <= s_axil_rdata;
+      if (s_axil_rresp != 0) $fatal(1, "%sa read answered with response %0d", text(line), s_axil_rresp);
+    end
+    last_place <= place;
+    quiet <= place == last_place ? quiet + 1 : 0;
+    if (quiet > 1_000_000) $fatal(1, "%sno end within 1 000 000 cycles", text(line));
+    if (aresetn && s_axil_bvalid) begin
+      answered <= answered + 1;
+      if (s_axil_bresp != 0) $fatal(1, "%sa write answered with response %0d", text(line), s_axil_bresp);
+    end
   end
 
-  task write(input [ADDRESS_BITS-1:0] address, input [31:0] data);
+  task take(output [31:0] word);
     begin
-      s_axil_awaddr <= address;
-      s_axil_wdata <= data;
-      s_axil_awvalid <= 1;
-      s_axil_wvalid <= 1;
-      s_axil_bready <= 1;
-      @(posedge aclk);
+      word = stimulus[place];
+      place = place + 1;
+    end
+  endtask
+
+  task write(input [ADDRESS_BITS-1:0] to, input [31:0] value);
+    begin
+      s_axil_awaddr = to;
+      s_axil_wdata = value;
+      s_axil_awvalid = 1;
+      s_axil_wvalid = 1;
       while (s_axil_awvalid || s_axil_wvalid) begin
-        if (s_axil_awready) s_axil_awvalid <= 0;
-        if (s_axil_wready) s_axil_wvalid <= 0;
-        @(posedge aclk);
+        @(negedge aclk);
+        if (aw_taken) s_axil_awvalid = 0;
+        if (w_taken) s_axil_wvalid = 0;
       end
-      while (!s_axil_bvalid) @(posedge aclk);
-      s_axil_bready <= 0;
-      if (s_axil_bresp != 0) $fatal(1, "write to %h: response %d", address, s_axil_bresp);
-      @(posedge aclk);
+      sent = sent + 1;
     end
   endtask
 
-  task read(input [ADDRESS_BITS-1:0] address, output [31:0] data);
+  task read(input [ADDRESS_BITS-1:0] from);
     begin
-      s_axil_araddr <= address;
-      s_axil_arvalid <= 1;
-      @(posedge aclk);
-      while (!s_axil_arready) @(posedge aclk);
-      s_axil_arvalid <= 0;
-      s_axil_rready <= 1;
-      @(posedge aclk);
-      while (!s_axil_rvalid) @(posedge aclk);
-      s_axil_rready <= 0;
-      data = s_axil_rdata;
-      if (s_axil_rresp != 0) $fatal(1, "read of %h: response %d", address, s_axil_rresp);
-      @(posedge aclk);
+      while (sent != answered) @(negedge aclk);
+      s_axil_araddr = from;
+      s_axil_arvalid = 1;
+      while (s_axil_arvalid) begin
+        @(negedge aclk);
+        if (ar_taken) s_axil_arvalid = 0;
+      end
+      while (!r_taken) @(negedge aclk);
+      found = answer;
     end
   endtask
 
-  reg [31:0] found;
-
-  task push(input [32*COMMAND_WORDS-1:0] words);
-    integer index;
+  task poll;
     begin
-      for (index = COMMAND_WORDS - 1; index >= 0; index = index - 1)
-        write(COMMAND + 4 * index, words[32*index +: 32]);
-      read(STATUS, found);
-      while (found[BUSY]) read(STATUS, found);
-      if (found[FAULT]) $fatal(1, "command %h must not fail", words);
+      read(STATUS);
+      if (found[FAULT]) $fatal(1, "%sthis command or an earlier one must not fail", text(failing));
     end
   endtask
 
-  integer place;
-  reg [31:0] random = 1;
+  reg [31:0] words [0:COMMAND_WORDS-1], written [0:COMMAND_WORDS-1];
+  integer failing = 0, item, room [0:15];
+
+  // Words that are the same as in the command before are not written again.
+  task push;
+    integer warp;
+    begin
+      for (item = 0; item < COMMAND_WORDS; item = item + 1) take(words[item]);
+      warp = words[0][31:28];
+      if (room[warp] == 0) begin
+        if (WARPS > 1) write(WARP, warp);
+        poll;
+        while ((found >> FREE_SHIFT & FREE_MASK) == 0) poll;
+        room[warp] = found >> FREE_SHIFT & FREE_MASK;
+      end
+      for (item = COMMAND_WORDS - 1; item > 0; item = item - 1)
+        if (words[item] !== written[item]) begin
+          write(COMMAND_REGISTER + 4 * item, words[item]);
+          written[item] = words[item];
+        end
+      write(COMMAND_REGISTER, words[0]);
+      room[warp] = room[warp] - 1;
+    end
+  endtask
+
+  // Memory, and what it must hold in the end.
+  reg [31:0] memory_after [0:MEMORY_WORDS-1];
+  integer word;
+
+  task poke;
+    begin
+      example.memory.rows[word / ROW_WORDS][32 * (word % ROW_WORDS) +: 32] = data;
+      memory_after[word] = data;
+    end
+  endtask
+
+  task peek;
+    begin
+      found = example.memory.rows[word / ROW_WORDS][32 * (word % ROW_WORDS) +: 32];
+      if (found !== data)
+        $fatal(1, "%smemory at %h: expected %h, found %h", text(line), 4 * word, data, found);
+      memory_after[word] = data;
+    end
+  endtask
+
+  task compare;
+    begin
+      read(address);
+      if (found !== data && address < SHARED_WINDOW)
+        $fatal(1, "%sregister %0d, lane %0d: expected %h, found %h", text(line),
+               (address - WINDOW) / 128, address / 4 % 32, data, found);
+      if (found !== data)
+        $fatal(1, "%sshared memory at %h: expected %h, found %h", text(line), address - SHARED_WINDOW,
+               data, found);
+    end
+  endtask
 
   initial begin
-    repeat (4) @(posedge aclk);
-    aresetn <= 1;
-    @(posedge aclk);
-    read(0, found);
+    for (item = 0; item < 16; item = item + 1) room[item] = 0;
+    for (word = 0; word < MEMORY_WORDS; word = word + 1) memory_after[word] = 0;
+    repeat (4) @(negedge aclk);
+    aresetn = 1;
+    @(negedge aclk);
+    read(0);
     if (found !== {identity}) $fatal(1, "a core must be there, not %h", found);
-    for (place = 0; place < WORDS; place = place + 1) begin
-      random = random * {multiplier} + {increment};
-      write(WINDOW + 4 * place, {{random[15:0], random[31:16]}} & {kept});
+    take(kind);
+    while (kind != END) begin
+      take(line);
+      take(address);
+      take(count);
+      if (kind == COMMAND) begin
+        push;
+        failing = line;
+      end
+      if (kind == WAIT) begin
+        poll;
+        while (found[BUSY]) poll;
+      end
+      if (kind >= WRITE)
+        for (item = 0; item < count; item = item + 1) begin
+          take(data);
+          word = address / 4 % MEMORY_WORDS;
+          if (kind == WRITE) poke;
+          if (kind == CHECK) peek;
+          if (kind == HOST_WRITE) write(address, data);
+          if (kind == HOST_CHECK) compare;
+          address = address + 4;
+        end
+      take(kind);
     end
-{pushes}
-    for (place = 0; place < WORDS; place = place + 1) begin
-      read(WINDOW + 4 * place, found);
-      if (found !== EXPECTED[32*place +: 32])
-        $fatal(1, "register %0d, lane %0d: expected %h, found %h", place / 32, place % 32,
-               EXPECTED[32*place +: 32], found);
+    line = 32'hffff_ffff;
+    for (word = 0; word < MEMORY_WORDS; word = word + 1) begin
+      data = memory_after[word];
+      peek;
     end
     $display("PASS");
     $finish;

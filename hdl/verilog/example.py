@@ -11,8 +11,8 @@ _MEMORY: Final = Path(__file__).with_name("example_memory.v")
 _MEMORY_PREFIX: Final = "m_axi_"
 
 
-def generate_example(description: dict[str, Any]) -> str:
-    """Generate the Verilog of an example: an instance of the core, joined to a memory of 64 KiB.
+def generate_example(description: dict[str, Any], memory_bits: int = 16) -> str:
+    """Generate the Verilog of an example: an instance of the core, joined to a memory.
 
     A host on the AXI4-Lite port can do everything with it: it sets fragment registers through the window,
     stores them to memory, loads and multiplies them.
@@ -21,17 +21,19 @@ def generate_example(description: dict[str, Any]) -> str:
     ----------
     description : dict
         Of the core, from `hdl.verilog.core_verilog.describe`.
+    memory_bits : int
+        The memory has ``2**memory_bits`` bytes.
 
     Returns
     -------
     str
         The modules `EXAMPLE` and ``openwmma_example_memory``; the core itself is in its own file.
     """
-    lines = ("// verilator lint_off DECLFILENAME", *_lines(description), "", _MEMORY.read_text())
+    lines = ("// verilator lint_off DECLFILENAME", *_lines(description, memory_bits), "", _MEMORY.read_text())
     return "\n".join(lines) + "// verilator lint_on DECLFILENAME\n"
 
 
-def _lines(description: dict[str, Any]) -> Iterator[str]:
+def _lines(description: dict[str, Any], memory_bits: int) -> Iterator[str]:
     ports = description["ports"]
     outside = [port for port in ports if not port["name"].startswith(_MEMORY_PREFIX)]
     inside = [port for port in ports if port["name"].startswith(_MEMORY_PREFIX)]
@@ -52,7 +54,7 @@ def _lines(description: dict[str, Any]) -> Iterator[str]:
     yield f"    .ADDRESS_BITS({widths['m_axi_araddr']}),"
     yield f"    .DATA_BITS({data_bits}),"
     yield f"    .LANE_BITS({(data_bits // 8).bit_length() - 1}),"
-    yield "    .SIZE_BITS(16)"
+    yield f"    .SIZE_BITS({memory_bits})"
     yield "  ) memory ("
     common = {name: name for name in ("aclk", "aresetn")}
     yield _connections(common | {port["name"].replace("m_", "s_", 1): port["name"] for port in inside})

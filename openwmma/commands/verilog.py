@@ -5,13 +5,17 @@ from typing import Annotated
 
 import typer
 
+from golden.simt.trace_file import TraceReader
 from openwmma.core_settings import parse_settings
+from openwmma.input_files import is_readable
+from openwmma.launching import core_name
 from openwmma.options import Fields, Force, Preset, Profile, SettingsFile
 from openwmma.output_files import require_folder, require_outputs
 from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
 from openwmma.usage import UsageError
 from openwmma.verilog_files import write_verilog, written_files
+from openwmma.verilog_stimulus import launch_stimulus
 
 __all__ = ["verilog"]
 
@@ -22,6 +26,10 @@ def verilog(
     profile: Profile = None,
     settings: Fields = None,
     config: SettingsFile = None,
+    stimulus: Annotated[
+        Path | None,
+        typer.Option("--stimulus", metavar="FILE.trace", help="A launch that the testbench executes."),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write the core as one file of plain Verilog-2001, for any simulator and any synthesis.
@@ -45,6 +53,9 @@ def verilog(
     - `core.xdc`, `core.sdc`: timing constraints of the core by itself
     - `core_commands.h`: fields and codes of commands in C
 
+    With `--stimulus` the testbench executes the matrix instructions of a launch, a trace that
+    `openwmma run --trace-file` wrote; `core_stimulus.hex` holds them.
+
     The clock is `aclk`, the synchronous reset `aresetn`, active low. `m_axi_` is an AXI4 master to global
     memory, `s_axil_` the AXI4-Lite port by which a host queues commands, `irq` its interrupt.
     """
@@ -54,7 +65,17 @@ def verilog(
     require_folder(f"--output {output}", output)
     if output.suffix != ".v":
         raise UsageError(f"--output {output}: expected a file that ends in .v, not {output.name}")
-    require_outputs([(f"--output {path}", path) for path in written_files(output).paths], force=force)
-    written = write_verilog(target.config, output)
+    outputs = written_files(output, launches=stimulus is not None).paths
+    launch = None
+    if stimulus is None:
+        require_outputs([(f"--output {path}", path) for path in outputs], force=force)
+    else:
+        if not is_readable(stimulus):
+            raise UsageError(f"expected the trace of a launch, but there is no file {stimulus}")
+        require_outputs([(f"--output {path}", path) for path in outputs], [stimulus], force=force)
+        with stimulus.open("rb") as opened:
+            trace = TraceReader(opened, str(stimulus))
+            launch = launch_stimulus(trace, target.config, core_name(target))
+    written = write_verilog(target.config, output, launch)
     others = ", ".join(str(path) for path in written.paths[1:])
     tell(f"written: {written.core}, and beside it {others}")

@@ -16,6 +16,7 @@ from hdl.config import CoreConfig
 from sim.mismatch import Mismatch
 from sim.replay.addresses import memory_bytes
 from sim.replay.entries import parsed
+from sim.replay.expectation import Expectation
 from sim.replay.replayer import ReplayCounters, Replayer
 from sim.testbench.reference import golden_machine
 
@@ -39,6 +40,8 @@ class Player:
         Whether registers are compared behind each window of entries that may overlap, not only after blocks.
     on_command : callable or None
         Called with the line of the kernel before a machine gets a command.
+    expectation : type
+        What compares the machine with the trace.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class Player:
         name: str = "this core",
         compares_each: bool = False,
         on_command: Callable[[str], None] | None = None,
+        expectation: type[Expectation] = Expectation,
     ) -> None:
+        self._expectation = expectation
         self.config = config
         self.name = name
         self._opened = opened
@@ -117,6 +122,7 @@ class Player:
                 compares_each=self._compares_each,
                 on_command=self._on_command,
                 on_block=on_block,
+                expectation=self._expectation,
             )
             try:
                 return replayer.run()

@@ -76,6 +76,8 @@ class Replayer:
         Called with the line of the kernel before the machine gets a command.
     on_block : callable or None
         Called after each block with the number of those that have ended.
+    expectation : type
+        What compares the machine with the trace.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Replayer:
         compares_each: bool = False,
         on_command: Callable[[str], None] | None = None,
         on_block: Callable[[int], None] | None = None,
+        expectation: type[Expectation] = Expectation,
     ) -> None:
         self._machine = machine
         self._able = able
@@ -102,7 +105,7 @@ class Replayer:
         shared_bytes = 0 if shared is None else min(shared.size, trace.head.shared_bytes)
         self._addresses = AddressMap(trace.segments, shared_bytes, memory.base, size)
         sizes = self._addresses.memory_bytes, shared_bytes
-        self._expected = Expectation(machine, *sizes)
+        self._expected = expectation(machine, *sizes)
         self._accepted: dict[Load | Store, bool] = {}
         self._schedule = Schedule(machine.warp_count, sizes)
         self._carriers = carriers(self._accepts)

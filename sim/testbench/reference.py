@@ -7,7 +7,9 @@ from hdl.config import CoreConfig
 __all__ = ["golden_machine"]
 
 
-def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
+def golden_machine(
+    config: CoreConfig, memory: Memory, kind: type[GoldenMachine] = GoldenMachine
+) -> GoldenMachine:
     """The golden machine that is as large and as able as a core of the configuration.
 
     Parameters
@@ -15,8 +17,10 @@ def golden_machine(config: CoreConfig, memory: Memory) -> GoldenMachine:
     config : CoreConfig
     memory : Memory
         Global memory.
+    kind : type
+        The class of the machine.
     """
-    return GoldenMachine(
+    return kind(
         registers=config.registers,
         warps=config.warps,
         memory=memory,

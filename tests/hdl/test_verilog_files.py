@@ -23,6 +23,7 @@ from openwmma.fusesoc import fusesoc_core
 from openwmma.ipxact import ip_component
 from openwmma.timing_constraints import timing_constraints
 from openwmma.verilog_files import written_files
+from openwmma.verilog_stimulus import multiply_stimulus
 from openwmma.verilog_testbench import generate_testbench
 from sim.build import core_description, core_verilog
 from sim.files import write_files
@@ -59,7 +60,7 @@ def test_two_processes_write_the_same_bytes(tmp_path):
         "core.json": json.dumps(description, indent=2) + "\n",
         "core.rdl": systemrdl(TINY),
         "core_example.v": generate_example(description),
-        "core_testbench.sv": generate_testbench(TINY),
+        "core_testbench.sv": generate_testbench(TINY, multiply_stimulus(TINY)),
         "core.core": fusesoc_core(description, release, *names),
         "component.xml": ip_component(description, systemrdl(TINY), release, "core.v"),
         "core.xdc": timing_constraints(description),
@@ -197,7 +198,7 @@ def test_every_field_can_be_set(monkeypatch, tmp_path, given, name):
     written = []
     monkeypatch.setattr(
         "openwmma.commands.verilog.write_verilog",
-        lambda config, output: written.append(config) or written_files(output),
+        lambda config, output, launch: written.append(config) or written_files(output),
     )
     text, value = change(name)
     options = ["--set", f"{name}={text}"]

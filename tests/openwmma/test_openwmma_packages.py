@@ -16,7 +16,7 @@ from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import REGISTERS
 from hdl.control.host.register_map import SHARED_WINDOW, WINDOW
 from openwmma.verilog_files import write_verilog
-from openwmma.verilog_testbench import generate_testbench
+from openwmma.verilog_stimulus import Kind, multiply_stimulus
 from sim.build import core_description, core_verilog
 from sim.verilate import verilator_environment
 
@@ -92,7 +92,7 @@ def test_fusesoc_simulates_the_core(written):
 def test_a_core_that_multiplies_wrongly_fails(written):
     """The last register is one of the result's."""
     text = written.testbench.read_text()
-    begin = text.index("EXPECTED = {") + len("EXPECTED = {\n    32'h")
+    begin = text.rindex("_00000000;") - 8  # the word before the end
     changed = f"{int(text[begin : begin + 8], 16) ^ 1:08x}"
     written.testbench.write_text(text[:begin] + changed + text[begin + 8 :])
     code, printed = fusesoc(written, "sim")
@@ -107,7 +107,12 @@ def test_every_format_has_a_testbench(name):
     units = {"f64_units": 1} if name == "f64" else {}
     formats = frozenset({"f16" if name == "f64" else name})
     config = CoreConfig(dot_product=DotProductConfig(formats=formats), **units)
-    assert generate_testbench(config).count("    push({") == 3
+    words, place, kinds = multiply_stimulus(config).words.tolist(), 0, []
+    while words[place] != Kind.END:
+        kinds.append(words[place])
+        place += 4 + words[place + 3]
+    assert kinds.count(Kind.COMMAND) == 3
+    assert place == len(words) - 1
 
 
 def schema():
