@@ -83,7 +83,7 @@ async def each_gets_its_own(dut: Any) -> None:
 
 @cocotb.test
 async def stores_take_what_loads_leave(dut: Any) -> None:
-    """Loads are as fast as alone, a beat or a word a cycle, and stores need a cycle for each of their beats more."""
+    """Loads are as fast as alone, a beat or a word a cycle; stores add a cycle for each of their beats."""
     loads, stores = await both(dut, 0)
     row = ("c", "f32", Shape(16, 16, 16), "row")
     placed = [loads.placed(row) for _ in range(12)]

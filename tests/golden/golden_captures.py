@@ -1,4 +1,4 @@
-"""The captures from an NVIDIA H200: the compact copy, or in full where ``OPENWMMA_CAPTURES`` names their folder."""
+"""The captures from an NVIDIA H200: compact, or in full where ``OPENWMMA_CAPTURES`` names their folder."""
 
 import os
 import re
