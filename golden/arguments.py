@@ -21,6 +21,9 @@ VALUES: Final = {
     "f64": "float64",
     "e4m3": "float8_e4m3fn",
     "e5m2": "float8_e5m2",
+    "e3m2": "float6_e3m2fn",
+    "e2m3": "float6_e2m3fn",
+    "e2m1": "float4_e2m1fn",
 }
 """The dtype, of numpy or of ml_dtypes, whose arrays hold values of a format."""
 
@@ -28,7 +31,7 @@ VALUES: Final = {
 def dtype_of(element: Format) -> np.dtype[Any]:
     """The dtype in which results of this type are returned: raw bits of floats, values of integers."""
     if isinstance(element, FloatFormat):
-        return np.dtype(f"u{element.bits // 8}")
+        return np.dtype(f"u{max(1, element.bits // 8)}")
     return np.dtype(f"{'i' if element.signed else 'u'}{max(1, element.bits // 8)}")
 
 
@@ -73,13 +76,14 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
         )
     if checked.shape[max(0, checked.ndim - len(extent)) :] != extent:
         raise InvalidArgument(argument, f"shape {checked.shape}", f"shape {_shape(extent)}")
-    if not exact and not isinstance(element, FloatFormat) and checked.size:
+    if (not exact or element.bits < 8) and checked.size:
         possible = np.iinfo(checked.dtype)
-        least = checked.min() if possible.min < element.minimum else element.minimum
-        greatest = checked.max() if possible.max > element.maximum else element.maximum
-        if least < element.minimum or greatest > element.maximum:
-            worst = least if least < element.minimum else greatest
-            allowed = f"{element.name} from {element.minimum} to {element.maximum}"
+        lowest, highest = element.minimum, element.maximum
+        least = checked.min() if possible.min < lowest else lowest
+        greatest = checked.max() if possible.max > highest else highest
+        if least < lowest or greatest > highest:
+            worst = least if least < lowest else greatest
+            allowed = f"{element.name} from {lowest} to {highest}"
             raise InvalidArgument(argument, f"the value {worst}", allowed)
     return checked
 
@@ -92,7 +96,7 @@ def checked_operands(
     What does not fit is an InvalidArgument.
     """
     checked = [
-        checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))
+        checked_array(use, matrix, instruction.types[use], instruction.extent(use))
         for use, matrix in zip(USES[:3], operands, strict=True)
     ]
     leading = checked[0].shape[:-2]

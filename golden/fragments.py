@@ -19,7 +19,7 @@ _SHAPES_BY_NAME: Final = {str(shape): shape for shape in SHAPES}
 
 
 def fragment_layout(
-    use: Use, type: str, shape: Shape | str, layout: Layout | None = None
+    use: Use, type: str, shape: Shape | str, layout: Layout | None = None, sparse: bool = False
 ) -> NDArray[np.int64]:
     """Which matrix element each lane holds.
 
@@ -34,6 +34,8 @@ def fragment_layout(
     layout : {"row", "col"} or None
         How A or B lies in memory, which matters in ``mma.m8n8k4`` of f16 alone; None for rows of A and
         columns of B. Its fragments hold four matrices, one below the other.
+    sparse : bool
+        Whether the instruction is ``mma.sp``, whose A holds half of its k.
 
     Returns
     -------
@@ -45,11 +47,16 @@ def fragment_layout(
     InvalidArgument
         For a fragment that no instruction has.
     """
-    return np.array(_checked_table(use, type, shape, layout).layout.positions, dtype=np.int64)
+    return np.array(_checked_table(use, type, shape, layout, sparse).layout.positions, dtype=np.int64)
 
 
 def distribute(
-    matrix: ArrayLike, use: Use, type: str, shape: Shape | str, layout: Layout | None = None
+    matrix: ArrayLike,
+    use: Use,
+    type: str,
+    shape: Shape | str,
+    layout: Layout | None = None,
+    sparse: bool = False,
 ) -> NDArray[np.uint32]:
     """Spread a matrix over the registers of a warp.
 
@@ -57,7 +64,7 @@ def distribute(
     ----------
     matrix : array_like, shape (..., rows, columns)
         Raw bit patterns of floating point, values of integers, as for `golden.mma`.
-    use, type, shape, layout
+    use, type, shape, layout, sparse
         As for `fragment_layout`.
 
     Returns
@@ -69,23 +76,28 @@ def distribute(
     ------
     InvalidArgument
     """
-    table = _checked_table(use, type, shape, layout)
+    table = _checked_table(use, type, shape, layout, sparse)
     checked = checked_array("matrix", matrix, type, table.layout.extent)
     leading = checked.shape[:-2]
     flat = checked.reshape(-1, len(table.scatter))
     elements = flat[:, table.gather]  # (tiles, registers or pairs of them, elements in it, lanes)
-    bits = FORMATS[type].bits
+    bits = table.layout.element_bits
     if bits > _WORD_BITS:
         words = np.concatenate([elements, elements >> np.uint64(_WORD_BITS)], axis=2).astype(np.uint32)
     else:
         fields = elements.astype(np.uint32) & np.uint32((1 << bits) - 1)
-        fields <<= np.arange(0, _WORD_BITS, bits, dtype=np.uint32)[:, None]
+        fields <<= table.shifts
         words = np.bitwise_or.reduce(fields, axis=2)
     return words.reshape(*leading, table.layout.registers, LANES)
 
 
 def collect(
-    registers: ArrayLike, use: Use, type: str, shape: Shape | str, layout: Layout | None = None
+    registers: ArrayLike,
+    use: Use,
+    type: str,
+    shape: Shape | str,
+    layout: Layout | None = None,
+    sparse: bool = False,
 ) -> NDArray[Any]:
     """Put a matrix together from the registers of a warp: the inverse of `distribute`.
 
@@ -94,7 +106,7 @@ def collect(
     Parameters
     ----------
     registers : array_like of uint32, shape (..., registers, 32 lanes)
-    use, type, shape, layout
+    use, type, shape, layout, sparse
         As for `fragment_layout`.
 
     Returns
@@ -107,7 +119,7 @@ def collect(
     ------
     InvalidArgument
     """
-    table = _checked_table(use, type, shape, layout)
+    table = _checked_table(use, type, shape, layout, sparse)
     checked = little_endian(given_array("registers", registers, "an array of uint32"))
     extent = (table.layout.registers, LANES)
     if checked.dtype != np.uint32:
@@ -121,7 +133,7 @@ def collect(
         elements = words[:, 0::2, None, :].astype(np.uint64)
         elements |= words[:, 1::2, None, :].astype(np.uint64) << np.uint64(_WORD_BITS)
     else:
-        elements = words[:, :, None, :] >> np.arange(0, _WORD_BITS, element.bits, dtype=np.uint32)[:, None]
+        elements = words[:, :, None, :] >> table.shifts
     flat = elements.reshape(len(words), -1)[:, table.scatter]
     values = flat.astype(dtype_of(element))
     spare = max(8, element.bits) - element.bits
@@ -136,35 +148,39 @@ class _Table(NamedTuple):
     """(registers or pairs, elements in one, lanes): index into the flat matrix."""
     scatter: NDArray[np.int64]
     """(rows * columns): index into the flat elements, ordered as `gather`."""
+    shifts: NDArray[np.uint32]
+    """(elements in a register, 1): of each the bits below it."""
 
 
 @cache
-def _table(use: Use, type: str, shape: Shape, in_memory: Layout | None) -> _Table:
-    layout = fragment(use, type, shape, in_memory)
+def _table(use: Use, type: str, shape: Shape, in_memory: Layout | None, sparse: bool) -> _Table:
+    layout = fragment(use, type, shape, in_memory, sparse)
     positions = np.array(layout.positions, dtype=np.int64)
     columns = layout.extent[1]
     flat = positions[..., 0] * columns + positions[..., 1]
     per_word = max(1, _WORD_BITS // layout.element_bits)
     gather = np.ascontiguousarray(flat.reshape(LANES, -1, per_word).transpose(1, 2, 0))
     scatter = np.unique(gather, return_index=True)[1]
-    return _Table(layout, gather, scatter)
+    shifts = np.arange(layout.element_shift, _WORD_BITS, layout.element_bits, dtype=np.uint32)
+    return _Table(layout, gather, scatter, shifts[:, None])
 
 
-def _checked_table(use: Use, type: str, shape: Shape | str, layout: Layout | None) -> _Table:
+def _checked_table(use: Use, type: str, shape: Shape | str, layout: Layout | None, sparse: bool) -> _Table:
     """The tables of a fragment, after a check that some instruction has it."""
     hashable = layout is None or layout.__class__ is str
     if hashable and use.__class__ is type.__class__ is str and shape.__class__ in (str, Shape):
-        return _known_table(use, type, shape, layout)
-    return _find_table(use, type, shape, layout)
+        return _known_table(use, type, shape, layout, sparse)
+    return _find_table(use, type, shape, layout, sparse)
 
 
-def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None) -> _Table:
+def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None, sparse: bool) -> _Table:
     if not isinstance(use, str) or use not in get_args(Use):
         raise InvalidArgument("use", quoted(use), "a, b, c, d")
     type = checked_text("type", type)
-    families = [f for f in WARP_FAMILIES if type in f.types(use)]
+    having = [f for f in WARP_FAMILIES if f.is_sparse == sparse]
+    families = [f for f in having if type in f.types(use)]
     if not families:
-        types = dict.fromkeys(t for f in WARP_FAMILIES for t in f.types(use))
+        types = dict.fromkeys(t for f in having for t in f.types(use))
         raise InvalidArgument("type", quoted(type), f"{', '.join(types)} for {use}")
     name = str(shape) if isinstance(shape, str | Shape) else quoted(shape)
     named = _SHAPES_BY_NAME.get(name)
@@ -173,7 +189,7 @@ def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None) 
         raise InvalidArgument("shape", quoted(name), f"{', '.join(map(str, shapes))} for {use} of {type}")
     if layout is not None and layout not in LAYOUTS:
         raise InvalidArgument("layout", quoted(layout), ", ".join(LAYOUTS))
-    return _table(use, type, named, layout if in_quad_pairs(type, named) else None)
+    return _table(use, type, named, layout if in_quad_pairs(type, named) else None, sparse)
 
 
 _known_table = cache(_find_table)

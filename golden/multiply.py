@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import are_values, as_values, checked_operands, dtype_of
 from golden.arithmetic.integer_tiles import integer_tiles
+from golden.arithmetic.sparse_tiles import expanded_tiles, gathered_tiles
 from golden.arithmetic.tiles import (
     exact_tiles,
     float_tiles,
@@ -18,7 +19,9 @@ from golden.arithmetic.tiles import (
     quad_pair_tiles,
 )
 from golden.fragments import collect, distribute
+from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
+from golden.sparsity import checked_metadata, stored_places
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
@@ -31,6 +34,7 @@ def mma(
     b: ArrayLike,
     c: ArrayLike,
     *,
+    metadata: ArrayLike | None = None,
     profile: str | Profile | ExactProfile = "hopper",
     threads: int | None = None,
 ) -> NDArray[Any]:
@@ -42,6 +46,7 @@ def mma(
         PTX text without operands, such as ``"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"``, or
         the parsed object. The layouts say how operands lie in memory and do not matter here.
     a : array_like, shape (..., m, k)
+        Of a sparse multiply the elements that are stored, shape (..., m, k / 2); see `golden.sparsity`.
     b : array_like, shape (..., k, n)
     c : array_like, shape (..., m, n)
         The leading axes are the same in all three. Floating point comes as values in the dtype of its format
@@ -49,6 +54,8 @@ def mma(
         raw bit patterns in the unsigned integer of its width (tf32: uint32); s32 as int32; smaller integers
         and single bits as values in any integer dtype. Objects with ``__array__`` or ``__dlpack__`` are
         arrays too. Nothing is rounded on the way in.
+    metadata : array_like of uint8, shape (..., m, groups), or None
+        Of a sparse multiply, and of no other: a nibble for each group, as `golden.tables.sparsity` says.
     profile : str, Profile or ExactProfile
         Name in `golden.tables.profiles.PROFILES` or `EXACT_PROFILES`, or the object.
     threads : int or None
@@ -73,30 +80,66 @@ def mma(
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     shape = instruction.shape
-    (a_tiles, b_tiles, c_tiles), leading = checked_operands(instruction, (a, b, c))
+    operands, leading = checked_operands(instruction, (a, b, c))
+    operands += _places(instruction, metadata, leading)
     values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
-    result = np.empty((len(a_tiles), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
-    in_chunks(_arithmetic(instruction, profile), a_tiles, b_tiles, c_tiles, result, threads)
+    result = np.empty((len(operands[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
+    in_chunks(_arithmetic(instruction, profile), operands, result, threads)
     result = result.reshape(*leading, shape.m, shape.n)
     return as_values(result, instruction.d_type) if values else result
 
 
 def multiply_fragments(
-    instruction: MmaInstruction, a: ArrayLike, b: ArrayLike, c: ArrayLike, profile: Profile | ExactProfile
+    instruction: MmaInstruction,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike,
+    profile: Profile | ExactProfile,
+    metadata: NDArray[np.uint8] | None = None,
 ) -> NDArray[np.uint32]:
     """The fragment of D, from the fragments of A, B and C: uint32 of shape (..., registers, 32 lanes)."""
-    shape = instruction.shape
     operands = []
     for use, words in zip(USES[:3], (a, b, c), strict=True):
-        matrix = collect(words, use, instruction.types[use], shape, instruction.layout(use))
-        operands.append(matrix.reshape(*matrix.shape[:-2], instruction.family.tiles, *shape.extent(use)))
-    result = mma(instruction, *operands, profile=profile)
-    matrix = result.reshape(*result.shape[:-3], -1, shape.n)
-    return distribute(matrix, "d", instruction.d_type, shape)
+        layout = instruction.layout(use)
+        matrix = collect(words, use, instruction.types[use], instruction.shape, layout, instruction.is_sparse)
+        extent = instruction.family.tiles, *instruction.extent(use)
+        operands.append(matrix.reshape(*matrix.shape[:-2], *extent))
+    nibbles = None if metadata is None else metadata[..., None, :, :]
+    result = mma(instruction, *operands, metadata=nibbles, profile=profile)
+    matrix = result.reshape(*result.shape[:-3], -1, instruction.shape.n)
+    return distribute(matrix, "d", instruction.d_type, instruction.shape)
+
+
+def _places(
+    instruction: MmaInstruction, metadata: ArrayLike | None, leading: tuple[int, ...]
+) -> list[NDArray[Any]]:
+    """The places of stored elements, tile by tile; nothing for a dense A."""
+    if not instruction.is_sparse:
+        if metadata is not None:
+            raise InvalidArgument("metadata", "an array", f"None for {instruction}, which is not sparse")
+        return []
+    sparsity = instruction.sparsity
+    extent = instruction.shape.m, sparsity.groups
+    if metadata is None:
+        raise InvalidArgument("metadata", "None", f"uint8 of shape (..., {extent[0]}, {extent[1]})")
+    nibbles = checked_metadata(sparsity, metadata, extent)
+    if nibbles.shape[:-2] != leading:
+        raise InvalidArgument("metadata", f"leading axes {nibbles.shape[:-2]}", f"{leading}, as a has")
+    return [stored_places(sparsity, nibbles.reshape(-1, *extent))]
 
 
 def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Callable[..., NDArray[Any]]:
     """D = A B + C of some tiles, by the arithmetic of the instruction's family."""
+    work = _dense_arithmetic(instruction, profile)
+    if not instruction.is_sparse:
+        return work
+    is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
+    return partial(gathered_tiles if is_float else expanded_tiles, work=work)
+
+
+def _dense_arithmetic(
+    instruction: MmaInstruction, profile: Profile | ExactProfile
+) -> Callable[..., NDArray[Any]]:
     a_format = FORMATS[instruction.a_type]
     if not isinstance(a_format, FloatFormat):
         return partial(integer_tiles, operation=instruction.operation, satfinite=instruction.saturate)

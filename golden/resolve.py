@@ -3,7 +3,6 @@
 from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 from golden.ptx.mnemonic import parse_instruction
-from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import OPCODES
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES, ExactProfile, Profile
@@ -38,15 +37,10 @@ def resolve_profile(
         profile = found
     if not isinstance(profile, Profile | ExactProfile):
         raise InvalidArgument("profile", quoted(profile), "a name, a Profile or an ExactProfile")
-    multiplicand = FORMATS[instruction.a_type]
-    mnemonic = instruction.mnemonic
-    if (
-        isinstance(profile, Profile)
-        and isinstance(multiplicand, FloatFormat)
-        and multiplicand.bits < 64
-        and not profile.executes(multiplicand, mnemonic)
-    ):
-        having = [p.name for p in PROFILES.values() if p.executes(multiplicand, mnemonic)]
-        given = f"{profile.name}, which has no {multiplicand.name} in {OPCODES[mnemonic]}"
+    family = instruction.family
+    if isinstance(profile, Profile) and not profile.executes(family):
+        having = [p.name for p in PROFILES.values() if p.executes(family)]
+        kind = f".kind::{family.kind}" if family.kind else ""
+        given = f"{profile.name}, which has no {instruction.a_type} in {OPCODES[family.mnemonic]}{kind}"
         raise InvalidArgument("profile", given, ", ".join((*having, *EXACT_PROFILES)))
     return profile

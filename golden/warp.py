@@ -32,7 +32,6 @@ from golden.tables.commands import (
     Work,
 )
 from golden.tables.faults import Cause, Fault
-from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, WARP_FAMILIES, Family, Space
 from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
@@ -108,7 +107,7 @@ class GoldenMachine:
         self._files = np.zeros((warps, registers, LANES), dtype=np.uint32)
         self._warp = 0
         self._families = tuple(
-            family for family in families if family.formats <= chosen and _is_known(family, profile)
+            family for family in families if family.formats <= chosen and profile.executes(family)
         )
         self._executed = [0] * warps
 
@@ -239,7 +238,7 @@ class GoldenMachine:
             what = f".{instruction.a_type} multiply"
             if instruction.family.tiles > 1:
                 what += f" of {instruction.shape}, which runs on golden alone"
-            if not _is_known(instruction.family, self.profile):
+            if not self.profile.executes(instruction.family):
                 what += f": profile {self.profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
         held = {
@@ -337,13 +336,3 @@ class GoldenMachine:
             return np.stack([self._spaces.read(address, count, space) for address, count in lines])
         except NoMemory as error:
             self._fault(Cause.READ_DECODE_ERROR, f"no memory at {error.address:#x}; no register was changed")
-
-
-def _is_known(family: Family, profile: Profile) -> bool:
-    """Whether the profile has the arithmetic of a family; of most, nobody has published it for fp8."""
-    types = (FORMATS[name] for name in family.multiplicands)
-    return all(
-        profile.executes(item, family.mnemonic)
-        for item in types
-        if isinstance(item, FloatFormat) and item.bits == 8
-    )

@@ -98,7 +98,8 @@ class _GoldenCore(GoldenEngine):
         if unknown is not None or not isinstance(instruction, MmaInstruction):
             return unknown
         has_formats = instruction.family.formats <= self._formats
-        return None if has_formats else f"{self._name} has no .{instruction.a_type} multiply"
+        sparse = "sparse " if instruction.is_sparse else ""
+        return None if has_formats else f"{self._name} has no {sparse}.{instruction.a_type} multiply"
 
 
 @contextmanager

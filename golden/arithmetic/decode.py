@@ -24,6 +24,7 @@ class Layout(NamedTuple):
     ignored_bits: int
     canonical_nan: int
     has_infinity: bool
+    has_nan: bool
     bias: int
     minimum_exponent: int
     infinity: int
@@ -74,7 +75,7 @@ def decode(bits: int, format: Format, flush: bool = False) -> tuple[int, int, in
     field = stored >> format.fraction_bits & greatest
     negative = bits >> (format.bits - 1) & 1
     exponent = max(field, 1) - format.bias
-    if field == greatest and (format.has_infinity or significand == hidden - 1):
+    if field == greatest and (format.has_infinity or (format.has_nan and significand == hidden - 1)):
         return negative, significand, exponent, NAN if significand else INFINITE
     if field:
         return negative, significand | hidden, exponent, FINITE

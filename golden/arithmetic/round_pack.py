@@ -109,7 +109,7 @@ def pack(
     packed = like(significand + (raised << format.fraction_bits), significand)
     if packed >= infinity or normal > format.bias + (not format.has_infinity):
         inwards = rounding in (TOWARDS_ZERO, UP if negative else DOWN)
-        packed = like(infinity - (inwards and not always_infinity), significand)
+        packed = like(infinity - ((inwards and not always_infinity) or not format.has_nan), significand)
     return packed << format.ignored_bits | negative << (format.bits - 1)
 
 

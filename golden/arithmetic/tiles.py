@@ -1,6 +1,6 @@
 """Batches of tiles, compiled: the loops around the scalar functions of this package."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -28,9 +28,9 @@ Formats = tuple[FloatFormat, ...]
 
 
 def in_chunks(
-    work: Callable[..., Patterns], a: Patterns, b: Patterns, c: Patterns, d: Patterns, threads: int | None
+    work: Callable[..., Patterns], operands: Sequence[Patterns], d: Patterns, threads: int | None
 ) -> None:
-    """D = A B + C by `work` on tiles of shape (tiles, m, k), (tiles, k, n), (tiles, m, n), some at once.
+    """D by `work` on operands with one leading axis, the tiles, some at once.
 
     `work` puts its results into ``out``. Memory beyond arguments and result does not grow with the batch. The
     number of threads is as for `golden.arithmetic.engine.thread_count`.
@@ -38,7 +38,7 @@ def in_chunks(
     step = max(1, _CHUNK_ELEMENTS // max(1, d.shape[1] * d.shape[2]))
 
     def piece(here: slice) -> None:
-        work(a[here], b[here], c[here], out=d[here])
+        work(*(operand[here] for operand in operands), out=d[here])
 
     run_chunks(piece, len(d), step, threads)
 

@@ -1,6 +1,6 @@
 """The matrix statements of a module: instruction and operands, checked against the tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -10,7 +10,6 @@ from golden.ptx.mnemonic import parse_instruction, parse_move
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import Space, Use
-from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
     MOVES,
     IllegalInstruction,
@@ -46,6 +45,8 @@ class MatrixStatement:
     """Of a load or store."""
     stride: Operand | None = None
     """Of a load or store, where it is given."""
+    extra: tuple[tuple[Operand, int], ...] = ()
+    """What follows the fragments of a multiply, each with its bits: metadata and selector."""
 
     def bits(self, use: Use) -> int:
         """The width of the registers of a fragment."""
@@ -89,10 +90,13 @@ def decode_matrix_statement(
     made = partial(MatrixStatement, statement=statement)
     taken = partial(_fragment, context, raw=raw)
     if isinstance(instruction, MmaInstruction):
-        operands = context.operands(statement, 4, what="the fragments d, a, b and c")
-        pairs = zip(instruction.types, operands, strict=True)
+        sparse = 2 * instruction.is_sparse
+        what = f"the fragments d, a, b and c{', metadata and a selector' if sparse else ''}"
+        operands = context.operands(statement, 4 + sparse, what=what)
+        pairs = zip(instruction.types, operands, strict=False)
         fragments = {use: taken(instruction, use, operand) for use, operand in pairs}
-        return made(instruction=instruction, fragments=fragments, destination="d")
+        extra = _metadata(context, instruction, operands[4:])
+        return made(instruction=instruction, fragments=fragments, destination="d", extra=extra)
     use: Use
     if isinstance(instruction, MoveInstruction):
         if instruction.mnemonic == "movmatrix":
@@ -129,6 +133,21 @@ def decode_matrix_statement(
     )
 
 
+def _metadata(
+    context: Context, instruction: MmaInstruction, operands: Sequence[Operand]
+) -> tuple[tuple[Operand, int], ...]:
+    """The metadata register of a sparse multiply and its selector; nothing for another one."""
+    if not instruction.is_sparse:
+        return ()
+    register, selector = operands
+    context.require_source(register, 32)
+    allowed = instruction.sparsity.selectors
+    if not isinstance(selector, Immediate) or selector.value not in allowed:
+        message = f"expected a selector from {allowed[0]} to {allowed[-1]} for {instruction}"
+        raise context.error(selector, message)
+    return (register, 32), (selector, 32)
+
+
 def _accessed(context: Context, address: Address, space: Space) -> Space:
     """The state space of an access: of the variable it names, if it names one and no space."""
     named = context.space_of(address)
@@ -157,8 +176,10 @@ def _fragment(
         type_ = instruction.types[use] if isinstance(instruction, MmaInstruction) else instruction.type
         name = f"fragment {use} of .{type_} in .{instruction.shape}"
         bits = 32 if raw else _register_bits(type_)
-        layout = instruction.layout(use) if isinstance(instruction, MmaInstruction) else None
-        count = fragment(use, type_, instruction.shape, layout).registers * 32 // bits
+        layout = (
+            instruction.fragments[use] if isinstance(instruction, MmaInstruction) else instruction.fragment
+        )
+        count = layout.registers * 32 // bits
         if not isinstance(operand, Vector) and count != 1:
             raise context.error(operand, f"{name} must be a vector of registers in braces")
     others: tuple[type[Operand], ...] = ()

@@ -13,10 +13,11 @@ from golden.tables.instruction_set import (
     BIT_OPERATIONS,
     FAMILIES,
     LAYOUTS,
-    QUAD_PAIRS,
+    NARROW_FAMILIES,
     ROUNDINGS,
     SHAPES,
     USES,
+    WARP_FAMILIES,
     WGMMA_FAMILIES,
     WGMMA_TILE,
     Family,
@@ -43,7 +44,17 @@ _SPACES: Final[dict[str | None, Space]] = {
 }
 """The state space that a qualifier means, and the one without a qualifier."""
 _WMMA: Final = [family for family in FAMILIES if family.mnemonic == "wmma"]
-_MMA: Final = [family for family in (*FAMILIES, QUAD_PAIRS) if family.mnemonic == "mma"]
+_MMA: Final = [family for family in WARP_FAMILIES if family.mnemonic == "mma"]
+_SPARSE: Final = [family for family in WARP_FAMILIES if family.mnemonic == "mma.sp"]
+_SP: Final = ("sp", "sp::ordered_metadata")
+_KINDS: Final = {
+    f"kind::{family.kind}": dict.fromkeys(f"scale_vec::{vec}" for vec, _ in family.scales)
+    for family in NARROW_FAMILIES
+}
+"""Each kind with the vectors of scales that it takes."""
+_SCALE_TYPES: Final = dict.fromkeys(type_ for family in NARROW_FAMILIES for _, type_ in family.scales)
+_UNSCALED: Final = ("e4m3", "e5m2")
+"""The types with which a kind that has block scales may lack them; it is then ``.kind::f8f6f4``."""
 _SHARED: Final = ("shared", "shared::cta")
 _MODIFIERS: Final = (*ROUNDINGS, "satfinite")
 _COUNTS: Final = tuple(f"x{count}" for count in MATRIX_COUNTS)
@@ -59,6 +70,7 @@ _ONCE: Final = frozenset(
         *("sync", "aligned", "popc", "satfinite", "a", "b", "c", "d"),
         *("global", "shared", "shared::cta"),
         *("m8n8", "x1", "x2", "x4", "trans", "b16"),
+        *(*_SP, "block_scale", *_KINDS),
         *BIT_OPERATIONS,
         *ROUNDINGS,
         *(str(shape) for shape in SHAPES),
@@ -66,7 +78,7 @@ _ONCE: Final = frozenset(
 )
 """Qualifiers that no instruction has twice."""
 
-_VOCABULARY: Final = _ONCE | {"load", "store", "mma", *LAYOUTS, *FORMATS}
+_VOCABULARY: Final = _ONCE | {"load", "store", "mma", *LAYOUTS, *FORMATS, *_SCALE_TYPES}
 
 
 class MalformedInstruction(IllegalInstruction):
@@ -151,23 +163,39 @@ def _memory(qualifiers: _Qualifiers) -> dict[str, Any]:
     return {"layout": layout, "shape": shape, "space": _SPACES[space], "type": element}
 
 
+def _kind(qualifiers: _Qualifiers, following: Iterable[object]) -> tuple[str, str]:
+    """The kind of formats and, where it has block scales, how many: both empty where there is no kind."""
+    kind = qualifiers.accept(_KINDS, following)
+    if kind is None or not qualifiers.accept(["block_scale"], ()):
+        return kind or "", ""
+    vectors = _KINDS[kind]
+    if not vectors:
+        raise IllegalInstruction("block_scale", (), f"mma.{kind}")
+    given = qualifiers.accept(vectors, vectors) if len(vectors) > 1 else qualifiers.accept(vectors, ())
+    return kind, given or next(iter(vectors))
+
+
 def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruction:
     """A multiply of one of some families, after its first words.
 
     In `wmma` the logical operation comes first. The layouts may stand before the shape. `wgmma` has no
-    layouts, and no modifier before the types.
+    layouts, and no modifier before the types. The kind stands before the shape or behind the layouts.
     """
     mnemonic = families[0].mnemonic
     shapes = [shape for family in families for shape in family.shapes]
     operation = _operation(qualifiers, "sync") if mnemonic == "wmma" else None
     layouts_first = () if mnemonic == "wgmma" else LAYOUTS
-    _sync(qualifiers, *layouts_first, *shapes)
+    kinds = _KINDS if mnemonic in ("mma", "mma.sp") else {}
+    _sync(qualifiers, *layouts_first, *shapes, *kinds)
+    kind, vector = _kind(qualifiers, (*layouts_first, *shapes)) if kinds else ("", "")
     first = qualifiers.accept(layouts_first, shapes)
     layouts = None if first is None else (first, qualifiers.take(*LAYOUTS))
     shape = qualifiers.take(*shapes)
     if mnemonic == "wgmma":
         layouts = "row", "col"
     a_layout, b_layout = layouts or (qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS))
+    if kinds and not kind:
+        kind, vector = _kind(qualifiers, (*_MODIFIERS, *FORMATS))
     families = [family for family in families if shape in family.shapes]
     if mnemonic == "wmma" and operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
@@ -176,6 +204,12 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
     types = _types(qualifiers, shape, families)
     if mnemonic != "wmma":
         operation = _operation(qualifiers)
+    scale_type = qualifiers.take(*_SCALE_TYPES) if vector else ""
+    if kind and not vector and _KINDS[kind]:
+        for type_ in types[1:3]:
+            if type_ not in _UNSCALED:
+                raise IllegalInstruction(type_, _UNSCALED, f"{mnemonic}.{kind} without .block_scale")
+        kind = "kind::f8f6f4"
     if modifier is None:
         last = _MODIFIERS if mnemonic != "wgmma" else ("satfinite",)
         modifier = qualifiers.accept(last, ())
@@ -190,6 +224,9 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
         saturate=modifier == "satfinite",
         rounding=None if modifier == "satfinite" else modifier,
         operation=operation,
+        kind=kind.removeprefix("kind::"),
+        scale_vec=vector.removeprefix("scale_vec::"),
+        scale_type=scale_type,
     )
 
 
@@ -275,7 +312,11 @@ def parse_instruction(
             return StoreInstruction(**_memory(qualifiers))
         instruction = _multiply(qualifiers, _WMMA)
     elif written == "mma":
-        instruction = _multiply(qualifiers, _MMA)
+        sparse = qualifiers.accept(_SP, ("sync",))
+        instruction = _multiply(qualifiers, _SPARSE if sparse else _MMA)
+        of_bytes = instruction.a_type in _UNSCALED and instruction.d_type == "f16"
+        if sparse == _SP[0] and (instruction.kind or of_bytes):
+            raise IllegalInstruction(sparse, _SP[1:], str(instruction))
     else:
         qualifiers.take("mma_async")
         instruction = _multiply(qualifiers, (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES)

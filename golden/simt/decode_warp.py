@@ -139,7 +139,8 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
         bits = 0 if to is None else found.bits(to)
         writer.results(f"{call}[0]" if len(targets) == 1 else call, [(target, bits) for target in targets])
 
-    places = tuple(operand for operand in (found.address, found.stride) if operand is not None)
+    others = (found.address, found.stride, *(operand for operand, _ in found.extra))
+    places = tuple(operand for operand in others if operand is not None)
     matrix = None if isinstance(found.instruction, MoveInstruction) else found.instruction
     kind = {"select": False, "pure": loads, "loads": loads, "whole": LANES, "matrix": matrix}
     return context.step(instruction, index, (*places, *sources), targets, emit, **kind)
@@ -150,7 +151,8 @@ def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) 
     parsed, threads = found.instruction, writer.threads
     if isinstance(parsed, MmaInstruction):
         values = ", ".join(_tuple(writer, found, use) for use in ("a", "b", "c"))
-        return f"B.multiply({writer.bind(parsed)}, {threads}, {values}, {index})"
+        extra = "".join(f", {_value(writer, *operand)}" for operand in found.extra)
+        return f"B.multiply({writer.bind(parsed)}, {threads}, {values}, {index}{extra})"
     if found.address is None:
         return f"B.transpose_matrix({threads}, {_tuple(writer, found, 'a')}, {index})"
     access = writer.access(context, found.address, SHARED if parsed.space == "shared" else 0)
@@ -168,11 +170,11 @@ def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) 
 def _tuple(writer: Writer, found: MatrixStatement, use: Use) -> str:
     """The registers of a fragment; of a constant in it the assembler takes the low bits, even of a double."""
     bits = found.bits(use)
-    values = [
-        writer.uniform(item.value, bits) if isinstance(item, Immediate) else writer.array(item, bits)
-        for item in found.fragments[use]
-    ]
-    return f"({', '.join(values)},)"
+    return f"({', '.join(_value(writer, item, bits) for item in found.fragments[use])},)"
+
+
+def _value(writer: Writer, item: Operand, bits: int) -> str:
+    return writer.uniform(item.value, bits) if isinstance(item, Immediate) else writer.array(item, bits)
 
 
 DECODERS: Final = {

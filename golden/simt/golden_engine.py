@@ -15,6 +15,9 @@ from golden.simt.arrays import Words
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
 
+Metadata = NDArray[np.uint8]
+"""Nibbles, shape (warps, rows, groups)."""
+
 
 class GoldenEngine:
     """Executes matrix instructions for many warps at once, with `golden.mma` under a profile.
@@ -48,9 +51,11 @@ class GoldenEngine:
         """The lines that the warps store."""
         return matrix_to_lines(collect(registers, "d", instruction.type, instruction.shape), instruction)
 
-    def multiply(self, instruction: MmaInstruction, a: Words, b: Words, c: Words) -> Words:
-        """The fragments D = A B + C of the warps."""
-        return multiply_fragments(instruction, a, b, c, self._profile)
+    def multiply(
+        self, instruction: MmaInstruction, a: Words, b: Words, c: Words, metadata: Metadata | None
+    ) -> Words:
+        """The fragments D = A B + C of the warps; the metadata of a sparse A is unpacked."""
+        return multiply_fragments(instruction, a, b, c, self._profile, metadata)
 
     def multiply_matrices(
         self, instruction: MmaInstruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from golden.lines import piece_addresses
 from golden.simt.arrays import Access, Addresses, Threads, Values, Words
 from golden.simt.memory_access import MemoryAccess
+from golden.sparsity import first_undefined, pack_metadata, unpack_metadata
 from golden.tables.commands import MATRIX_ROW_BYTES
 from golden.tables.formats import FORMATS
 from golden.tables.layouts import LANES
@@ -55,13 +56,30 @@ class MatrixOperations(MemoryAccess):
         self._record(instruction, access, access.addresses[::LANES], places, size, a=words, strides=strides)
 
     def multiply(
-        self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
+        self,
+        instruction: MmaInstruction,
+        threads: Threads,
+        a: Values,
+        b: Values,
+        c: Values,
+        index: int,
+        *extra: NDArray[Any],
     ) -> Values:
-        """``wmma.mma`` and ``mma.sync``."""
+        """``wmma.mma``, ``mma.sync`` and ``mma.sp``, whose metadata and selector follow the number."""
         self.launch.matrix_instructions += threads.size // LANES
         sources = _packed(a), _packed(b), _packed(c)
-        words = self.launch.engine.multiply(instruction, *sources)
+        metadata = None
+        if instruction.is_sparse:
+            register, selector = extra[:2]
+            metadata = unpack_metadata(instruction, register.reshape(-1, LANES), int(selector[0]))
+            undefined = first_undefined(instruction.sparsity, metadata)
+            if undefined is not None:
+                self.fault(index, threads, str(undefined[1]), undefined[0][0] * LANES)
+        words = self.launch.engine.multiply(instruction, *sources, metadata)
         if self.launch.trace is not None:
+            if metadata is not None:
+                packed = pack_metadata(instruction, metadata)[:, None]
+                sources = *sources[:2], np.concatenate([sources[2], packed], axis=1)
             self.launch.trace.matrix(self, index, instruction, threads, (*sources, words))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 

@@ -21,6 +21,18 @@ class FloatFormat:
     has_infinity: bool = True
     """Whether the largest exponent is kept for infinities and NaN, as in IEEE 754. Otherwise only the pattern
     with all ones below the sign is a NaN, and there is no infinity (e4m3)."""
+    has_nan: bool = True
+    """Otherwise every pattern is a number (formats below 8 bits), and the largest one stands for NaN."""
+
+    @property
+    def minimum(self) -> int:
+        """The least bit pattern."""
+        return 0
+
+    @property
+    def maximum(self) -> int:
+        """The greatest bit pattern."""
+        return (1 << self.bits) - 1
 
     @property
     def bias(self) -> int:
@@ -39,9 +51,9 @@ class FloatFormat:
 
     @property
     def infinity(self) -> int:
-        """The bit pattern of +Inf; of a format without infinities, of its only positive NaN."""
+        """The bit pattern of +Inf, or what follows the largest finite number: NaN, or nothing."""
         if not self.has_infinity:
-            return self.sign_mask - 1
+            return self.sign_mask - self.has_nan
         return ((1 << self.exponent_bits) - 1) << (self.fraction_bits + self.ignored_bits)
 
     @property
@@ -77,6 +89,21 @@ class IntegerFormat:
 
 Format = FloatFormat | IntegerFormat
 
+
+def _without_specials(name: str, exponent_bits: int, fraction_bits: int) -> FloatFormat:
+    """A format below 8 bits (OCP MX 1.0): neither infinities nor NaN, for which the largest number stands."""
+    bits = 1 + exponent_bits + fraction_bits
+    return FloatFormat(
+        name=name,
+        bits=bits,
+        exponent_bits=exponent_bits,
+        fraction_bits=fraction_bits,
+        canonical_nan=(1 << bits - 1) - 1,
+        has_infinity=False,
+        has_nan=False,
+    )
+
+
 FORMATS: dict[str, Format] = {
     item.name: item
     for item in (
@@ -99,6 +126,9 @@ FORMATS: dict[str, Format] = {
             name="e4m3", bits=8, exponent_bits=4, fraction_bits=3, canonical_nan=0x7F, has_infinity=False
         ),
         FloatFormat(name="e5m2", bits=8, exponent_bits=5, fraction_bits=2, canonical_nan=0x7F),
+        _without_specials("e3m2", 3, 2),
+        _without_specials("e2m3", 2, 3),
+        _without_specials("e2m1", 2, 1),
     )
 }
 """Every element type of the instruction set, by its PTX qualifier."""

@@ -13,14 +13,19 @@ from golden.tables.formats import FORMATS
 Use = Literal["a", "b", "c", "d"]
 Layout = Literal["row", "col"]
 Space = Literal["global", "shared", "generic"]
-Mnemonic = Literal["wmma", "mma", "wgmma"]
+Mnemonic = Literal["wmma", "mma", "wgmma", "mma.sp"]
 
 USES: tuple[Use, ...] = ("a", "b", "c", "d")
 LAYOUTS: tuple[Layout, ...] = ("row", "col")
 SPACES: tuple[Space, ...] = ("global", "shared", "generic")
 ROUNDINGS = ("rn", "rz", "rm", "rp")
 BIT_OPERATIONS = ("xor", "and")
-OPCODES: dict[Mnemonic, str] = {"wmma": "wmma.mma", "mma": "mma", "wgmma": "wgmma.mma_async"}
+OPCODES: dict[Mnemonic, str] = {
+    "wmma": "wmma.mma",
+    "mma": "mma",
+    "wgmma": "wgmma.mma_async",
+    "mma.sp": "mma.sp::ordered_metadata",
+}
 
 
 class Shape(NamedTuple):
@@ -64,7 +69,12 @@ class Family:
     """Types of C and D."""
     _: KW_ONLY
     mnemonic: Mnemonic = "wmma"
-    """`wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only."""
+    """`wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only. In
+    `mma.sp` half of A is stored, and metadata says which half: `golden.tables.sparsity`."""
+    kind: str = ""
+    """``.kind::`` of the formats of Blackwell's consumer chips; empty where the instruction has none."""
+    scales: tuple[tuple[str, str], ...] = ()
+    """``.scale_vec::`` and type of the block scales that it has; a single one need not be named."""
     same_accumulators: bool = False
     """Whether D has the type of C."""
     saturate: Literal["never", "integer", "float"] = "never"
@@ -79,6 +89,11 @@ class Family:
     """Multiplies of the shape that one instruction of a warp executes."""
 
     @property
+    def is_sparse(self) -> bool:
+        """Whether half of A is stored."""
+        return self.mnemonic == "mma.sp"
+
+    @property
     def mixed(self) -> bool:
         """Whether A and B may differ in type."""
         return self.mnemonic != "wmma" and len(self.multiplicands) > 1
@@ -91,8 +106,8 @@ class Family:
     @property
     def formats(self) -> frozenset[str]:
         """Multiplicand formats that a machine must have for it."""
-        converted = () if self.converted_to is None else (self.converted_to,)
-        return multiplicand_formats((*self.multiplicands, *converted))
+        more = (self.converted_to, self.is_sparse and "sparse", self.scales and "block_scale")
+        return multiplicand_formats((*self.multiplicands, *(name for name in more if name)))
 
     def results(self, c_type: str) -> tuple[str, ...]:
         """The types that D may have with a type of C."""
@@ -113,8 +128,10 @@ _MULTIPLICAND_FORMATS: dict[str, str] = {
     **dict.fromkeys(("s8", "u8"), "i8"),
     **dict.fromkeys(("s4", "u4"), "i4"),
     **dict.fromkeys(("e4m3", "e5m2"), "fp8"),
+    **dict.fromkeys(("e3m2", "e2m3"), "fp6"),
+    "e2m1": "fp4",
 }
-"""Types that a multiplier has together, and the name of both."""
+"""Types that a multiplier has together, and the name of both; `sparse` and `block_scale` are names too."""
 
 
 def _m16n8(*depths: int) -> tuple[Shape, ...]:
@@ -167,7 +184,38 @@ QUAD_PAIRS = _mma("mma.m8n8k4", (Shape(8, 8, 4),), ("f16",), ("f16", "f32"), til
 """Four multiplies, one in each pair of quads: an instruction of the tensor cores of Volta and Turing, which
 the assembler replaces by scalar instructions for later chips. A core has neither."""
 
-WARP_FAMILIES: tuple[Family, ...] = (*CORE_FAMILIES, QUAD_PAIRS)
+_sp = partial(Family, mnemonic="mma.sp")
+
+SPARSE_FAMILIES: tuple[Family, ...] = (
+    _sp("mma.sp.f16", _m16n8(16, 32), ("f16",), ("f16", "f32"), same_accumulators=True),
+    _sp("mma.sp.bf16", _m16n8(16, 32), ("bf16",), ("f32",)),
+    _sp("mma.sp.tf32", _m16n8(8, 16), ("tf32",), ("f32",)),
+    _sp("mma.sp.integer", _m16n8(32, 64), ("s8", "u8"), ("s32",), saturate="integer"),
+    _sp("mma.sp.sub-byte", _m16n8(64, 128), ("s4", "u4"), ("s32",), saturate="integer"),
+    _sp("mma.sp.fp8", _m16n8(64), ("e4m3", "e5m2"), ("f16", "f32"), same_accumulators=True),
+)
+"""Multiplies whose A is 2:4 sparse; a core has none."""
+
+_SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
+_BYTES = ("e4m3", "e5m2")
+_E8 = (("1X", "ue8m0"),)
+_MXF4 = (("2X", "ue8m0"),)
+_NVF4 = (("2X", "ue8m0"), ("4X", "ue8m0"), ("4X", "ue4m3"))
+
+NARROW_FAMILIES: tuple[Family, ...] = (
+    _mma("mma.f8f6f4", _m16n8(32), _SMALL, ("f16", "f32"), same_accumulators=True, kind="f8f6f4"),
+    _mma("mma.f8f6f4.k16", _m16n8(16), _BYTES, ("f16", "f32"), same_accumulators=True, kind="f8f6f4"),
+    _mma("mma.mxf8f6f4", _m16n8(32), _SMALL, ("f32",), kind="mxf8f6f4", scales=_E8),
+    _mma("mma.mxf4", _m16n8(64), ("e2m1",), ("f32",), kind="mxf4", scales=_MXF4),
+    _mma("mma.mxf4nvf4", _m16n8(64), ("e2m1",), ("f32",), kind="mxf4nvf4", scales=_NVF4),
+    _sp("mma.sp.f8f6f4", _m16n8(64), _SMALL, ("f16", "f32"), same_accumulators=True, kind="f8f6f4"),
+    _sp("mma.sp.mxf8f6f4", _m16n8(64), _SMALL, ("f32",), kind="mxf8f6f4", scales=_E8),
+    _sp("mma.sp.mxf4", _m16n8(128), ("e2m1",), ("f32",), kind="mxf4", scales=_MXF4),
+    _sp("mma.sp.mxf4nvf4", _m16n8(128), ("e2m1",), ("f32",), kind="mxf4nvf4", scales=_NVF4),
+)
+"""Multiplies of 8, 6 and 4 bits, with block scales or not, of compute capability 12.0; a core has none."""
+
+WARP_FAMILIES: tuple[Family, ...] = (*CORE_FAMILIES, QUAD_PAIRS, *SPARSE_FAMILIES, *NARROW_FAMILIES)
 """What golden executes in one warp."""
 
 

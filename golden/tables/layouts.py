@@ -8,7 +8,7 @@ of A (one column of B): that is what makes the hardware simple.
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from golden.tables.formats import FORMATS
+from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import QUAD_PAIRS, WIDE_K16, Layout, Shape, Space, Use
 
 LANES = 32
@@ -48,10 +48,13 @@ class FragmentLayout:
         """Rows and columns of the matrix that it holds."""
         return self.shape.extent(self.use)
 
+    element_bits: int
+    """Bits of one element in a register."""
+
     @property
-    def element_bits(self) -> int:
-        """Bits of one element."""
-        return FORMATS[self.type].bits
+    def element_shift(self) -> int:
+        """Bits below an element in its place: e2m1 in a byte has two."""
+        return 2 if self.type == "e2m1" and self.element_bits == 8 else 0
 
     @property
     def elements(self) -> int:
@@ -160,15 +163,23 @@ def in_quad_pairs(type: str, shape: Shape) -> bool:
 
 
 @cache
-def fragment(use: Use, type: str, shape: Shape, layout: Layout | None = None) -> FragmentLayout:
+def fragment(
+    use: Use, type: str, shape: Shape, layout: Layout | None = None, sparse: bool = False
+) -> FragmentLayout:
     """The layout of the fragment of `type` elements in role `use` of an instruction of `shape`.
 
-    The layout of A or B matters only in `QUAD_PAIRS`; None is rows of A and columns of B.
+    The layout of A or B matters only in `QUAD_PAIRS`; None is rows of A and columns of B. A sparse A holds
+    half of its k. Elements of 6 bits have a byte each; elements of e2m1 too, if A has less than 64 in a row.
     """
+    depth = shape.k // 2 if sparse else shape.k
+    if use == "a":
+        shape = shape._replace(k=depth)
     rows, columns = shape.extent(use)
     b_is_wide = shape == Shape(8, 32, 16)
     is_accumulator = use in "cd"
     bits = FORMATS[type].bits
+    if isinstance(FORMATS[type], FloatFormat) and (bits == 6 or (bits == 4 and depth < 64)):
+        bits = 8
     x_is_row = not b_is_wide if is_accumulator else use == "a"
     x, y = (rows, columns) if x_is_row else (columns, rows)
     if in_quad_pairs(type, shape):
@@ -176,6 +187,7 @@ def fragment(use: Use, type: str, shape: Shape, layout: Layout | None = None) ->
             use=use,
             type=type,
             shape=shape,
+            element_bits=bits,
             x_is_row=x_is_row,
             wide=is_accumulator,
             x_blocks=1,
@@ -189,6 +201,7 @@ def fragment(use: Use, type: str, shape: Shape, layout: Layout | None = None) ->
         use=use,
         type=type,
         shape=shape,
+        element_bits=bits,
         x_is_row=x_is_row,
         wide=is_accumulator or (use == "b") == b_is_wide,
         x_blocks=x // _BLOCK,

@@ -26,6 +26,7 @@ from golden.tables.instruction_set import (
     Use,
 )
 from golden.tables.layouts import FragmentLayout, fragment
+from golden.tables.sparsity import Sparsity
 
 
 class IllegalInstruction(ValueError):
@@ -60,9 +61,15 @@ def _require(value: str, allowed: Iterable[str], context: str) -> None:
         raise IllegalInstruction(value, allowed, context)
 
 
-def _families(mnemonic: Mnemonic, use: Use, context: str, element: str, shape: Shape) -> tuple[Family, ...]:
+def _families(
+    mnemonic: Mnemonic, use: Use, context: str, element: str, shape: Shape, kind: str = ""
+) -> tuple[Family, ...]:
     """The families in which a fragment of `element` and `shape` may play the role `use`."""
-    families = [family for family in WARP_FAMILIES + WGMMA_FAMILIES if family.mnemonic == mnemonic]
+    families = [
+        family
+        for family in WARP_FAMILIES + WGMMA_FAMILIES
+        if family.mnemonic == mnemonic and family.kind == kind
+    ]
     _require(element, (name for family in families for name in family.types(use)), context)
     holders = [family for family in families if element in family.types(use)]
     _require(str(shape), (str(s) for family in holders for s in family.shapes), f"{context} of .{element}")
@@ -126,7 +133,7 @@ class StoreInstruction(_Access):
 
 @dataclass(frozen=True, kw_only=True)
 class MmaInstruction:
-    """`wmma.mma`, `mma` or `wgmma.mma_async`: D = A B + C."""
+    """`wmma.mma`, `mma`, `mma.sp` or `wgmma.mma_async`: D = A B + C."""
 
     mnemonic: Mnemonic = "wmma"
     shape: Shape
@@ -143,10 +150,15 @@ class MmaInstruction:
     """f64 only: ``"rn"``, ``"rz"``, ``"rm"`` or ``"rp"``; None means ``"rn"`` there."""
     operation: str | None = None
     """Single bits only: ``"xor"`` or ``"and"``."""
+    kind: str = ""
+    """``.kind::`` of `golden.tables.instruction_set.NARROW_FAMILIES`."""
+    scale_vec: str = ""
+    scale_type: str = ""
+    """``"1X"``, ``"2X"`` or ``"4X"`` block scales for all k, and their type; empty without scales."""
 
     def __post_init__(self) -> None:
         family = self.family
-        context = f"{OPCODES[self.mnemonic]}.{self.shape} of .{self.a_type}"
+        context = self._context(f".{self.shape} of .{self.a_type}")
         _require(self.b_type, family.multiplicands if family.mixed else (self.a_type,), context)
         _require(self.c_type, family.accumulators, context)
         _require(self.d_type, family.results(self.c_type), context)
@@ -158,6 +170,40 @@ class MmaInstruction:
             _require(self.rounding, family.roundings, context)
         if self.operation is not None or family.operations:
             _require(self.operation or "popc", family.operations, context)
+        if self.scale_vec or family.scales:
+            _require(
+                f"scale_vec::{self.scale_vec}", (f"scale_vec::{vec}" for vec, _ in family.scales), context
+            )
+            types = (type_ for vec, type_ in family.scales if vec == self.scale_vec)
+            _require(self.scale_type, types, f"{context} with .scale_vec::{self.scale_vec}")
+
+    def _context(self, rest: str = "") -> str:
+        kind = f".kind::{self.kind}" if self.kind else ""
+        return f"{OPCODES[self.mnemonic]}{kind}{rest}"
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether half of A is stored."""
+        return self.family.is_sparse
+
+    @property
+    def stored(self) -> Shape:
+        """The shape with the k of the elements of A that are stored."""
+        return self.shape._replace(k=self.shape.k // 2) if self.is_sparse else self.shape
+
+    def extent(self, use: Use) -> tuple[int, int]:
+        """Rows and columns of an operand: of a sparse A the elements that are stored."""
+        return (self.stored if use == "a" else self.shape).extent(use)
+
+    @property
+    def sparsity(self) -> Sparsity:
+        """The metadata of a sparse A."""
+        return Sparsity(self.fragments["a"].element_bits, self.shape.k)
+
+    @property
+    def scales(self) -> int:
+        """Block scales of a row of A, and of a column of B."""
+        return int(self.scale_vec[:1] or 0)
 
     @property
     def types(self) -> dict[Use, str]:
@@ -180,12 +226,15 @@ class MmaInstruction:
     @property
     def family(self) -> Family:
         """The row of `WARP_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
-        return _families(self.mnemonic, "a", OPCODES[self.mnemonic], self.a_type, self.shape)[0]
+        return _families(self.mnemonic, "a", self._context(), self.a_type, self.shape, self.kind)[0]
 
     @property
     def fragments(self) -> dict[Use, FragmentLayout]:
         """The layout of each operand's fragment, D first."""
-        return {use: fragment(use, name, self.shape, self.layout(use)) for use, name in self.types.items()}
+        return {
+            use: fragment(use, name, self.shape, self.layout(use), self.is_sparse)
+            for use, name in self.types.items()
+        }
 
     def __str__(self) -> str:
         operation = f".{self.operation}.popc" if self.operation else ""
@@ -196,8 +245,13 @@ class MmaInstruction:
         if self.mnemonic == "wgmma":  # the tile of a warp too, which is in no PTX
             types = types.rpartition(".")[0]
             return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{operation}{satfinite}"
-        if self.mnemonic == "mma":
-            return f"mma.sync.aligned.{self.shape}.{layouts}{satfinite}{rounding}.{types}{operation}"
+        if self.mnemonic != "wmma":
+            kind = f".kind::{self.kind}" if self.kind else ""
+            if self.scale_vec:
+                kind += f".block_scale.scale_vec::{self.scale_vec}"
+                types += f".{self.scale_type}"
+            head = f"{OPCODES[self.mnemonic]}.sync.aligned.{self.shape}.{layouts}"
+            return f"{head}{kind}{satfinite}{rounding}.{types}{operation}"
         if self.a_type == "f16":
             types = f"{self.d_type}.{self.c_type}"
         return f"wmma.mma{operation}.sync.aligned.{layouts}.{self.shape}{rounding}.{types}{satfinite}"
@@ -214,12 +268,15 @@ def multiplies_of(family: Family) -> Iterator[MmaInstruction]:
         "rounding": family.roundings or (None,),
         "operation": family.operations or (None,),
         "saturate": (False,) if family.saturate == "never" else (False, True),
+        "scale": family.scales or (("", ""),),
     }
     for chosen in product(*choices.values()):
         fields = dict(zip(choices, chosen, strict=True))
+        fields["scale_vec"], fields["scale_type"] = fields.pop("scale")
         is_same = fields["a_type"] == fields["b_type"]
         if (is_same or family.mixed) and fields["d_type"] in family.results(fields["c_type"]):
-            yield MmaInstruction(mnemonic=family.mnemonic, a_layout="row", b_layout="col", **fields)
+            kind: dict[str, Any] = {"mnemonic": family.mnemonic, "kind": family.kind}
+            yield MmaInstruction(a_layout="row", b_layout="col", **kind, **fields)
 
 
 Instruction = LoadInstruction | StoreInstruction | MmaInstruction

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from golden.tables.formats import FloatFormat
-from golden.tables.instruction_set import ROUNDINGS, Mnemonic
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import ROUNDINGS, Family, Mnemonic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,19 +34,30 @@ class Profile:
     fp8_fraction_bits: int | None = None
     """Products of e4m3 and e5m2 in one FDPA of ``wgmma``, and the fraction bits that its alignment and an f32
     result keep; None where no measurement is known."""
+    narrow_block: int | None = None
+    """Products of 8, 6 and 4 bits in one FDPA of ``mma``, block scales or not, with `fraction_bits`; None for
+    generations without, whose ``mma`` of fp8 goes through f16."""
+    fp4_group: int | None = None
+    """Products of e2m1 in one exact sum of ``.kind::mxf4`` and ``.kind::mxf4nvf4``."""
 
     def block(self, multiplicand: FloatFormat, mnemonic: Mnemonic = "wmma") -> int | None:
         """Products of `multiplicand` in one FDPA of the instruction; None where the generation has none."""
-        if multiplicand.bits == 8:
-            return self.fp8_block
+        if multiplicand.bits <= 8:
+            return self.narrow_block or self.fp8_block
         if multiplicand.bits == 16:
             return self.half_block
         return self.tf32_block if mnemonic == "wmma" else self.tf32_mma_block
 
-    def executes(self, multiplicand: FloatFormat, mnemonic: Mnemonic) -> bool:
-        """Whether the instruction's arithmetic is known; only generations with `fp8_block` have wgmma."""
-        has_block = self.block(multiplicand, mnemonic) is not None
-        return has_block and (mnemonic != "wgmma" or self.fp8_block is not None)
+    def executes(self, family: Family) -> bool:
+        """Whether the arithmetic of a family is known; only generations with `fp8_block` have wgmma."""
+        if family.mnemonic == "wgmma" and self.fp8_block is None:
+            return False
+        multiplicand = FORMATS[family.multiplicands[0]]
+        if not isinstance(multiplicand, FloatFormat) or multiplicand.bits == 64:
+            return True
+        if multiplicand.bits <= 8 and family.mnemonic != "wgmma" and family.converted_to is None:
+            return self.narrow_block is not None
+        return self.block(multiplicand, family.mnemonic) is not None
 
     def least_exponent(self, result: FloatFormat) -> int | None:
         """The least Emax of an FDPA with this result; None where there is no limit."""
@@ -93,7 +104,14 @@ PROFILES: Final = MappingProxyType(
         profile.name: profile
         for profile in (
             HOPPER,
-            replace(HOPPER, name="blackwell", fp8_block=None, fp8_fraction_bits=None),
+            replace(
+                HOPPER,
+                name="blackwell",
+                fp8_block=None,
+                fp8_fraction_bits=None,
+                narrow_block=32,
+                fp4_group=16,
+            ),
             replace(_AMPERE, name="ada"),
             _AMPERE,
             replace(_AMPERE, name="turing", tf32_block=None, tf32_mma_block=None, quad_pairs=True),

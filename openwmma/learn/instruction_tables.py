@@ -22,7 +22,7 @@ def instruction_tables() -> dict[str, Any]:
         {
             "name": profile.name,
             "exact": False,
-            "families": [index for index, family in enumerate(families) if _executes(profile.name, family)],
+            "families": [index for index, family in enumerate(families) if profile.executes(family)],
             "fractionBits": profile.fraction_bits,
             "measured": profile.name == "hopper",
         }
@@ -38,13 +38,6 @@ def instruction_tables() -> dict[str, Any]:
         "formats": {name: _format(name) for name in FORMATS},
         "profiles": profiles,
     }
-
-
-def _executes(profile: str, family: Family) -> bool:
-    format = FORMATS[family.multiplicands[0]]
-    if not isinstance(format, FloatFormat) or format.bits == 64:
-        return True
-    return PROFILES[profile].executes(format, family.mnemonic)
 
 
 def _family(family: Family) -> dict[str, Any]:

@@ -156,6 +156,13 @@ def compact_alignment(source: Path, target: Path) -> None:
     (target / "alignment.json").write_text(f"{{\n{lines}\n}}\n")
 
 
+def compact_sparse(source: Path, target: Path) -> None:
+    """Write `sparse.npz`: two tiles of each sparse multiply."""
+    with np.load(source / "public_sparse.npz") as loaded:
+        members = {name: loaded[name][[1, -1]] for name in loaded.files}
+    np.savez_compressed(target / "sparse.npz", **members)
+
+
 def main() -> None:
     """Read the folder from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -168,6 +175,7 @@ def main() -> None:
     compact_moves(source, target)
     compact_alignment(source, target)
     compact_hopper(source, target)
+    compact_sparse(source, target)
 
 
 if __name__ == "__main__":

@@ -130,7 +130,8 @@ def test_refused_instruction():
         (("e", "f16", "m16n16k16"), "use: got 'e'; allowed: a, b, c, d"),
         (
             ("a", "f8", "m16n16k16"),
-            "type: got 'f8'; allowed: f16, bf16, tf32, f64, s8, u8, s4, u4, b1, e4m3, e5m2 for a",
+            "type: got 'f8'; allowed: f16, bf16, tf32, f64, s8, u8, s4, u4, b1, "
+            "e4m3, e5m2, e3m2, e2m3, e2m1 for a",
         ),
         (("c", "bf16", "m16n16k16"), "type: got 'bf16'; allowed: f16, f32, f64, s32 for c"),
         (

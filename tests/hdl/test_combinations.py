@@ -125,7 +125,8 @@ def test_the_combinations_are_all_there() -> None:
 
 def test_other_profiles_have_the_same_constants() -> None:
     def constants(profile: Profile) -> Profile:
-        return replace(profile, name="", fp8_block=None, fp8_fraction_bits=None)  # only hopper has fp8
+        narrow = dict.fromkeys(("fp8_block", "fp8_fraction_bits", "narrow_block", "fp4_group"))
+        return replace(profile, name="", **narrow)  # a core has fp8 of hopper, and nothing below it
 
     different = {constants(PROFILES[profile]) for profile in DIFFERENT}
     assert different == {constants(profile) for profile in PROFILES.values()}

@@ -31,8 +31,10 @@ STRICTER = {
     r"atom\.\S*(and|or|xor|exch)\.b\d+ %.1, \[%d2\], %.3, %.4": "a fourth operand without a use",
     r"prefetch\.\S*tensormap": "copies of tensors are not run",
     r"w?mma\.\S*(s4|u4|b1|f64|tf32)": "shapes that the manual does not have",
+    r"mma\.sp\S*m16n8k32\S*f16\..*, [23]$": "the manual has selectors 0 and 1",
 }
 LOOSER = {
+    r"mma\.sp\S*f16\.e[45]m[23]\.": "an instruction of compute capability 12.0",
     r"st\.(weak\.)?param": "the assembler crashes at a store to a parameter through a register",
 }
 TYPES_STRICTER = {

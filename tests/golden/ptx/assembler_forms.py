@@ -176,6 +176,9 @@ mapa .shared::cluster? .u32|u64 : t t 32
 getctarank .shared::cluster? .u32|u64 : 32 t
 alloca .u32|u64|b64 : t t / t t 8 / t t 3
 stacksave stackrestore .u32|u64|b32 : t
+mma .sp|sp::ordered_metadata|sp::foo .sync? .aligned? .m16n8k16 .row? .col? .f32 .f16.f16 .f32 : X
+mma .sp|sp::ordered_metadata .sync .aligned TILE .row .col RESULT PAIR RESULT : X
+mma .sp .sync .aligned .m16n8k32|m16n8k64 .row .col MODIFIER .s32.s8.s8.s32|s32.s4.u4.s32|f32.f16.f16.f32 : X
 """
 LISTS |= {
     "EVICT": "L1::evict_last L1::evict_first L1::evict_normal L1::evict_unchanged L1::no_allocate L2::evict_last",
@@ -263,17 +266,17 @@ def _fragment(use, type_, shape, first):
 def _fragments(opcode, words):
     shape = next(word for word in words if re.fullmatch(r"m\d+n\d+k\d+", word))
     types = [word for word in words if word in LISTS["ELEMENT"].split()]
+    stored = re.sub(r"\d+$", lambda k: str(int(k[0]) // 2), shape) if "sp" in words[0] else shape
     if opcode == "wmma" and words[0] in ("load", "store"):
         values = _fragment(words[1], types[-1], shape, 1)
         return [f"{values}, [%d90], %r99" if words[0] == "load" else f"[%d90], {values}, %r99"]
     if len(types) == 2:
         types = [types[0], "f16", "f16", types[1]]
-    return [
-        ", ".join(
-            _fragment(use, type_, shape, 20 * i + 1)
-            for i, (use, type_) in enumerate(zip("dabc", types, strict=False))
-        )
-    ]
+    dense = ", ".join(
+        _fragment(use, type_, stored if use == "a" else shape, 20 * i + 1)
+        for i, (use, type_) in enumerate(zip("dabc", types, strict=False))
+    )
+    return [f"{dense}, %r90, {selector}" for selector in range(5)] if stored != shape else [dense]
 
 
 _COUNTED = {"cp": 2, "applypriority": 1, "discard": 1, "pmevent": 1}
