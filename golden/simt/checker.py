@@ -100,11 +100,18 @@ class CheckedBlock(BlockRun):
         super().store_fragment(instruction, access, strides, registers)
 
     def multiply(
-        self, instruction: MmaInstruction, threads: Threads, a: Values, b: Values, c: Values, index: int
+        self,
+        instruction: MmaInstruction,
+        threads: Threads,
+        a: Values,
+        b: Values,
+        c: Values,
+        index: int,
+        *extra: NDArray[Any],
     ) -> Values:
         """As `MatrixOperations.multiply`; the registers must hold the fragments."""
         self._require_fragments(instruction, {"a": a, "b": b, "c": c}, index)
-        values = super().multiply(instruction, threads, a, b, c, index)
+        values = super().multiply(instruction, threads, a, b, c, index, *extra)
         self._origins.note(instruction, "d", values, index)
         return values
 

@@ -216,10 +216,7 @@ def test_spellings_of_multiplies(text, instruction):
             "wmma.load.a.sync.aligned.row.m16n16k16.f17",
             "unknown qualifier .f17 after wmma.load.a.sync.aligned.row.m16n16k16; allowed here: .global, "
             ".shared, .shared::cta, .f16, .bf16, .tf32, .f32, .f64, .s8, .u8, .s4, .u4, .b1, .s32, .e4m3, "
-            ".e5m2",
-            ".e3m2",
-            ".e2m3",
-            ".e2m1",
+            ".e5m2, .e3m2, .e2m3, .e2m1",
         ),
         (
             "wmma.load.a.sync.sync",
