@@ -41,12 +41,17 @@ class KernelRun(LaunchResult):
     counters : Counters
         Of the core, which executes matrix instructions alone; zeros on golden. With several jobs, the sum
         over their cores: cycles depend on which fragments a core still holds, and so on the number of jobs.
-    utilisation : float or None
-        The share of cycles in which the dot-product units took operands; None without cycles.
+    config : CoreConfig or None
+        Of the core; None for the golden model without limits of a core, and for a GPU.
     """
 
     counters: Counters
-    utilisation: float | None
+    config: CoreConfig | None
+
+    @property
+    def utilisation(self) -> float | None:
+        """The share of cycles in which the dot-product units took operands; None without cycles."""
+        return self.counters.utilisation(self.config.dot_product_units if self.config else 1)
 
     @property
     def cycles(self) -> int:
@@ -80,8 +85,7 @@ class Stage:
     def report(self, result: LaunchResult) -> KernelRun:
         """What a launch did."""
         counters = ReplayCounters() if self.trace is None else self.trace.counters
-        units = self.config.dot_product_units if self.config else 1
-        return KernelRun(**vars(result), counters=counters, utilisation=counters.utilisation(units))
+        return KernelRun(**vars(result), counters=counters, config=self.config)
 
 
 class _GoldenCore(GoldenEngine):

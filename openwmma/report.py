@@ -27,25 +27,26 @@ __all__ = ["block_progress", "execution_rows", "print_contractions", "print_laun
 __all__ += ["print_result", "progress"]
 
 
-def execution_rows(execution: Execution, units: int) -> list[tuple[str, str]]:
+def execution_rows(execution: Execution, config: CoreConfig) -> list[tuple[str, str]]:
     """What an execution took: names and values for two columns.
 
     Parameters
     ----------
     execution : Execution
-    units : int
-        Dot-product units of the core.
+    config : CoreConfig
     """
     counters = execution.counters
     return [
         ("instructions", f"{counters.instructions:,}"),
-        *_counter_rows(counters, counters.utilisation(units)),
+        *_counter_rows(counters, config),
         ("wall time", f"{execution.seconds:.3f} s"),
     ]
 
 
-def _counter_rows(counters: Counters, share: float | None) -> list[tuple[str, str]]:
-    """Cycles, the share in which the dot-product units took operands, and why commands waited."""
+def _counter_rows(counters: Counters, config: CoreConfig | None) -> list[tuple[str, str]]:
+    """Cycles, the share in which the dot-product units took operands, and why the warps waited."""
+    share = counters.utilisation(config.dot_product_units if config else 1)
+    warps = config.warps if config else 1
     rows = [
         ("cycles", f"{counters.cycles:,}" if counters.cycles else "none: golden model"),
         ("dot-product utilisation", "none: golden model" if share is None else f"{share:.1%}"),
@@ -58,7 +59,8 @@ def _counter_rows(counters: Counters, share: float | None) -> list[tuple[str, st
             "waiting for the host": counters.stall_empty,
         }
         rows += [
-            (name, f"{cycles:,} cycles, {cycles / counters.cycles:.1%}") for name, cycles in causes.items()
+            (name, f"{cycles:,} cycles, {cycles / counters.cycles / warps:.1%}")
+            for name, cycles in causes.items()
         ]
     return rows
 
@@ -79,7 +81,7 @@ def _replay_rows(counters: ReplayCounters) -> list[tuple[str, str]]:
 def print_result(title: str, target: Target, execution: Execution, config: CoreConfig) -> None:
     """Print a table of what an execution took."""
     table = Table(title=plain(f"{title} on {target.on.value}"), show_header=False)
-    for row in execution_rows(execution, config.dot_product_units):
+    for row in execution_rows(execution, config):
         table.add_row(*row)
     _add_files(table, target)
     Console().print(table)
@@ -91,7 +93,7 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
     table.add_row("blocks", f"{run.blocks:,}")
     table.add_row("warp instructions", f"{run.warp_instructions:,}")
     table.add_row("matrix multiplies", f"{run.matrix_instructions:,}")
-    for row in _counter_rows(run.counters, run.utilisation):
+    for row in _counter_rows(run.counters, run.config):
         table.add_row(*row)
     if isinstance(run.counters, ReplayCounters) and run.cycles:
         for row in _replay_rows(run.counters):
@@ -107,8 +109,7 @@ def print_launch(title: str, target: Target, run: KernelRun) -> None:
 def print_replay(kernel: str, target: Target, counters: ReplayCounters, config: CoreConfig) -> None:
     """Print a table of what a core did to execute a trace."""
     table = Table(title=plain(f"the trace of {kernel} on {target.on.value}"), show_header=False)
-    share = counters.utilisation(config.dot_product_units)
-    for row in [*_counter_rows(counters, share), *_replay_rows(counters)]:
+    for row in [*_counter_rows(counters, config), *_replay_rows(counters)]:
         table.add_row(*row)
     _add_files(table, target)
     Console().print(table)

@@ -126,6 +126,14 @@ def run(
             help="Write the matrix instructions of a launch with their data, for `openwmma replay`.",
         ),
     ] = None,
+    roofline: Annotated[
+        Path | None,
+        typer.Option(
+            "--roofline",
+            metavar="FILE.svg",
+            help="Draw the launch against the limits of the core's units and of its bus.",
+        ),
+    ] = None,
     port: Port = None,
     baud: Baud = DEFAULT_BAUD,
     gpu: GpuNumber = None,
@@ -165,6 +173,7 @@ def run(
         contract=contract,
         contractions=contractions,
         trace_file=trace_file,
+        roofline=roofline,
         force=force,
         step=step,
     )

@@ -1,6 +1,6 @@
 """Launches of `openwmma run`: `openwmma.modules` and launch files from the command line."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,10 +14,11 @@ from openwmma.launch_files import saved_files
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
-from openwmma.output_files import require_outputs
+from openwmma.output_files import require_outputs, require_suffix
 from openwmma.report import block_progress, print_contractions, print_launch
+from openwmma.roofline import Point, roofline_svg
 from openwmma.stepping import Stepper, Stopped
-from openwmma.target import Target
+from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
 from openwmma.usage import FAILURE, UsageError
 from sim.files import write_files
@@ -51,6 +52,8 @@ class LaunchOptions:
         Whether those that are joined are listed, and nothing is launched.
     trace_file : Path or None
         Where the matrix instructions are written.
+    roofline : Path or None
+        Where launches are drawn against the limits of the core.
     force : bool
         Whether files that exist may be replaced.
     step : bool
@@ -64,14 +67,16 @@ class LaunchOptions:
     contract: bool | None
     contractions: bool
     trace_file: Path | None
+    roofline: Path | None
     force: bool
     step: bool
 
     @property
     def outputs(self) -> list[tuple[str, Path]]:
         """The files that the machine and the launch write."""
-        path = self.trace_file
-        return [*self.target.outputs, *([] if path is None else [(f"--trace-file {path}", path)])]
+        files = ("--trace-file", self.trace_file), ("--roofline", self.roofline)
+        own = [(f"{option} {path}", path) for option, path in files if path is not None]
+        return [*self.target.outputs, *own]
 
     def keywords(self) -> dict[str, Any]:
         """Those of `openwmma.modules.Kernel.launch`."""
@@ -82,6 +87,11 @@ class LaunchOptions:
             raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, one waveform or one trace")
         if self.step and (self.jobs != 1 or target.gpu is not None):
             raise UsageError("--step: expected one job on this computer, without --jobs and --gpu")
+        require_suffix("--roofline", self.roofline, ".svg")
+        if self.roofline is not None and (target.on is MachineKind.GOLDEN or target.gpu is not None):
+            raise UsageError(
+                f"--roofline: expected rtl, lockstep or board, which have cycles, not {target.on.value}"
+            )
         return {
             "on": target.on,
             "preset": target.preset,
@@ -99,6 +109,14 @@ class LaunchOptions:
             "limit": self.limit,
             **({} if self.contract is None else {"contract": self.contract}),
         }
+
+    def draw(self, runs: Mapping[str, KernelRun]) -> None:
+        """Write the plot of launches, by their names."""
+        points = [
+            Point(name, run.counters, run.config) for name, run in runs.items() if run.config is not None
+        ]
+        if self.roofline is not None and points:
+            write_files({self.roofline: roofline_svg(points)})
 
     @contextmanager
     def observed(self) -> Iterator[tuple[Callable[[int, int], None] | None, Stepper | None]]:
@@ -171,6 +189,7 @@ def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
         return 0
     write_files({output.path: output.contents(module) for output in outputs})
     print_launch(readable(kernel.name), options.target, run)
+    options.draw({readable(kernel.name): run})
     return _tell_reports(run)
 
 
@@ -183,7 +202,7 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
         As `launch_file` does.
     """
     keywords = options.keywords()
-    code = 0
+    code, runs = 0, dict[str, KernelRun]()
     require_outputs(options.outputs, [path, path.with_suffix(".npz")], force=options.force)
     for launch in read_launches(path, case, allow_outside=allow_outside):
         if options.contractions:
@@ -196,6 +215,7 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
             tell("stopped; nothing is compared")
             return code
         print_launch(launch.name, options.target, run)
+        runs[launch.name] = run
         code = max(code, _tell_reports(run))
         differences = launch.differences() if launch.is_compared else []
         for difference in differences:
@@ -204,6 +224,7 @@ def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_o
             code = FAILURE
         elif launch.is_compared:
             tell(f"{launch.name}: memory is as recorded")
+    options.draw(runs)
     return code
 
 

@@ -1,14 +1,19 @@
 """Traces: what they say agrees with the RTL cycle by cycle, and the signals they need exist."""
 
+import io
 import json
+import sys
 from collections import defaultdict
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rtl import BASE, CONFIG, FOUR_WARPS, fill, load, memory_of_noise, multiply, store
 
+from golden.memory import Memory
 from golden.ptx.source import Location, Source, SourceLine
 from golden.tables.commands import LoadMatrix, Move, MoveMatrix, StoreMatrix
 from golden.tables.faults import Fault
@@ -16,6 +21,7 @@ from hdl.config import PRESETS
 from hdl.control.scoreboard import Unit
 from sim.build import core_verilog
 from sim.machines import Backend, open_machine
+from sim.replay.replay import Follower, Player
 from sim.rtl_machine import RtlMachine
 from sim.simulation import CHANGE, BusTiming
 from sim.trace.bursts import bursts
@@ -29,6 +35,9 @@ from sim.trace.trace_events import Slice, TraceEvents
 from sim.trace.trace_file import TraceFile
 from sim.trace.waits import memory_conflicts, register_conflicts, waits
 from sim.waves.signal_groups import signal_widths
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
+from short_kernels import kernel as short_kernel
 
 PROGRAM = [
     fill(0, 8),
@@ -137,6 +146,34 @@ def test_a_trace_follows_the_commands_of_each_warp(tmp_path):
     events = json.loads(trace.path.read_text())["traceEvents"]
     names = {event["args"]["name"] for event in events if event.get("name") == "process_name"}
     assert {"commands of warp 0", "commands of warp 3", "load engine"} <= names
+
+
+OF_EACH_WARP = """
+    shr.u32 %r1, %r0, 5; mul.wide.u32 %rd2, %r1, 2048; add.u64 %rd1, %rd0, %rd2;
+    wmma.load.a.sync.aligned.row.m16n16k16.f16 {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9}, [%rd1];
+    wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7},
+        {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9}, {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9},
+        {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};
+    wmma.store.d.sync.aligned.row.m16n16k16.f32 [%rd1], {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};"""
+
+
+def test_a_kernel_shows_warps_and_units_on_one_time_line(tmp_path):
+    file, trace = io.BytesIO(), TraceFile(tmp_path / "t.json")
+    player = Player(
+        FOUR_WARPS,
+        lambda size: closing(RtlMachine(FOUR_WARPS, Memory(size, 0x1000), trace=trace)),
+        on_command=trace.log.place,
+    )
+    follower = Follower(player, "hopper", file)
+    short_kernel(OF_EACH_WARP).launch(1, 128, [np.zeros(2048, np.uint32)], trace=follower)
+    events = json.loads(trace.path.read_text())["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    shown = defaultdict(set)
+    for event in events:
+        if event["ph"] == "X" and ": wmma." in str(event["args"].get("PTX")):
+            shown[names[event["pid"]]].add(event["args"]["command"])
+    assert {*shown} >= {*(f"commands of warp {warp}" for warp in range(4)), "tile multiplier", "load engine"}
+    assert all(len(commands) >= 3 for commands in shown.values())
 
 
 def test_waits_are_those_that_the_core_counts(traced):
