@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from golden.ptx.program import parse_module
     from golden.simt.buffers import DeviceBuffer, device, empty
     from golden.simt.errors import KernelFault, LaunchError
+    from golden.simt.tensor_map import TensorMap, tensor_map
     from golden.tables.faults import Fault
     from golden.warp import GoldenMachine
     from hdl.config import PRESETS, CoreConfig
@@ -61,6 +62,7 @@ __all__ = [
     "Module",
     "Output",
     "RtlMachine",
+    "TensorMap",
     "__version__",
     "approximate",
     "build_board",
@@ -82,6 +84,7 @@ __all__ = [
     "parse_module",
     "read_launches",
     "run_program",
+    "tensor_map",
     "write_verilog",
 ]
 
@@ -101,6 +104,7 @@ _MODULES = {
     "golden.ptx.program": ("parse_module",),
     "golden.simt.buffers": ("DeviceBuffer", "device", "empty"),
     "golden.simt.errors": ("KernelFault", "LaunchError"),
+    "golden.simt.tensor_map": ("TensorMap", "tensor_map"),
     "golden.tables.faults": ("Fault",),
     "golden.warp": ("GoldenMachine",),
     "hdl.config": ("PRESETS", "CoreConfig"),

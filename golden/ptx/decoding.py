@@ -214,6 +214,16 @@ class Context:
         else:
             raise self.error(operand, f"expected a register or a constant of {_bits(bits)}")
 
+    def require_constant(self, operand: Operand, what: str, allowed: range) -> int:
+        """The value of an operand that must be a constant in a range; `what` names it in the message."""
+        if not isinstance(operand, Immediate) or operand.kind != "integer":
+            raise self.error(operand, f"{what} must be a constant")
+        value = TYPES["s64"].interpret(operand.value)
+        if value not in allowed:
+            told = f"{allowed[0]} to {allowed[-1]}" if len(allowed) > 2 else " or ".join(map(str, allowed))
+            raise self.error(operand, f"{what} is {told}, not {value}")
+        return value
+
     def require_destination(
         self, operand: Operand, bits: int, kind: str = "integer", *, wider: bool = False
     ) -> None:

@@ -24,6 +24,7 @@ from golden.ptx.syntax import (
     Sink,
     SpecialRegister,
     Symbol,
+    TensorAddress,
     Variable,
     Vector,
 )
@@ -132,11 +133,7 @@ class OperandParser(DeclarationParser):
         """Take an operand of an instruction whose first word is `opcode`."""
         opening = self.next
         if self.accept("{"):
-            elements = [self._element()]
-            while self.accept(","):
-                elements.append(self._element())
-            self.expect("}")
-            return Vector(tuple(elements), opening.location)
+            return Vector(self._elements(), opening.location)
         if self.accept("["):
             return self._address(opening)
         if opening.text == "(" and (opcode == "call" or self._names_follow()):
@@ -191,14 +188,25 @@ class OperandParser(DeclarationParser):
         if not isinstance(base, Register | Symbol | Immediate):
             raise self.error(opening, "an address must be a register, a name or a number")
         offset = self._index(base) if isinstance(base, Symbol) and self.sees("[") else self._offset()
-        if self.accept(","):  # coordinates, of instructions that are not supported
-            while not self.accept("]"):
-                if self.next.kind == "end" or self.sees(";"):
-                    raise self.unexpected("']'")
-                self.advance()
-            return Arguments((), opening.location)
+        address = Address(base, offset, opening.location)
+        if self.accept(","):
+            if not self.sees("{"):  # a sampler, of textures, which are not supported
+                self._element()
+                self.expect(",")
+            self.expect("{")
+            coordinates = self._elements()
+            self.expect("]")
+            return TensorAddress(address, coordinates, opening.location)
         self.expect("]")
-        return Address(base, offset, opening.location)
+        return address
+
+    def _elements(self) -> tuple[Element, ...]:
+        """Take what stands in braces, from after the opening one."""
+        elements = [self._element()]
+        while self.accept(","):
+            elements.append(self._element())
+        self.expect("}")
+        return tuple(elements)
 
     def _index(self, array: Symbol) -> int:
         """The offset in bytes of the element of an array whose index follows in brackets."""

@@ -71,6 +71,16 @@ class Address:
 
 
 @dataclass(frozen=True)
+class TensorAddress:
+    """``[map, {x, y}]``: coordinates in the tensor of a map."""
+
+    address: Address
+    """Of the map."""
+    coordinates: tuple[Element, ...]
+    location: Location
+
+
+@dataclass(frozen=True)
 class Vector:
     """``{element, element, ...}``, or the name of a vector of registers."""
 
@@ -116,13 +126,15 @@ class Pair:
     location: Location
 
 
-Operand = Element | Address | Vector | Arguments | Negated | Selected | Pair
+Operand = Element | Address | TensorAddress | Vector | Arguments | Negated | Selected | Pair
 
 
 def parts(operand: Operand) -> tuple[Element, ...]:
     """The registers, constants and names in an operand, in the order written."""
     if isinstance(operand, Address):
         return (operand.base,)
+    if isinstance(operand, TensorAddress):
+        return operand.address.base, *operand.coordinates
     if isinstance(operand, Vector | Arguments):
         return operand.elements
     if isinstance(operand, Negated | Selected):
@@ -136,6 +148,13 @@ def mapped(operand: Operand, change: Callable[[Any], Any]) -> Operand:
     """An operand with other registers, constants and names in it."""
     if isinstance(operand, Address):
         return replace(operand, base=change(operand.base))
+    if isinstance(operand, TensorAddress):
+        coordinates = tuple(map(change, operand.coordinates))
+        return replace(
+            operand,
+            address=replace(operand.address, base=change(operand.address.base)),
+            coordinates=coordinates,
+        )
     if isinstance(operand, Vector | Arguments):
         return replace(operand, elements=tuple(map(change, operand.elements)))
     if isinstance(operand, Negated | Selected):

@@ -3,6 +3,7 @@
 import ctypes
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from golden.simt.buffers import DeviceBuffer
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
+from golden.simt.tensor_map import TensorMap
 from golden.tables.formats import float_format
 
 _KINDS_WITH_BYTES: Final = "biufcV"
@@ -70,8 +72,8 @@ def bind(
 
     A pointer takes an array (copied in and out), a `DeviceBuffer` or an integer; a scalar a number, or an
     array without axes, which a 64-bit integer takes as a pointer; a structure `bytes`, a numpy scalar or
-    array, or a ctypes structure, of its size. Floating point is rounded to nearest, ties to even; a finite
-    number beyond the type is refused, infinities and NaN are passed on.
+    array, or a ctypes structure, of its size, and one of 128 bytes a `TensorMap`. Floating point is rounded
+    to nearest, ties to even; a finite number beyond the type is refused, infinities and NaN are passed on.
 
     LaunchError for a wrong number or type of arguments, with the signature of the kernel.
     """
@@ -112,6 +114,8 @@ def _in_order(kernel: CompiledKernel, arguments: Sequence[Any] | Mapping[str, An
 
 def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: BoundArguments) -> bytes:
     size = parameter.size or 0
+    if isinstance(value, TensorMap):
+        value = _placed(value, parameter, bound).to_bytes()
     raw = _raw(value, is_array=parameter.is_array)
     if raw is not None:
         if len(raw) != size:
@@ -138,6 +142,15 @@ def _bytes(kernel: CompiledKernel, parameter: Variable, value: Any, bound: Bound
     if array.ndim:
         raise _wrong(kernel, parameter, value, f"a number of type {parameter.type}")
     return _number(kernel, parameter, array[()])
+
+
+def _placed(found: TensorMap, parameter: Variable, bound: BoundArguments) -> TensorMap:
+    """A tensor map with the address of its array in device memory."""
+    if found.tensor is None:
+        return found
+    array = shared_array(found.tensor)
+    assert array is not None  # as it has been one when the map was made
+    return replace(found, address=bound.place(array, parameter.name))
 
 
 def _raw(value: Any, *, is_array: bool) -> bytes | None:

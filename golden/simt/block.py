@@ -24,7 +24,7 @@ from golden.simt.code import DTYPES
 from golden.simt.collectives import Collectives
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
-from golden.simt.mbarrier_access import MbarrierAccess
+from golden.simt.tensor_copy import TensorCopies
 from golden.simt.waiting import Barriers, SpinDetector
 from golden.simt.warp_operations import Masks, lane_masks
 from golden.simt.warpgroups import WarpgroupOperations
@@ -38,7 +38,7 @@ _TURN: Final = 1 << 18
 _TOGETHER: Final = {32: "warp whose lanes", 128: "warpgroup whose threads"}
 
 
-class BlockRun(MbarrierAccess, MatrixOperations, WarpgroupOperations):
+class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
     """A block of a grid; parameters as for `golden.simt.memory_access.MemoryAccess`."""
 
     def __init__(self, kernel: Any, launch: Any, number: int) -> None:

@@ -29,6 +29,7 @@ from golden.ptx.syntax import (
     named,
 )
 from golden.simt import (
+    decode_bulk,
     decode_effectless,
     decode_mbarrier,
     decode_memory,
@@ -53,6 +54,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_effectless.DECODERS,
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
+    **decode_bulk.DECODERS,
     **decode_wgmma.DECODERS,
     **decode_stack.DECODERS,
 }

@@ -24,6 +24,7 @@ _LINES: Final = (
     ("membar .cta|.gl|.sys", ()),
     ("prefetch .global|.local? .L1|.L2", ("address",)),
     ("prefetch .global? .L2::evict_last|.L2::evict_normal", ("address",)),
+    ("prefetch .const|.param? .tensormap", ("address",)),
     ("prefetchu .L1", ("address",)),
     ("applypriority .global? .L2::evict_normal", ("address", "128")),
     ("discard .global? .L2", ("address", "128")),

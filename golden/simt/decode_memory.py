@@ -1,9 +1,7 @@
 """Loads, stores, atomics and asynchronous copies."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
-
-import numpy as np
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from golden.ptx.accesses import (
     HINT,
@@ -20,34 +18,16 @@ from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.statements import accessed_space, check_load
 from golden.ptx.syntax import Immediate, Instruction
-from golden.scalar import operation
+from golden.simt.atomics import ATOMICS, HALVES, atomic_function
 from golden.simt.code import Writer, call_step
+from golden.simt.decode_bulk import decode_bulk
 from golden.simt.decode_mbarrier import copies_arrive
 
-_INTEGERS: Final = ("u32", "s32", "u64", "s64")
-_HALVES: Final = ("f16", "bf16", "f16x2", "bf16x2")
-_WORDS: Final = ("b32", "b64")
 _VECTORS: Final = {
     **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
     **dict.fromkeys(("f16x2", "bf16x2", "f32"), ("v2", "v4")),
 }
 """Vectors of an atomic, by the type of an element."""
-_ATOMICS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any] | None]]] = {
-    "add": (("u32", "s32", "u64", "f32", "f64", *_HALVES), None),
-    "min": ((*_INTEGERS, *_HALVES), None),
-    "max": ((*_INTEGERS, *_HALVES), None),
-    "and": (_WORDS, np.bitwise_and),
-    "or": (_WORDS, np.bitwise_or),
-    "xor": (_WORDS, np.bitwise_xor),
-    "exch": (_WORDS, lambda old, new: new),
-    "cas": (("b16", *_WORDS), lambda old, expected, new: np.where(old == expected, new, old)),
-    "inc": (("u32",), lambda old, limit: np.where(old >= limit, np.uint32(0), old + np.uint32(1))),
-    "dec": (("u32",), lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1))),
-}
-"""Types of each atomic, and its function from the old bits of a cell and the sources to the new bits.
-
-Without one it is the function of the scalar instruction.
-"""
 
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
@@ -92,15 +72,15 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
 def _check_atomic(context: Context, instruction: Instruction, found: Mapping[str, str]) -> None:
     """Refuse an operation without its type, and what vectors and elements of 16 bits do not have."""
     name, type_, space = found.get("operation", ""), found.get("type", ""), found.get("space")
-    types = _ATOMICS.get(name, ((),))[0]
+    types = ATOMICS.get(name, ((),))[0]
     if type_ not in types or (name in ("cas", "exch") and instruction.opcode[0] == "red"):
         choices = ", ".join(f".{item}" for item in types) or "no such operation"
         raise context.unsupported(instruction, f"types of .{name}: {choices}" if name else "")
-    if ("flush" in found) != (type_ in _HALVES):
-        wanted = "lacks" if type_ in _HALVES else "does not take"
+    if ("flush" in found) != (type_ in HALVES):
+        wanted = "lacks" if type_ in HALVES else "does not take"
         raise context.unsupported(instruction, f".{type_} {wanted} .noftz")
     if "vector" not in found:
-        if name != "add" and type_ in _HALVES:
+        if name != "add" and type_ in HALVES:
             raise context.unsupported(instruction, f".{name} of .{type_} needs a vector, such as .v2")
     elif found["vector"] not in _VECTORS.get(type_, ()) or (name != "add" and type_ == "f32"):
         choices = ", ".join(f".{item}" for item in _VECTORS.get(type_, ())) or "none"
@@ -115,11 +95,11 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
         "space": ("global", "shared", "shared::cta"),
         "order": ORDERS[instruction.opcode[0]],
         "scope": SCOPES,
-        "operation": _ATOMICS,
+        "operation": ATOMICS,
         "flush": ("noftz",),
         "vector": VECTORS,
         "hint": (HINT,),
-        "type": dict.fromkeys(type_ for types, _ in _ATOMICS.values() for type_ in types),
+        "type": dict.fromkeys(type_ for types, _ in ATOMICS.values() for type_ in types),
     }
     found = split_qualifiers(context, instruction, groups)
     name, type_name = found.get("operation", ""), found.get("type", "")
@@ -142,12 +122,8 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     if space not in ("global", "shared", "generic") or named == "const":
         wrong = "const" if named == "const" else space
         raise context.error(address, f"atomics act on .global and .shared, not on .{wrong}")
-    evaluate = _ATOMICS[name][1]
-    if evaluate is None:
-        rounding = ".rn" if name == "add" and type_name[0] in "fb" else ""
-        # On global memory, additions of f32 flush subnormals.
-        flush = ".ftz" if type_name == "f32" and space != "shared" else ""
-        evaluate = operation(f"{name}{rounding}{flush}.{type_name}").evaluate
+    # On global memory, additions of f32 flush subnormals.
+    evaluate = atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
 
     def emit(writer: Writer) -> None:
         function, calls = writer.bind(evaluate), []
@@ -163,7 +139,9 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode
-    if "bulk" in parts or len(parts) < 3:
+    if "bulk" in parts:
+        return decode_bulk(context, instruction, index)
+    if len(parts) < 3:
         raise context.unsupported(instruction)
     if parts[2] == "mbarrier":
         return copies_arrive(context, instruction, index)

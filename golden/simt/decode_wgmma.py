@@ -5,8 +5,7 @@ from typing import Final
 from golden.ptx.decoding import Context, Step
 from golden.ptx.mnemonic import parse_instruction
 from golden.ptx.qualifier_lines import chosen_qualifiers
-from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Vector
+from golden.ptx.syntax import Instruction, Operand, Register, Vector
 from golden.simt.code import Writer, call_step
 from golden.simt.warpgroups import WARPGROUP, WarpgroupMultiply
 from golden.tables.formats import FORMATS, FloatFormat
@@ -30,20 +29,9 @@ def _decode(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.unsupported(instruction)
     groups = 0
     for operand in context.operands(instruction, int(name == "wait_group")):
-        groups = constant(context, operand, "the number of groups", range(_MOST_GROUPS + 1))
+        groups = context.require_constant(operand, "the number of groups", range(_MOST_GROUPS + 1))
     call = _CALLS[name].replace("{groups}", str(groups))
     return call_step(context, instruction, index, f"B.{call}", (), ())
-
-
-def constant(context: Context, operand: Operand, what: str, allowed: range) -> int:
-    """The value of an operand that must be a constant in a range; `what` names it in the message."""
-    if not isinstance(operand, Immediate) or operand.kind != "integer":
-        raise context.error(operand, f"{what} must be a constant")
-    value = TYPES["s64"].interpret(operand.value)
-    if value not in allowed:
-        told = " or ".join(map(str, allowed)) if len(allowed) == 2 else f"{allowed[0]} to {allowed[-1]}"
-        raise context.error(operand, f"{what} is {told}, not {value}")
-    return value
 
 
 def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
@@ -68,9 +56,12 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
     context.require_source(b, 64)
     context.require_source(scale, 1, "pred")
     negated = [
-        constant(context, item, f"the sign of {use}", range(-1, 2, 2)) for use, item in _named(signs[:2])
+        context.require_constant(item, f"the sign of {use}", range(-1, 2, 2))
+        for use, item in _named(signs[:2])
     ]
-    order = [constant(context, item, f"the order of {use}", range(2)) for use, item in _named(signs[2:])]
+    order = [
+        context.require_constant(item, f"the order of {use}", range(2)) for use, item in _named(signs[2:])
+    ]
     form = WarpgroupMultiply(
         instruction=parsed,
         index=index,

@@ -190,6 +190,11 @@ class MemoryAccess:
         width = min(size, 8)
         self.store("shared", target, list(words.view(f"u{width}").T), width)
 
+    def load_async(self, access: Access) -> Values:
+        """Chunks of shared memory that are read asynchronously, as two words of 64 bits each."""
+        found: Values = self.load("shared", access, 8, 2)
+        return found
+
     def commit_copies(self, threads: Threads) -> None:
         """``cp.async.commit_group``."""
 

@@ -1,17 +1,20 @@
 """The multiplies of warpgroups: A and B from shared memory by descriptors, or A from registers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.fragments import distribute
 from golden.matrix_descriptors import CHUNK, K_BYTES, MatrixDescriptor, matrix_of_chunks
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp_tile
 
 WARPGROUP: Final = 128
 """Threads of a warpgroup, the first of which has a multiple of it as its number."""
@@ -62,7 +65,25 @@ class WarpgroupOperations(MemoryAccess):
         right = _values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
         c = _values(c, instruction.d_type, False)
         d = self.launch.engine.multiply_matrices(instruction, left, right, c)
+        if self.launch.trace is not None:
+            self._record_tiles(form, threads, (left, right, c, d))
         return _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
+
+    def _record_tiles(
+        self, form: WarpgroupMultiply, threads: Threads, matrices: Sequence[NDArray[Any]]
+    ) -> None:
+        """Record a multiply of each warp for each of the tiles of a multiply of warpgroups."""
+        tile, warps = warp_tile(form.instruction), threads.size // LANES
+        a, b, c, d = matrices
+        rows = a.reshape(warps, tile.shape.m, -1)
+        for columns in (slice(at, at + TILE_COLUMNS) for at in range(0, c.shape[2], TILE_COLUMNS)):
+            parts = [part[:, :, columns].reshape(warps, tile.shape.m, -1) for part in (c, d)]
+            shared = np.repeat(b[:, :, columns], warps // len(b), axis=0)
+            words = [
+                distribute(part, use, tile.types[use], tile.shape)
+                for use, part in zip(USES, (rows, shared, *parts), strict=True)
+            ]
+            self.launch.trace.matrix(self, form.index, tile, threads, words)
 
     def fence_multiplies(self, threads: Threads) -> None:
         """``wgmma.fence``."""
@@ -102,11 +123,6 @@ class WarpgroupOperations(MemoryAccess):
         type_ = (form.instruction.a_type, form.instruction.b_type)[which]
         pairs = np.stack(words, axis=-1).reshape(*stacked.shape, 2)
         return matrix_of_chunks(pairs, _dtype(type_), form.transposed[which])
-
-    def load_async(self, access: Access) -> Values:
-        """Chunks of shared memory that are read asynchronously, as two words of 64 bits each."""
-        found: Values = self.load("shared", access, 8, 2)
-        return found
 
 
 def _dtype(type_: str) -> str:

@@ -112,7 +112,7 @@ class Entry:
 def parsed(text: str) -> Decoded:
     """An instruction of a trace."""
     parts = text.split(".")
-    return parse_move(parts) if parts[0] in MOVES else parse_instruction(text)
+    return parse_move(parts) if parts[0] in MOVES else parse_instruction(text, warp_tile=True)
 
 
 def entries_of(

@@ -11,7 +11,7 @@ from golden.simt.golden_engine import GoldenEngine
 from golden.simt.trace_file import TraceReader
 from golden.simt.trace_recorder import Progress, TraceRecorder
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
-from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction
+from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction, warp_tile
 from hdl.config import CoreConfig
 from sim.mismatch import Mismatch
 from sim.replay.addresses import memory_bytes
@@ -66,6 +66,7 @@ class Player:
     def missing(self, instruction: Instruction) -> str | None:
         """Why the core cannot execute an instruction; None if it can."""
         if isinstance(instruction, MmaInstruction):
+            instruction = warp_tile(instruction)
             if instruction.family not in CORE_FAMILIES:
                 alone = ", which runs on golden alone" if instruction.family.tiles > 1 else ""
                 return f"{self.name} does not execute {instruction}{alone}"

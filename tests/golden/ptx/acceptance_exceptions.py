@@ -29,7 +29,6 @@ STRICTER = {
     r"(atom\.\S*|ldu\.\S*)b128": WIDE,
     r"cp\.async\.mbarrier\.arrive\.(noinc\.)?b64 \[%r1\]": "refused in a file without other errors",
     r"atom\.\S*(and|or|xor|exch)\.b\d+ %.1, \[%d2\], %.3, %.4": "a fourth operand without a use",
-    r"prefetch\.\S*tensormap": "copies of tensors are not run",
     r"w?mma\.\S*(s4|u4|b1|f64|tf32)": "shapes that the manual does not have",
     r"mma\.sp\S*m16n8k32\S*f16\..*, [23]$": "the manual has selectors 0 and 1",
 }

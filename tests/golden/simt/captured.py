@@ -20,6 +20,7 @@ class Launch:
 
     case: Mapping[str, Any]
     buffers: Mapping[str, DeviceBuffer]
+    """Those that are compared."""
     arguments: list[Any]
 
     def differences(self) -> dict[str, int]:
@@ -45,9 +46,10 @@ def arrays(name: str) -> Mapping[str, Any]:
 @cache
 def cases() -> Mapping[str, Mapping[str, Any]]:
     found = {}
-    for name in ("public_kernels", "library", "triton"):
+    for name in ("public_kernels", "library", "triton", "hopper"):
         for case in json.loads((DATA / f"{name}.json").read_text()):
-            found[case["case"]] = {**case, "set": name}
+            if case["entry"] not in ("gemm_multicast", "cluster_sums"):
+                found[case["case"]] = {**case, "set": name}
     return found
 
 
@@ -62,7 +64,11 @@ def prepare(name: str) -> Launch:
         for key, array in arrays(case["set"]).items()
         if key.rpartition("/")[0] == name and not key.endswith(".after")
     }
-    return Launch(case, buffers, [_argument(item, buffers) for item in case["arguments"]])
+    for name_, places in case.get("addresses", {}).items():
+        buffers[name_].write(np.array([buffers[other].address + at for other, at in places], np.uint64))
+    arguments = [_argument(item, buffers) for item in case["arguments"]]
+    ignored = (*case.get("addresses", ()), *case.get("ignored", ()))
+    return Launch(case, {key: value for key, value in buffers.items() if key not in ignored}, arguments)
 
 
 def _argument(item: Any, buffers: Mapping[str, DeviceBuffer]) -> Any:

@@ -292,7 +292,6 @@ def unsupported(body, *parts, before=""):
         ("red.add.u32 [table], 1;", "atomics act on .global and .shared, not on .const"),
         ("cp.async.ca.shared.global [table], [%rd0], 4;", "copies from .global to .shared, not .const"),
         ("bar.red.pred %p0, 0, %p1;", "bar.red.pred is not supported"),
-        ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group is not supported"),
         ("wgmma.fence.aligned;", "wgmma.fence.aligned is not supported"),
         ("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [a, {%r0}];", "tex.1d.v4.f32.s32 is not supported"),
         ("barrier.cluster.arrive;", "barrier.cluster.arrive is not supported"),

@@ -1,0 +1,286 @@
+"""Bulk copies: boxes of tensors by their maps, and plain bytes.
+
+A copy is made when it is issued; what it writes to shared memory completes transactions of the mbarrier that
+it names.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.invalid_argument import InvalidArgument
+from golden.simt.address_map import LOCAL_PARAMETERS, OFFSET_MASK, WINDOWS, in_block
+from golden.simt.arrays import Access, Threads, Values
+from golden.simt.atomics import atomic_function
+from golden.simt.mbarrier_access import MbarrierAccess
+from golden.simt.tensor_map import CHUNK, MAP_BYTES, TensorMap, replaced
+
+_BOX_ALIGNMENT: Final = 128
+_MAP_ALIGNMENT: Final = 64
+_NAN_FILL: Final = np.array([0xF7, 0x7F] * 8, np.uint8)
+_REDUCED: Final = {
+    **{
+        "UINT32": "u32",
+        "INT32": "s32",
+        "UINT64": "u64",
+        "INT64": "s64",
+        "FLOAT16": "f16",
+        "BFLOAT16": "bf16",
+    },
+    **{"FLOAT32": "f32", "FLOAT32_FTZ": "f32", "FLOAT64": "f64", "TFLOAT32": "f32", "TFLOAT32_FTZ": "f32"},
+}
+"""The scalar type in which a type of maps is reduced."""
+
+Place = tuple[str, Access]
+"""A state space and addresses in it."""
+
+Coordinates = Sequence[NDArray[np.uint32]]
+
+
+class Reduction(NamedTuple):
+    """What a copy does with what is there; a plain copy has none."""
+
+    operation: str
+    type: str
+    flush: bool = False
+
+
+class Landing(NamedTuple):
+    """Who hears of the bytes that a copy writes to shared memory: a barrier in each block of the mask."""
+
+    barrier: Access
+    mask: int | None
+    """Ranks in the cluster; None for the block that the address is in."""
+    nbytes: int
+    """Without the gaps of a swizzle."""
+
+
+class TensorCopies(MbarrierAccess):
+    """What the code of a block calls for bulk copies; each of the threads issues one."""
+
+    def load_tensor(
+        self,
+        threads: Threads,
+        to: Place,
+        tensor: Access,
+        coordinates: Coordinates,
+        barrier: Place,
+        mask: NDArray[np.uint16] | None = None,
+    ) -> None:
+        """``cp.async.bulk.tensor`` to shared memory."""
+        for i, found, at in self._boxes(tensor, coordinates, to[1], stores=False):
+            transfer = found.transfer(at)
+            words = self._loaded(_at(tensor, i, found.address + transfer.offsets), found, transfer.counts)
+            places = found.swizzled(int(to[1].addresses[i]) + transfer.places)
+            landing = _landing(barrier, mask, i, found.box_bytes)
+            self._write(("shared", _at(to[1], i, places)), words, None, landing)
+
+    def store_tensor(
+        self,
+        threads: Threads,
+        tensor: Access,
+        coordinates: Coordinates,
+        source: Place,
+        *,
+        operation: str = "",
+    ) -> None:
+        """``cp.async.bulk.tensor`` and ``cp.reduce.async.bulk.tensor`` to global memory.
+
+        Nothing is written beyond the tensor, except along dimension 0 up to a multiple of 16 bytes.
+        """
+        for i, found, at in self._boxes(tensor, coordinates, source[1], stores=True):
+            transfer = found.transfer(at)
+            inside = transfer.counts > 0
+            if not inside.any():
+                continue
+            places = found.swizzled(int(source[1].addresses[i]) + transfer.places[inside])
+            words = self.load_async(_at(source[1], i, places))
+            reduction = None
+            if operation:
+                if found.type not in _REDUCED:
+                    message = f".{operation} of a tensor of {found.type}; there are: {', '.join(_REDUCED)}"
+                    self.fault(tensor.number, tensor.threads, message, i)
+                reduction = Reduction(operation, _REDUCED[found.type], found.type.endswith("_FTZ"))
+            access = _at(tensor, i, found.address + transfer.offsets[inside])
+            self._write(("global", access), words, reduction, None)
+
+    def copy_bulk(
+        self,
+        threads: Threads,
+        to: Place,
+        source: Place,
+        sizes: NDArray[np.uint32],
+        barrier: Place | None = None,
+        mask: NDArray[np.uint16] | None = None,
+        *,
+        reduction: tuple[str, str] | None = None,
+    ) -> None:
+        """``cp.async.bulk`` and ``cp.reduce.async.bulk``, of bytes that follow one another."""
+        for i, size in enumerate(sizes.tolist()):
+            for what, value in (
+                ("target", to[1].addresses[i]),
+                ("source", source[1].addresses[i]),
+                ("size", size),
+            ):
+                if int(value) % CHUNK:
+                    message = f"the {what} of a bulk copy is a multiple of {CHUNK} bytes, not {int(value):#x}"
+                    self.fault(to[1].number, threads, message, i)
+            steps = np.arange(0, size, CHUNK)
+            access = _at(source[1], i, int(source[1].addresses[i]) + steps)
+            words = self.load_async(access) if source[0] == "shared" else self.load("global", access, 8, 2)
+            landing = None if barrier is None else _landing(barrier, mask, i, size)
+            target = to[0], _at(to[1], i, int(to[1].addresses[i]) + steps)
+            self._write(target, words, Reduction(*reduction) if reduction else None, landing)
+
+    def commit_bulk(self, threads: Threads) -> None:
+        """``cp.async.bulk.commit_group``."""
+
+    def await_bulk(self, threads: Threads, remaining: int, *, reads: bool = False) -> None:
+        """``cp.async.bulk.wait_group``."""
+
+    # Tensor maps
+
+    def replace_field(
+        self, threads: Threads, place: Place, *values: NDArray[np.unsignedinteger[Any]] | int, name: str
+    ) -> None:
+        """``tensormap.replace``: of a list, the values are the number of the dimension and the new value."""
+        ordinal = int(values[0]) if len(values) > 1 else 0
+        for i, value in enumerate(np.broadcast_to(values[-1], threads.shape).tolist()):
+            access = place[1].some(slice(i, i + 1))
+            bits = int.from_bytes(self._map_bytes(place[0], access), "little")
+            content = replaced(bits, name, ordinal, value).to_bytes(MAP_BYTES, "little")
+            self._put_map(place[0], access, content)
+
+    def copy_map(self, threads: Threads, to: Place, source: Place, size: int) -> None:
+        """``tensormap.cp_fenceproxy``; the lanes of a warp copy the same map."""
+        for i in np.flatnonzero(np.diff(threads >> 5, prepend=-1)).tolist():
+            content = self._map_bytes(source[0], source[1].some(slice(i, i + 1)))
+            self._put_map(to[0], to[1].some(slice(i, i + 1)), content)
+
+    def _map_bytes(self, space: str, access: Access) -> bytes:
+        """The map at an address; one below all windows is in parameter space."""
+        address = int(access.addresses[0])
+        if space == "generic" and address < LOCAL_PARAMETERS:
+            address += WINDOWS["param"]
+        if address % _MAP_ALIGNMENT:
+            self.refuse(
+                access, 0, f"a tensor map at {address:#x}, which is no multiple of {_MAP_ALIGNMENT} bytes"
+            )
+        words = self.load(space, _at(access, 0, address + np.arange(0, MAP_BYTES, 8)), 8, 1)
+        return bytes(words.tobytes())
+
+    def _put_map(self, space: str, access: Access, content: bytes) -> None:
+        places = int(access.addresses[0]) + np.arange(0, MAP_BYTES, 8)
+        self.store(space, _at(access, 0, places), [np.frombuffer(content, np.uint64)], 8)
+
+    # How bytes move
+
+    def _boxes(
+        self, tensor: Access, coordinates: Coordinates, shared: Access, *, stores: bool
+    ) -> Iterator[tuple[int, TensorMap, list[int]]]:
+        """Position, map and coordinates of each thread's copy; a fault for one that a chip refuses."""
+        columns = [column.view(np.int32).tolist() for column in coordinates]
+        for i, at in enumerate(zip(*columns, strict=True)):
+            try:
+                found = TensorMap.from_bytes(self._map_bytes("generic", tensor.some(slice(i, i + 1))))
+            except InvalidArgument as error:
+                self.fault(tensor.number, tensor.threads, str(error), i)
+            problem = found.problem or self._problem(
+                found, at, int(shared.addresses[i]) & OFFSET_MASK, stores
+            )
+            if problem:
+                self.fault(tensor.number, tensor.threads, f"a tensor copy with {problem}", i)
+            yield i, found, list(at)
+
+    def _problem(self, found: TensorMap, at: Sequence[int], place: int, stores: bool) -> str:
+        """Why a chip would not make a copy, as the end of a message; empty if it would."""
+        if found.rank != len(at):
+            return f"{len(at)} coordinates, but a map of rank {found.rank}"
+        first = at[0] * found.element_bytes
+        if first % CHUNK:
+            return f"coordinate {at[0]} of dimension 0, byte {first}, which is no multiple of {CHUNK}"
+        negative = [axis for axis, value in enumerate(at) if value < 0]
+        if stores and negative:
+            return f"coordinate {at[negative[0]]} of dimension {negative[0]}, where stores take none below 0"
+        if place % _BOX_ALIGNMENT:
+            return f"a box at byte {place:#x} of shared memory, which is no multiple of {_BOX_ALIGNMENT}"
+        if place + found.shared_bytes > self.shared.nbytes:
+            end = f"of shared memory, which has {self.shared.nbytes} bytes"
+            return f"a box of {found.shared_bytes} bytes at byte {place} {end}"
+        return ""
+
+    def _loaded(self, access: Access, found: TensorMap, counts: NDArray[np.int64]) -> Values:
+        """The chunks of a box in global memory, as two words each; beyond the tensor there is the fill."""
+        chunks = np.zeros((counts.size, 2), np.uint64)
+        whole, part = counts == CHUNK, np.flatnonzero((counts > 0) & (counts < CHUNK))
+        if whole.any():
+            chunks[whole] = np.stack(self.load("global", access.some(whole), 8, 2), axis=-1)
+        if part.size:
+            count = int(counts[part[0]])  # the same in all rows
+            content = self.load("global", _elements(access.some(part), count, 1), 1, 1)
+            chunks.view(np.uint8)[part, :count] = content.reshape(-1, count)
+        if found.type.startswith("TFLOAT32"):
+            chunks = _rounded_to_tf32(chunks.view(np.uint32)).view(np.uint64)
+        if found.fill != "NONE":
+            outside = np.arange(CHUNK) >= counts[:, None]
+            chunks.view(np.uint8)[outside] = np.broadcast_to(_NAN_FILL, outside.shape)[outside]
+        return list(np.ascontiguousarray(chunks.T))
+
+    def _write(self, to: Place, words: Values, reduction: Reduction | None, landing: Landing | None) -> None:
+        """Write chunks, or reduce what is there with them; complete transactions where they land."""
+        space, access = to
+        mask = None if landing is None else landing.mask
+        for rank in [None] if mask is None else [rank for rank in range(16) if mask >> rank & 1]:
+            target = access._replace(addresses=in_block(rank, access.addresses))
+            if reduction is None:
+                self.store(space, target, words, 8)
+            else:
+                self._reduce(space, target, words, reduction)
+            if landing is not None:
+                place = landing.barrier.addresses
+                barrier = landing.barrier._replace(addresses=in_block(rank, place))
+                self.arrive_mbarrier(
+                    barrier, None, np.full(1, landing.nbytes, np.uint32), "complete_tx", True
+                )
+
+    def _reduce(self, space: str, access: Access, words: Values, reduction: Reduction) -> None:
+        """Reduce memory with chunks, element by element."""
+        operation, type_, flush = reduction
+        size = int(type_.lstrip("bfsu")) // 8
+        elements = np.ascontiguousarray(np.stack(words, axis=-1)).view(f"u{size}").reshape(-1)
+        function = _sum_of_f64 if type_ == "f64" else atomic_function(operation, type_, flush=flush)
+        self.atomic(space, _elements(access, CHUNK, size), function, [elements], size)
+
+
+def _at(access: Access, i: int, addresses: NDArray[Any]) -> Access:
+    """The access of one of the threads to many addresses."""
+    threads = np.full(addresses.size, access.threads[i])
+    return Access(threads, addresses.astype(np.uint64), access.number)
+
+
+def _elements(access: Access, width: int, size: int) -> Access:
+    """The elements of `size` bytes in what is accessed, `width` bytes at each address."""
+    steps = np.arange(0, width, size).astype(np.uint64)
+    places = (access.addresses[:, None] + steps).reshape(-1)
+    return Access(np.repeat(access.threads, steps.size), places, access.number)
+
+
+def _landing(barrier: Place, mask: NDArray[np.uint16] | None, i: int, count: int) -> Landing:
+    return Landing(barrier[1].some(slice(i, i + 1)), None if mask is None else int(mask[i]), count)
+
+
+def _rounded_to_tf32(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """To nearest even in 19 bits; every NaN becomes one."""
+    magnitude = bits & np.uint32(0x7FFFFFFF)
+    rounded = bits + np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1)) & np.uint32(0xFFFFE000)
+    return np.where(
+        magnitude > 0x7F800000, np.uint32(0x7FFFE000), np.where(magnitude == 0x7F800000, bits, rounded)
+    )
+
+
+def _sum_of_f64(old: NDArray[np.uint64], new: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The sum of doubles; a reduction has one NaN, unlike the scalar instruction."""
+    total = old.view(np.float64) + new.view(np.float64)
+    return np.where(np.isnan(total), np.uint64(0x7FFFFFFFFFFFFFFF), total.view(np.uint64))
