@@ -76,6 +76,9 @@ GRID: Final = (2**31 - 1, 65535, 65535)
 BLOCK: Final = (1024, 1024, 64)
 """Threads of a block along x, y and z (CUDA, compute capability 9.0)."""
 
+CLUSTER: Final = 8
+"""Blocks of a cluster (CUDA, the portable size)."""
+
 THREADS: Final = 1024
 """Threads of a block (CUDA, compute capability 9.0)."""
 

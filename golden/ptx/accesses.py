@@ -25,12 +25,12 @@ _EVICTIONS: Final = tuple(
 )
 _CACHES: Final = {"ld": ("ca", "cg", "cs", "lu", "cv"), "st": ("wb", "cg", "cs", "wt"), "ldu": ()}
 _READ_ONLY_CACHES: Final = ("ca", "cg", "cs")
+_SHARED: Final = ("shared", "shared::cta", "shared::cluster")
 _SPACES: Final = {
-    "ld": ("global", "const", "shared", "shared::cta", "local", "param", "param::entry", "param::func"),
-    "st": ("global", "const", "shared", "shared::cta", "local", "param", "param::func"),
+    "ld": ("global", "const", *_SHARED, "local", "param", "param::entry", "param::func"),
+    "st": ("global", "const", *_SHARED, "local", "param", "param::func"),
     "ldu": ("global",),
 }
-_SHARED: Final = ("shared", "shared::cta")
 _IN_SPACES: Final[Mapping[str, Iterable[str]]] = {
     **dict.fromkeys(("volatile", "relaxed", "acquire", "release"), ("global", *_SHARED)),
     **dict.fromkeys((HINT, *PREFETCHES, *_EVICTIONS, "nc"), ("global",)),

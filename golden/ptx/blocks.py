@@ -187,6 +187,14 @@ class _Builder:
         if name not in ("bar", "barrier"):
             return None
         words = instruction.opcode[1:]
+        if name == "barrier" and words[:1] == ("cluster",):
+            if "wait" not in words:
+                return None
+            groups = {"name": ("cluster",), "mode": ("wait",), "order": ("acquire",), "all": ("aligned",)}
+            split_qualifiers(context, instruction, groups)
+            context.operands(instruction, 0)
+            details = {"mode": "cluster", **dict.fromkeys(("barrier", "count", "value"))}
+            return end(kind="barrier", details=details)
         if name == "bar" and "aligned" in words:
             raise context.unsupported(instruction, "bar is .aligned without the qualifier")
         parts = [part for part in words if part not in ("cta", "aligned")]

@@ -1,7 +1,9 @@
 """The predefined registers of PTX, for threads that are integers or arrays of integers."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from golden.tables.layouts import LANES
@@ -16,6 +18,22 @@ class Geometry:
     index: tuple[int, int, int]
     dynamic_shared: int
     total_shared: int
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """Blocks of a cluster."""
+    explicit: bool = False
+    """Whether the kernel is compiled for clusters."""
+
+    @property
+    def cluster_rank(self) -> int:
+        """The number of the block in its cluster."""
+        (x, y, z), (width, height, _) = self.index_in_cluster, self.cluster
+        return x + width * (y + height * z)
+
+    @property
+    def index_in_cluster(self) -> tuple[int, int, int]:
+        """The index of the block in its cluster."""
+        x, y, z = (place % extent for place, extent in zip(self.index, self.cluster, strict=True))
+        return x, y, z
 
 
 def coordinates(number: Any, extents: tuple[int, int, int]) -> tuple[Any, Any, Any]:
@@ -75,17 +93,22 @@ SPECIAL: Final[dict[str, SpecialRegisterSpec]] = {
     "%dynamic_smem_size": _uniform(32, lambda geometry: geometry.dynamic_shared),
     "%total_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
     "%aggr_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
-    "%is_explicit_cluster": _uniform(1, lambda geometry: 0),
-    "%cluster_ctarank": _uniform(32, lambda geometry: 0),
-    "%cluster_nctarank": _uniform(32, lambda geometry: 1),
+    "%is_explicit_cluster": _uniform(1, lambda geometry: geometry.explicit),
+    "%cluster_ctarank": _uniform(32, lambda geometry: geometry.cluster_rank),
+    "%cluster_nctarank": _uniform(32, lambda geometry: math.prod(geometry.cluster)),
 }
 """By name; where a program declares the same name, its own declaration counts."""
+
+_OF_AXIS: Final[dict[str, Callable[..., int]]] = {
+    "ntid": lambda geometry, axis: geometry.block[axis],
+    "ctaid": lambda geometry, axis: geometry.index[axis],
+    "nctaid": lambda geometry, axis: geometry.grid[axis],
+    "clusterid": lambda geometry, axis: geometry.index[axis] // geometry.cluster[axis],
+    "nclusterid": lambda geometry, axis: geometry.grid[axis] // geometry.cluster[axis],
+    "cluster_ctaid": lambda geometry, axis: geometry.index_in_cluster[axis],
+    "cluster_nctaid": lambda geometry, axis: geometry.cluster[axis],
+}
 for _axis, _letter in enumerate("xyz"):
     SPECIAL[f"%tid.{_letter}"] = _coordinate(_axis)
-    SPECIAL[f"%ntid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.block[axis])  # type: ignore[misc]
-    SPECIAL[f"%ctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.index[axis])  # type: ignore[misc]
-    SPECIAL[f"%nctaid.{_letter}"] = _uniform(32, lambda geometry, axis=_axis: geometry.grid[axis])  # type: ignore[misc]
-    SPECIAL[f"%clusterid.{_letter}"] = SPECIAL[f"%ctaid.{_letter}"]
-    SPECIAL[f"%nclusterid.{_letter}"] = SPECIAL[f"%nctaid.{_letter}"]
-    SPECIAL[f"%cluster_ctaid.{_letter}"] = _uniform(32, lambda geometry: 0)
-    SPECIAL[f"%cluster_nctaid.{_letter}"] = _uniform(32, lambda geometry: 1)
+    for _name, _of in _OF_AXIS.items():
+        SPECIAL[f"%{_name}.{_letter}"] = _uniform(32, partial(_of, axis=_axis))

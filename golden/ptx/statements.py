@@ -31,7 +31,7 @@ _SPACES: Final = {
     "global": "global",
     "const": "global",
     "shared": "shared",
-    "shared::cta": "shared",
+    **dict.fromkeys(("shared::cta", "shared::cluster"), "shared"),
     "local": "local",
     "param": "param",
     "param::entry": "param",
@@ -171,7 +171,16 @@ def check_address_conversion(
     target, source = context.operands(instruction, 2)
     groups = {
         "to": ("to",),
-        "space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry"),
+        "space": (
+            "global",
+            "shared",
+            "shared::cta",
+            "shared::cluster",
+            "local",
+            "const",
+            "param",
+            "param::entry",
+        ),
         "type": ("u64",),
     }
     found = split_qualifiers(context, instruction, groups)

@@ -28,6 +28,6 @@ WINDOWS: Final = MappingProxyType(
 """What is added to an address within a state space to make it generic."""
 
 
-def in_block(rank: int | None, addresses: Any) -> Any:
-    """Addresses of shared memory as ones of the block of a rank; None leaves them as they are."""
+def in_block(rank: Any, addresses: Any) -> Any:
+    """Addresses of shared memory as ones of the block of a rank; the rank None leaves them as they are."""
     return addresses if rank is None else addresses & OFFSET_MASK | rank + 1 << RANK_BITS

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 from golden.ptx.blocks import EXIT, Terminator
 from golden.ptx.special_registers import SPECIAL
 from golden.simt.arrays import Threads
+from golden.simt.cluster import ClusterOperations
 from golden.simt.code import DTYPES
 from golden.simt.collectives import Collectives
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
-from golden.simt.tensor_copy import TensorCopies
 from golden.simt.waiting import Barriers, SpinDetector
 from golden.simt.warp_operations import Masks, lane_masks
 from golden.simt.warpgroups import WarpgroupOperations
@@ -38,7 +38,7 @@ _TURN: Final = 1 << 18
 _TOGETHER: Final = {32: "warp whose lanes", 128: "warpgroup whose threads"}
 
 
-class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
+class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
     """A block of a grid; parameters as for `golden.simt.memory_access.MemoryAccess`."""
 
     def __init__(self, kernel: Any, launch: Any, number: int) -> None:
@@ -67,8 +67,10 @@ class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
         with np.errstate(all="ignore"):
             while True:
                 self.spins.wake()
+                if self.cluster_waits and (places := self.leave_cluster()):
+                    self.let_go(places)
                 if not groups and not self._release():
-                    if self.spins.parked:
+                    if self.spins.parked or self.cluster_waits:
                         return "waiting"
                     if self.launch.trace is not None:
                         self.launch.trace.end_block(self.number)
@@ -164,7 +166,9 @@ class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
             self.resume(target, threads)
 
     def _end_block(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
-        if terminator.kind == "barrier":
+        if terminator.kind == "barrier" and terminator.details["mode"] == "cluster":
+            self.let_go(self.wait_cluster(threads, number + 1, terminator.index))
+        elif terminator.kind == "barrier":
             self.barriers.arrive(threads, number + 1, terminator, outcome)
         elif terminator.kind == "collective":
             self.collectives.arrive(threads, number + 1, terminator, outcome)
@@ -183,6 +187,7 @@ class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
         self.live &= ~lane_masks(threads, self.warps)
         self.alive -= threads.size
         self.spins.note_end()
+        self.end_cluster(threads)
         self.barriers.check()
         self.collectives.check()
 
@@ -203,7 +208,7 @@ class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
     def _release(self) -> bool:
         """Find someone who can go on although nobody is ready; False if there is nobody."""
         stuck = bool(self._incomplete or self.barriers.places() or self.collectives.places())
-        if not stuck or self.spins.parked:
+        if not stuck or self.spins.parked or self.cluster_waits:
             return False
         if self.barriers.open_partial():
             return True
@@ -234,11 +239,12 @@ class BlockRun(TensorCopies, MatrixOperations, WarpgroupOperations):
         groups = [*self._groups.items(), *self._incomplete.items()]
         groups += ((target, threads) for (target, _), (threads, _) in self.spins.parked.items())
         at = [(self.kernel.blocks[number].first, threads) for number, threads in groups]
+        at += [(wait.number, wait.threads) for wait in self.cluster_waits]
         for index, threads in at + self.barriers.places() + self.collectives.places():
             line = self.kernel.source_line(index).line
             places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())
         written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]
-        return ", ".join(written) + self.describe_awaited() or "their end"
+        return ", ".join(written) + self.describe_awaited() + self.describe_cluster() or "their end"
 
     # What the code of blocks calls
 

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final
 
 from golden.integers import shortened
-from golden.limits import LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
+from golden.limits import CLUSTER, LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
 from golden.locks import LOCK
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.contraction.passes import contract_blocks
@@ -30,6 +30,7 @@ from golden.ptx.syntax import (
 )
 from golden.simt import (
     decode_bulk,
+    decode_cluster,
     decode_effectless,
     decode_mbarrier,
     decode_memory,
@@ -55,6 +56,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_mbarrier.DECODERS,
     **decode_warp.DECODERS,
     **decode_bulk.DECODERS,
+    **decode_cluster.DECODERS,
     **decode_wgmma.DECODERS,
     **decode_stack.DECODERS,
 }
@@ -230,14 +232,22 @@ class CompiledKernel:
             raise LaunchError(
                 f"{self.readable} is compiled for at most {math.prod(most)} threads, not {threads}"
             )
-        cluster = math.prod(self.directives.get(".reqnctapercluster", ()))
-        if cluster > 1:
-            raise LaunchError(
-                f"{self.readable} is compiled for clusters of {cluster} blocks, which are not run"
-            )
         required = self.directives.get(".reqntid")
         if required is not None and tuple([*required, 1, 1][:3]) != block:
             raise LaunchError(f"{self.readable} is compiled for blocks of {required}, not {block}")
+
+    def cluster(self, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+        """The blocks of a cluster; LaunchError for too many, and for a grid that is not made of clusters."""
+        x, y, z = cluster = tuple([*self.directives.get(".reqnctapercluster", ()), 1, 1, 1][:3])
+        blocks, told = x * y * z, f"{self.readable} is compiled for clusters of {cluster}"
+        if ".blocksareclusters" in self.directives:
+            raise LaunchError(f"{self.readable} has .blocksareclusters, grids of clusters, which are not run")
+        if blocks > CLUSTER:
+            raise LaunchError(f"{told}, but a cluster has at most {CLUSTER} blocks, not {blocks}")
+        for axis, extent, whole in zip("xyz", grid, cluster, strict=True):
+            if extent % whole:
+                raise LaunchError(f"{told}, so grid.{axis} must be a multiple of {whole}, not {extent}")
+        return x, y, z
 
     def require_shared(self, shared: int) -> None:
         """Refuse dynamic shared memory beyond what a block has."""

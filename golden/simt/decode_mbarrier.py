@@ -9,7 +9,6 @@ from golden.simt.code import Widths, call_step
 
 _CTA: Final = ("shared", "shared::cta")
 _CLUSTER: Final = (*_CTA, "shared::cluster")
-"""A cluster has one block, hence ``.shared::cluster`` names the same memory as ``.shared::cta``."""
 
 
 def _mbarrier(context: Context, instruction: Instruction, index: int) -> Step:

@@ -21,6 +21,7 @@ from golden.ptx.syntax import Immediate, Instruction
 from golden.simt.atomics import ATOMICS, HALVES, atomic_function
 from golden.simt.code import Writer, call_step
 from golden.simt.decode_bulk import decode_bulk
+from golden.simt.decode_cluster import decode_transacted
 from golden.simt.decode_mbarrier import copies_arrive
 
 _VECTORS: Final = {
@@ -49,6 +50,8 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
 
 
 def _store(context: Context, instruction: Instruction, index: int) -> Step:
+    if "async" in instruction.opcode:
+        return decode_transacted(context, instruction, index)
     found = access_qualifiers(context, instruction)
     operands = without_hint(context, instruction, 2)
     type_, elements = accessed_values(context, instruction, operands[1], found)
@@ -90,9 +93,11 @@ def _check_atomic(context: Context, instruction: Instruction, found: Mapping[str
 
 
 def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
+    if "async" in instruction.opcode:
+        return decode_transacted(context, instruction, index)
     returns = instruction.opcode[0] == "atom"
     groups: Mapping[str, Iterable[str]] = {
-        "space": ("global", "shared", "shared::cta"),
+        "space": ("global", "shared", "shared::cta", "shared::cluster"),
         "order": ORDERS[instruction.opcode[0]],
         "scope": SCOPES,
         "operation": ATOMICS,

@@ -78,11 +78,13 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
 def _is_space(context: Context, instruction: Instruction, index: int) -> Step:
     """``isspacep``: whether a generic address lies in a window."""
     target, source = context.operands(instruction, 2)
-    groups = {"space": ("global", "shared", "shared::cta", "local", "const", "param", "param::entry")}
+    spaces = ("global", "shared", "shared::cta", "shared::cluster", "local", "const", "param", "param::entry")
+    groups = {"space": spaces}
     found = split_qualifiers(context, instruction, groups)
     if "space" not in found:
         raise context.unsupported(instruction)
-    space = found["space"].partition("::")[0]
+    windows = {"shared": "shared::cta", "shared::cluster": "shared", "param::entry": "param"}
+    space = windows.get(found["space"], found["space"])
     call = f"B.in_window({space!r}, {{0}})"
     if space == "global":  # parameters of an entry are global memory too, as on the chip
         call += " | B.in_window('param', {0})"

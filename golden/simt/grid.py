@@ -8,8 +8,10 @@ from typing import Final
 
 from golden.integers import checked_integer, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
+from golden.ptx.special_registers import coordinates
 from golden.simt.block import BlockRun
 from golden.simt.checker import CheckedBlock, Report
+from golden.simt.cluster import join
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock, LaunchError
@@ -64,6 +66,8 @@ class LaunchState:
     block: tuple[int, int, int]
     dynamic_shared: int
     """Bytes of dynamic shared memory."""
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    """Blocks of a cluster."""
     jobs: int = 1
     """Most processes that run blocks."""
     on_block: Callable[[int, int], None] | None = None
@@ -93,6 +97,17 @@ class LaunchState:
     def blocks(self) -> int:
         """Blocks of the grid."""
         return math.prod(self.grid)
+
+    def cluster_blocks(self, number: int) -> list[int]:
+        """The numbers of the blocks of a cluster, by its number, in the order of their ranks."""
+        (wide, high, _), (columns, rows, _) = self.cluster, self.grid
+        x, y, z = coordinates(number, (columns // wide, rows // high, 1))
+        first = (x * wide, y * high, z * self.cluster[2])
+        found = []
+        for rank in range(math.prod(self.cluster)):
+            i, j, k = (at + own for at, own in zip(first, coordinates(rank, self.cluster), strict=True))
+            found.append(i + columns * (j + rows * k))
+        return found
 
     @property
     def most_steps(self) -> int:
@@ -150,13 +165,17 @@ def run_grid(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
             launch.on_block(done, total)
 
     one = kernel.block_bytes(math.prod(launch.block), kernel.shared_base + launch.dynamic_shared)
-    most = max(1, WAITING_BYTES // one)
+    size = math.prod(launch.cluster)
+    most = max(size, WAITING_BYTES // one)
     started = 0
     waiting: list[_Waiting] = []
     while started < total or waiting:
-        while started < total and len(waiting) < most:
-            started += 1
-            proceed(kind(kernel, launch, started - 1), waiting)
+        while started < total and len(waiting) + size <= most:
+            runs = [kind(kernel, launch, number) for number in launch.cluster_blocks(started // size)]
+            join(runs)
+            started += size
+            for run in runs:
+                proceed(run, waiting)
         progress = not waiting
         left: list[_Waiting] = []
         for run, changed in reversed(waiting):
@@ -187,7 +206,8 @@ def _deadlock(kernel: CompiledKernel, waiting: list[BlockRun], behind: int) -> D
     waiting = sorted(waiting, key=lambda run: run.geometry.index[::-1])
     told = [f"block {run.geometry.index} at {run.whereabouts()}" for run in waiting[:_TOLD]]
     more = f", and {len(waiting) - _TOLD} more" if len(waiting) > _TOLD else ""
-    who = "a block loops" if len(waiting) == 1 else f"{len(waiting)} blocks loop"
+    verb = "wait" if any(run.cluster_waits for run in waiting) else "loop"
+    who = f"a block {verb}s" if len(waiting) == 1 else f"{len(waiting)} blocks {verb}"
     why = "nothing is left to make one"
     if behind:
         why = f"the {behind} blocks behind them cannot start, as no more fit in {WAITING_BYTES} bytes"

@@ -75,9 +75,9 @@ class MbarrierAccess(MemoryAccess):
 
     def invalidate_mbarrier(self, access: Access) -> None:
         """``mbarrier.inval``."""
-        for offset in [offset for _, offset, _ in self._states(access)]:
-            self.mbarriers.pop(offset, None)
-            self.awaited.discard(offset)
+        for block, offset in [(block, offset) for _, block, offset, _ in self._states(access)]:
+            block.mbarriers.pop(offset, None)
+            block.awaited.discard(offset)
 
     def arrive_mbarrier(
         self,
@@ -101,7 +101,7 @@ class MbarrierAccess(MemoryAccess):
         sign = -1 if mode == "complete_tx" else 1
         expected = [0] * threads.size if transactions is None else transactions.tolist()
         words = np.empty(threads.size, dtype=np.uint64)
-        for position, offset, state in self._states(access):
+        for position, block, offset, state in self._states(access):
             refuse = partial(self._refuse, offset, access, position)
             words[position] = state.word & _RESULT
             amount, total = amounts[position], state.transactions + sign * expected[position]
@@ -112,11 +112,11 @@ class MbarrierAccess(MemoryAccess):
             pending = state.pending - amount
             following = state.expected - (amount if mode == "arrive_drop" else 0)
             if pending or total:
-                self._put(offset, _State(following, pending, total, state.phase))
+                block._put(offset, _State(following, pending, total, state.phase))
                 continue
             if not completes:
                 refuse("an arrival with .noComplete completes the phase")
-            self._put(offset, _State(following, following, phase=state.phase ^ 1))
+            block._put(offset, _State(following, following, phase=state.phase ^ 1))
         return words
 
     def arrive_copies(self, access: Access, increment: bool) -> None:
@@ -124,14 +124,14 @@ class MbarrierAccess(MemoryAccess):
         if not increment:
             self.arrive_mbarrier(access, None, None, "arrive", True)
             return
-        for position, offset, state in self._states(access):
+        for position, _, offset, state in self._states(access):
             if state.pending == _MOST:
                 self._refuse(offset, access, position, f"more than {_MOST} arrivals")
 
     def wait_mbarrier(self, access: Access, phases: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether phases are complete, each given by its parity."""
         done = np.empty(access.threads.size, dtype=np.bool_)
-        for position, offset, state in self._states(access):
+        for position, _, offset, state in self._states(access):
             done[position] = state.phase != int(phases[position])
             if done[position]:
                 self.awaited.discard(offset)
@@ -153,12 +153,14 @@ class MbarrierAccess(MemoryAccess):
         if self.shared.written is not None:
             self.shared.written[offset : offset + _BYTES] = True
 
-    def _states(self, access: Access) -> Iterator[tuple[int, int, _State]]:
-        """Position, offset and state of the barrier of each thread, when it is asked for."""
-        for position, offset in enumerate(self._offsets("shared", access, _BYTES).tolist()):
-            if offset not in self.mbarriers:
-                self._refuse(offset, access, position, "no mbarrier.init before this operation")
-            yield position, offset, self.mbarriers[offset]
+    def _states(self, access: Access) -> Iterator[tuple[int, Any, int, _State]]:
+        """Position of each thread, and block, offset and state of its barrier, when it is asked for."""
+        for block, positions, some in self.by_block(access):
+            offsets = self._offsets("shared", some, _BYTES).tolist()
+            for position, offset in zip(positions.tolist(), offsets, strict=True):
+                if offset not in block.mbarriers:
+                    self._refuse(offset, access, position, "no mbarrier.init before this operation")
+                yield position, block, offset, block.mbarriers[offset]
 
     def _refuse(self, offset: int, access: Access, position: int, problem: str) -> NoReturn:
         message = f"{problem}, at the mbarrier at {self.describe_shared(offset)}"

@@ -10,9 +10,18 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.limits import CLUSTER
 from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
-from golden.simt.address_map import GLOBAL, LOCAL_PARAMETERS, SHARED, WINDOW_BYTES, WINDOWS
+from golden.simt.address_map import (
+    GLOBAL,
+    LOCAL_PARAMETERS,
+    OFFSET_MASK,
+    RANK_BITS,
+    SHARED,
+    WINDOW_BYTES,
+    WINDOWS,
+)
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
@@ -49,7 +58,12 @@ class MemoryAccess:
         self.number = number
         self.launch = launch
         """It counts the stores, and the atomics that changed something."""
-        self.geometry = Geometry(launch.grid, launch.block, index, launch.dynamic_shared, total_shared)
+        self.geometry = Geometry(
+            *(launch.grid, launch.block, index, launch.dynamic_shared, total_shared, launch.cluster),
+            explicit=".reqnctapercluster" in kernel.directives,
+        )
+        self.peers: list[Any] = []
+        """The blocks of the cluster, this one too, by rank; none where it is alone."""
         self.total = math.prod(launch.block)
         self.device: DeviceMemory = launch.device
         self.shared = Allocation(0, total_shared, "shared memory")
@@ -208,11 +222,12 @@ class MemoryAccess:
         return self.local.bytes.reshape(self.total, self.kernel.local_bytes)[:, self.stack.lowest :]
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
-        """Whether generic addresses lie in a state space."""
+        """Whether generic addresses lie in a state space; in ``"shared"`` lie those of the whole cluster."""
         if space in ("global", "const"):
             return addresses >= np.uint64(GLOBAL)
-        base = WINDOWS[space]
-        return (addresses >= np.uint64(base)) & (addresses < np.uint64(base + WINDOW_BYTES))
+        base = WINDOWS[space.partition("::")[0]]
+        size = OFFSET_MASK + 1 if space == "shared::cta" else WINDOW_BYTES
+        return (addresses >= np.uint64(base)) & (addresses < np.uint64(base + size))
 
     def _pieces(self, space: str, access: Access, width: int, *, writes: bool = False) -> Iterator[Piece]:
         """The parts of an access by the memories that they lie in.
@@ -234,12 +249,33 @@ class MemoryAccess:
                     place = f"{self.device.describe(int(some.addresses[0]))} at {some.addresses[0]:#x}"
                     self.refuse(some, 0, f"constants cannot be written: {place}")
                 yield Piece("global", memory, positions, some, offsets)
+        elif space == "shared" and int(np.maximum.reduce(addresses)) > OFFSET_MASK:
+            for block, positions, some in self.by_block(access):
+                yield Piece(space, block.shared, positions, some, self._offsets(space, some, width))
         else:
             if space == "param" and writes and int(addresses.min()) < LOCAL_PARAMETERS:
                 self.fault(access.number, access.threads, "parameters of an entry cannot be stored to")
             if space == "param" and (writes or int(addresses.max()) >= LOCAL_PARAMETERS):
                 space = "local"
             yield Piece(space, self._own[space], None, access, self._offsets(space, access, width))
+
+    def by_block(self, access: Access) -> Iterator[tuple[Any, NDArray[np.int64], Access]]:
+        """The blocks of the cluster in whose shared memory addresses lie, each with positions and accesses.
+
+        What lies in no block of the cluster is left as it is, beyond the memory of this one.
+        """
+        ranks = access.addresses >> np.uint64(RANK_BITS)
+        blocks = [self, *(self.peers or [self])]
+        for rank in np.unique(ranks).tolist():
+            where = np.flatnonzero(ranks == rank)
+            some = access.some(where)
+            if len(blocks) <= rank <= CLUSTER:
+                message = f"shared memory of rank {rank - 1}, but the cluster has {len(blocks) - 1} blocks"
+                self.refuse(some, 0, message)
+            if rank >= len(blocks):
+                yield self, where, some
+            else:
+                yield blocks[rank], where, some._replace(addresses=some.addresses & np.uint64(OFFSET_MASK))
 
     def _by_buffer(
         self, access: Access, width: int

@@ -289,6 +289,7 @@ class Kernel:
                 grid=extents[0],
                 block=extents[1],
                 dynamic_shared=shared,
+                cluster=compiled.cluster(extents[0]),
                 check=check,
                 races=races,
                 trace=trace,

@@ -93,7 +93,14 @@ def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
     total = launch.blocks
     count = min(launch.jobs, total // _LEAST_BLOCKS)
     can_fork = "fork" in multiprocessing.get_all_start_methods()
-    if count < 2 or not can_fork or launch.check or launch.races or kernel.reads_clock:
+    if (
+        count < 2
+        or not can_fork
+        or launch.check
+        or launch.races
+        or kernel.reads_clock
+        or launch.cluster != (1, 1, 1)
+    ):
         return run_grid(kernel, launch)
     ranges = list(itertools.pairwise(total * place // count for place in range(count + 1)))
     outcomes = _run_processes(kernel, launch, ranges)

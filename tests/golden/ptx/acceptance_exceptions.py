@@ -4,14 +4,10 @@
 are about the types and kinds of operands.
 """
 
-CLUSTERS = "blocks of clusters and their memory are not run"
 UNDOCUMENTED = "accepted by the assembler, without a meaning in the manual"
 WIDE = "atomics, and loads by ldu, of 128 bits are not run"
 
 STRICTER = {
-    r"\S*\.shared::cluster": CLUSTERS,
-    r"(mapa|getctarank)\.": CLUSTERS,
-    r"barrier\.cluster\.": CLUSTERS,
     r"fma\.\S*oob\.": "out-of-bounds NaNs come with tensor copies",
     r"fma\.r[zmp]\.(relu\.)?bf16": "of the roundings of bf16 the manual has .rn alone",
     r"(addc|subc|madc\.lo|madc\.hi)\.[us]16 ": UNDOCUMENTED,

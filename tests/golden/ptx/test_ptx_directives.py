@@ -44,7 +44,7 @@ def test_directives_that_do_not(directives, message):
         parse_syntax(Source(text(directives), "k.ptx"))
 
 
-def test_clusters_are_refused_before_anything_runs():
-    kernel = Module(text(".reqnctapercluster 2"), "k.ptx").kernel()
-    with pytest.raises(LaunchError, match="clusters of 2 blocks, which are not run"):
+def test_grids_of_clusters_are_refused_before_anything_runs():
+    kernel = Module(text(".reqnctapercluster 2 .reqntid 32 .blocksareclusters"), "k.ptx").kernel()
+    with pytest.raises(LaunchError, match=r"has \.blocksareclusters, grids of clusters, which are not run"):
         kernel.launch(2, 32)

@@ -15,7 +15,6 @@ BEFORE = ".extern .func (.param .b64 p) malloc(.param .b64 n); .func f(.reg .b12
 PAGE = ROOT / "docs" / "reference" / "kernels.md"
 
 BODIES = {
-    "clusters": "barrier.cluster.arrive;",
     "textures, surfaces": ".reg .f32 %f<4>; .reg .b32 %r<2>; "
     "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [t, {%r0}];",
     "memory from the device's heap": "{ .param .b64 n; .param .b64 p; call (p), malloc, (n); }",

@@ -294,7 +294,6 @@ def unsupported(body, *parts, before=""):
         ("bar.red.pred %p0, 0, %p1;", "bar.red.pred is not supported"),
         ("wgmma.fence.aligned;", "wgmma.fence.aligned is not supported"),
         ("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [a, {%r0}];", "tex.1d.v4.f32.s32 is not supported"),
-        ("barrier.cluster.arrive;", "barrier.cluster.arrive is not supported"),
         ("add.u32 %r0, %r1, %rd0;", "expected an operand of 32 bits, but %rd0 is .b64"),
         ("add.u32 %r0, %r1;", "takes 2 sources, not 1"),
         ("ld.global.f32 %h0, [%rd0];", "expected a destination of 32 bits"),
