@@ -135,8 +135,10 @@ class Writer:
         self.line(f"{name} = ({guard}).nonzero()[0]")
         self.line(f"if {name}.size:")
         self._subset, self._indent = name, self._indent + "    "
-        specials, self._specials = self._specials, {}
+        specials, self._specials, before = self._specials, {}, len(self.lines)
         step.emit(self)
+        if len(self.lines) == before:
+            self.line("pass")
         self._specials = specials
         self._subset, self._indent = "", self._indent[:-4]
 

@@ -198,3 +198,17 @@ def test_each_copy_of_a_function_has_its_own_vectors_and_parts():
         add.u32 %r1, %r1, %r3; st.global.b32 [%rd1], %r1;
     """
     assert run(body, before=function).tolist() == [thread + 2 for thread in range(32)]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        *("membar.cta", "fence.sc.gpu", "fence.proxy.async", "nanosleep.u32 1", "pmevent 1"),
+        *("cp.async.commit_group", "cp.async.wait_group 0", "cp.async.wait_all"),
+        *("cp.async.bulk.commit_group", "cp.async.bulk.wait_group.read 0", "griddepcontrol.wait"),
+        *("prefetch.global.L1 [%rd1]", "fence.proxy.tensormap::generic.acquire.gpu [%rd1], 128"),
+    ],
+)
+def test_what_changes_no_result_may_have_a_guard(statement):
+    body = f"setp.lt.u32 %p0, %r0, 3; @%p0 {statement}; st.global.u32 [%rd1], %r0;"
+    assert run(body, version="8.3").tolist() == list(range(32))
