@@ -17,6 +17,8 @@ from hdl.memory.axi import beat_bytes
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.modules import Conversion, convert
 from sim.cache import cache_folder, cached
+from sim.compiler import using
+from sim.fastest import fastest
 from sim.trace.probes import probes_of, register_file
 from sim.verilate import build_verilog
 
@@ -82,14 +84,19 @@ def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | Non
     }
     counts = _conversion is not None and verilog is None
     text = verilog or _generated(config, _conversion)[0]
-    library = build_verilog(
-        text,
-        constants,
-        observed=observed,
-        counts=counts,
-        probes=probes_of(config) if observed else (),
-        inspected=register_file(config) if verilog is None else (),
-    )
+
+    def build() -> Path:
+        return build_verilog(
+            text,
+            constants,
+            observed=observed,
+            counts=counts,
+            probes=probes_of(config) if observed else (),
+            inspected=register_file(config) if verilog is None else (),
+        )
+
+    with using(fastest(config, None if observed or counts or verilog else build)):
+        library = build()
     if counts:
         _counted[library] = text
     return library

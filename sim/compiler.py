@@ -1,13 +1,24 @@
-"""The C++ compiler of simulations: the program named by ``CXX``, else ``c++``."""
+"""The C++ compilers of simulations: the program named by ``CXX``, else those that are installed."""
 
 import os
 import platform
 import shlex
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
 
-__all__ = ["Compiler", "compiler"]
+__all__ = ["Compiler", "compiler", "installed", "named", "using"]
+
+_SYSTEM: Final = ("c++", "clang++")
+_ZIG: Final = (sys.executable, "-m", "ziglang", "c++")
+_chosen: ContextVar["Compiler | None"] = ContextVar("chosen", default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,16 +69,56 @@ class Compiler:
         return {"CXX": command, "LINK": command, **libraries, **header}
 
 
+def named() -> bool:
+    """Whether a compiler is in use, or the environment names one."""
+    return _chosen.get() is not None or bool(os.environ.get("CXX"))
+
+
 def compiler() -> Compiler:
-    """The compiler that the environment names."""
-    return _known(os.environ.get("CXX") or "c++")
+    """The compiler that is in use, else the one that the environment names, else ``c++``."""
+    return _chosen.get() or _known(tuple(shlex.split(os.environ.get("CXX") or _SYSTEM[0])))
+
+
+@contextmanager
+def using(tool: Compiler) -> Iterator[None]:
+    """Let this thread build with a compiler meanwhile."""
+    token = _chosen.set(tool)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def installed(*, zig: bool = False) -> list[Compiler]:
+    """The compilers that are there, each version once: ``c++``, ``clang++``, and clang of package `ziglang`.
+
+    Parameters
+    ----------
+    zig : bool
+        Whether package `ziglang` counts, which compiles its own C++ library first, for a minute.
+    """
+    commands = [(command,) for command in _SYSTEM]
+    found: dict[str, Compiler] = {}
+    for tool in map(_known, (*commands, _ZIG) if zig and find_spec("ziglang") else commands):
+        if tool.version:
+            found.setdefault(tool.version, tool)
+    return list(found.values())
 
 
 @cache
-def _known(command: str) -> Compiler:
-    words = tuple(shlex.split(command))
+def _known(command: tuple[str, ...]) -> Compiler:
     try:
-        version = subprocess.run([*words, "--version"], capture_output=True, text=True, check=False).stdout
+        version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=False).stdout
     except OSError:
         version = ""
-    return Compiler(command=words, version=version)
+    # Zig compiles for the processor that it runs on.
+    return Compiler(command=command, version=version + _processor() if command == _ZIG else version)
+
+
+def _processor() -> str:
+    """What this processor can execute, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), "")

