@@ -32,7 +32,7 @@ _REASON: Final = 200
 
 _KINDS: Final[Mapping[str, type]] = {
     **dict.fromkeys(("case", "file", "entry"), str),
-    **dict.fromkeys(("arguments",), list),
+    **dict.fromkeys(("arguments", "ignored"), list),
     **dict.fromkeys(("variables", "addresses", "pointers"), dict),
     "contract": bool,
 }
@@ -116,6 +116,11 @@ class RecordedLaunch:
         prefix = f"{self.name}/"
         own = {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
         self._before = {key: array for key, array in own.items() if not key.endswith(_AFTER)}
+        tables = {name: given for name, given in case.get("addresses", {}).items() if isinstance(given, list)}
+        self._pointers = case.get("pointers", {}) | {
+            name: {POINTER_BYTES * index: place for index, place in enumerate(table)}
+            for name, table in tables.items()
+        }
         self._after = {key.removesuffix(_AFTER): array for key, array in own.items() if key.endswith(_AFTER)}
 
     @property
@@ -198,7 +203,10 @@ class RecordedLaunch:
         Addresses of arrays that stand in arrays are compared as such, wherever the arrays lie now.
         """
         found = []
+        ignored = self._case.get("ignored", ())
         for name, buffer in self.buffers.items():
+            if name in ignored:
+                continue
             now = raw_bytes(buffer.numpy())
             recorded = self._recorded(name)
             if len(recorded) != len(now):
@@ -211,7 +219,7 @@ class RecordedLaunch:
 
     def _recorded(self, name: str) -> NDArray[np.uint8]:
         """What an array is to hold in the end, with the addresses of now."""
-        before, pointers = self._before[name], self._case.get("pointers", {})
+        before, pointers = self._before[name], self._pointers
         if name not in self._after:
             return self._relocated(name, before, name, self.buffers)
         after = self._after[name]
@@ -233,7 +241,7 @@ class RecordedLaunch:
         """The bytes of an array, with the addresses of now that ``pointers`` has under a key."""
         data = bytearray(raw_bytes(array))
         try:
-            self._set_pointers(data, self._case.get("pointers", {}).get(key, {}), buffers)
+            self._set_pointers(data, self._pointers.get(key, {}), buffers)
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
             if isinstance(error, LaunchError):
                 raise

@@ -14,7 +14,9 @@ from openwmma.launch_repeat import read_launches
 
 KERNELS = Path(__file__).parents[1] / "data" / "kernels"
 BOTH = [KERNELS / "public_kernels.json", KERNELS / "library.json"]
+HOPPER = KERNELS / "hopper.json"
 CASES = [(path, case["case"]) for path in BOTH for case in json.loads(path.read_text())]
+CASES += [(HOPPER, "hopper.grouped_copy"), (HOPPER, "hopper.gemm_multicast")]
 
 
 @pytest.fixture(autouse=True)
