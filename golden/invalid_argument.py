@@ -1,4 +1,4 @@
-"""The error of an argument that cannot be used, and the warning of a doubtful one."""
+"""The error of an argument that cannot be used."""
 
 from golden.message_text import sentence
 
@@ -11,7 +11,3 @@ class InvalidArgument(ValueError):
         self.given = given
         self.allowed = allowed
         super().__init__(sentence(f"{argument}: got {given}; allowed: {allowed}"))
-
-
-class ArrayTypeWarning(UserWarning):
-    """An array of values is loaded as another type, as float64 by a load of f16."""

@@ -96,7 +96,7 @@ MOST_JOBS: Final = 256
 """Processes that run the blocks of one grid."""
 
 DEVICE_BYTES: Final = 1 << 31
-"""Bytes of all buffers of a device memory together, and of the memory of a program of one warp."""
+"""Bytes of all buffers of a device memory together."""
 
 ARRAY_BYTES: Final = 1 << 30
 """Bytes of an array that is read from a file, and of all arrays of a launch file together."""

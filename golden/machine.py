@@ -7,7 +7,7 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.tables.commands import Work
+from golden.tables.commands import Command
 from golden.tables.profiles import Profile
 
 
@@ -15,7 +15,7 @@ class Difference(Exception):
     """A machine that checks itself found a result that is wrong."""
 
     origin: str = ""
-    """Where in the program the work stands, set by whatever runs the program."""
+    """Where in the program the command stands, set by whatever runs the program."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +118,8 @@ class Machine(Protocol):
     def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
         """Set consecutive registers of a warp; `values` has shape (count, 32 lanes)."""
 
-    def execute(self, work: Work) -> None:
-        """Execute one command to its end, or the host's work on the registers.
+    def execute(self, command: Command) -> None:
+        """Execute one command to its end.
 
         Raises
         ------
@@ -128,33 +128,34 @@ class Machine(Protocol):
         Difference
             The machine checks its results, and one is wrong.
         ValueError
-            For work that cannot be encoded or that names registers the machine does not have.
+            For a command that cannot be encoded.
         """
 
-    def queue(self, work: Iterable[Work]) -> None:
-        """Execute the work of each warp in order; commands may overlap, and may be executing on return.
+    def queue(self, commands: Iterable[Command]) -> None:
+        """Execute the commands of each warp in order; they may overlap, and may be executing on return.
 
         Until `finish`, only `queue` may be called.
 
         Parameters
         ----------
-        work : iterable of Command or HostWork
-            Drawn as the machine has room. Where `Difference` is raised, the work at fault is the last drawn.
+        commands : iterable of Command
+            Drawn as the machine has room. Where `Difference` is raised, the command at fault is the last
+            drawn.
 
         Raises
         ------
         golden.tables.faults.Fault
-            A failure, of this work or of work queued before: the first one of its warp. Its index counts the
-            commands of the warp; host work is not counted. No more work is drawn, and commands of the warp
-            behind it are dropped. Other warps have executed theirs; where one of them failed, too, the next
-            call raises that.
+            A failure, of these commands or of commands queued before: the first one of its warp. Its index
+            counts the commands of the warp. No more commands are drawn, and those of the warp behind it are
+            dropped. Other warps have executed theirs; where one of them failed, too, the next call raises
+            that.
         Difference
         ValueError
             As `execute` does; no command of the same batch has been queued.
         """
 
     def finish(self) -> None:
-        """Wait until all queued work has been executed.
+        """Wait until all queued commands have been executed.
 
         Raises
         ------

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.fragments import collect, distribute
-from golden.host_work import execute_host_work
 from golden.integers import checked_integer, checked_object, checked_objects, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
@@ -19,17 +18,14 @@ from golden.multiply import multiply_fragments
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
     Command,
-    Elementwise,
     Fill,
     Load,
     LoadMatrix,
     Mma,
     Move,
     MoveMatrix,
-    SetLanes,
     Store,
     StoreMatrix,
-    Work,
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import CORE_FAMILIES, WARP_FAMILIES, Family, Space
@@ -155,37 +151,34 @@ class GoldenMachine:
             raise InvalidArgument("first", given, f"0 to {len(file) - 1}")
         file[first : first + len(values)] = values
 
-    def execute(self, work: Work) -> None:
-        """Execute one command to its end; work of the host is done, but is no instruction and not counted.
+    def execute(self, command: Command) -> None:
+        """Execute one command to its end.
 
-        Fault as in `golden.machine.Machine.execute`; InvalidArgument for an object that is no command, a fill
-        value beyond 32 bits, and work of the host that cannot be done.
+        Fault as in `golden.machine.Machine.execute`; InvalidArgument for an object that is no command, and a
+        fill value beyond 32 bits.
         """
+        if not isinstance(command, Command):
+            raise InvalidArgument("command", repr(command), "a command")
         self._warp = 0
-        if isinstance(work, Command) and not 0 <= work.warp < len(self._files):
+        if not 0 <= command.warp < len(self._files):
             last = len(self._files) - 1
-            self._fault(Cause.WARP_RANGE, f"the warp must be from 0 to {last}, not {work.warp}")
-        self._warp = getattr(work, "warp", 0)
-        match work:
+            self._fault(Cause.WARP_RANGE, f"the warp must be from 0 to {last}, not {command.warp}")
+        self._warp = command.warp
+        match command:
             case Load():
-                self._load(work)
+                self._load(command)
             case Store():
-                self._store(work)
+                self._store(command)
             case Mma():
-                self._multiply(work)
+                self._multiply(command)
             case Fill():
-                self._fill(work)
+                self._fill(command)
             case Move():
-                self._move(work)
+                self._move(command)
             case LoadMatrix() | StoreMatrix():
-                self._move_matrices(work)
+                self._move_matrices(command)
             case MoveMatrix():
-                self._transpose(work)
-            case Elementwise() | SetLanes():
-                execute_host_work(self, work)
-                return
-            case _:
-                raise InvalidArgument("command", repr(work), "a command or work of the host")
+                self._transpose(command)
         self._executed[self._warp] += 1
 
     def accepts(self, command: Load | Store) -> bool:
@@ -196,10 +189,10 @@ class GoldenMachine:
             return False
         return True
 
-    def queue(self, work: Iterable[Work]) -> None:
-        """Execute each piece of work to its end, as `execute` does."""
-        for piece in work:
-            self.execute(piece)
+    def queue(self, commands: Iterable[Command]) -> None:
+        """Execute each command to its end, as `execute` does."""
+        for command in commands:
+            self.execute(command)
 
     def finish(self) -> None:
         """Everything queued has been executed already."""

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from golden.memory import Memory
     from golden.multiply import mma
     from golden.programs.gemm import Gemm, multiply_matrices
-    from golden.programs.kernel_run import Output, run_program
     from golden.programs.tiles import multiply_tiles
-    from golden.ptx.program import parse_module
     from golden.simt.buffers import DeviceBuffer, device, empty
     from golden.simt.errors import KernelFault, LaunchError
     from golden.simt.tensor_map import TensorMap, tensor_map
@@ -60,7 +58,6 @@ __all__ = [
     "MatmulMatch",
     "Memory",
     "Module",
-    "Output",
     "RtlMachine",
     "TensorMap",
     "__version__",
@@ -81,9 +78,7 @@ __all__ = [
     "open_board",
     "open_machine",
     "open_on_board",
-    "parse_module",
     "read_launches",
-    "run_program",
     "tensor_map",
     "write_verilog",
 ]
@@ -99,9 +94,7 @@ _MODULES = {
     "golden.memory": ("Memory",),
     "golden.multiply": ("mma",),
     "golden.programs.gemm": ("Gemm", "multiply_matrices"),
-    "golden.programs.kernel_run": ("Output", "run_program"),
     "golden.programs.tiles": ("multiply_tiles",),
-    "golden.ptx.program": ("parse_module",),
     "golden.simt.buffers": ("DeviceBuffer", "device", "empty"),
     "golden.simt.errors": ("KernelFault", "LaunchError"),
     "golden.simt.tensor_map": ("TensorMap", "tensor_map"),

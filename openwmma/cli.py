@@ -3,9 +3,7 @@
 import re
 import signal
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -14,7 +12,6 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from golden.integers import shortened
-from golden.invalid_argument import ArrayTypeWarning
 from openwmma.terminal import encodable, tell
 from openwmma.usage import INTERRUPTED, MISUSE, complain, explain_error
 
@@ -113,8 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     encodable(sys.stdout)
     try:
-        with _warnings_in_one_line():
-            outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
+        outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
     except TyperException as error:
         return complain(_told(error), MISUSE)
     except Exception as error:
@@ -135,22 +131,3 @@ def _told(error: TyperException) -> str:
         text = re.sub(r", unable to parse.*", "", text).replace("Input should be ", "expected ")
         return f"{text}, not {shortened(wrong[0]['input'])}"
     return text
-
-
-@contextmanager
-def _warnings_in_one_line() -> Iterator[None]:
-    """Show warnings about the user's input without the place in our source."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("always", ArrayTypeWarning)
-        show = warnings.showwarning
-
-        def show_in_one_line(
-            message: Warning | str, category: type[Warning], *place: object, **rest: object
-        ) -> None:
-            if issubclass(category, ArrayTypeWarning):
-                tell(f"openwmma: warning: {message}", error=True)
-            else:
-                show(message, category, *place, **rest)  # type: ignore[arg-type]
-
-        warnings.showwarning = show_in_one_line
-        yield

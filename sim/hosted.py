@@ -10,10 +10,9 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.host_work import execute_host_work
 from golden.machine import Counters, Storage
 from golden.programs.values import describe_command
-from golden.tables.commands import Command, HostWork, Work
+from golden.tables.commands import Command
 from golden.tables.faults import Cause, Fault
 from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile
@@ -26,7 +25,7 @@ from sim.word_storage import WordStorage
 __all__ = ["HostedMachine"]
 
 _BATCH: Final = 256
-"""Pieces of work drawn at once."""
+"""Commands drawn at once."""
 
 _IN_FLIGHT: Final = 64
 """More commands than a core can have taken from its queue and not yet ended."""
@@ -141,8 +140,8 @@ class HostedMachine(ABC):
         self._select(warp)
         self._write_host(host_map.lane_address(first), values)
 
-    def execute(self, work: Work) -> None:
-        """Execute one command in serial mode, to its end, or the host's work on the registers of a warp.
+    def execute(self, command: Command) -> None:
+        """Execute one command in serial mode, to its end.
 
         Raises
         ------
@@ -151,23 +150,18 @@ class HostedMachine(ABC):
         ValueError
             An operand does not fit its field of the command.
         """
-        if isinstance(work, HostWork):
-            self.finish()
-            execute_host_work(self, work)
-            return
-        self._queue((work,), serial=True)
+        self._queue((command,), serial=True)
         self.finish()
 
-    def execute_batch(self, work: Iterable[Work]) -> None:
-        """Execute work without waiting in between: `queue` and `finish`."""
-        self.queue(work)
+    def execute_batch(self, commands: Iterable[Command]) -> None:
+        """Execute commands without waiting in between: `queue` and `finish`."""
+        self.queue(commands)
         self.finish()
 
-    def queue(self, work: Iterable[Work]) -> None:
+    def queue(self, commands: Iterable[Command]) -> None:
         """Hand over commands as fast as the queue takes them, and return while the core is still at work.
 
-        The core overlaps them where it can; all have ended before the host works on registers. Until
-        `finish`, only `queue` may be called.
+        The core overlaps them where it can. Until `finish`, only `queue` may be called.
 
         Raises
         ------
@@ -178,18 +172,9 @@ class HostedMachine(ABC):
         ValueError
             An operand does not fit its field of a command; no command of the same batch has been queued.
         """
-        stream = iter(work)
+        stream = iter(commands)
         while batch := list(islice(stream, _BATCH)):
-            commands: list[Command] = []
-            for piece in batch:
-                if isinstance(piece, HostWork):
-                    self._queue(commands, serial=False)
-                    commands.clear()
-                    self.finish()
-                    execute_host_work(self, piece)
-                else:
-                    commands.append(piece)
-            self._queue(commands, serial=False)
+            self._queue(batch, serial=False)
 
     def finish(self) -> None:
         """Wait until every command that was queued has been executed.

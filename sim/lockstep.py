@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Counters, Machine, Storage
-from golden.tables.commands import MATRIX_ROW_BYTES, Command, HostWork, Store, StoreMatrix, Work
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, Store, StoreMatrix
 from golden.tables.faults import Fault
 from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile
@@ -133,8 +133,8 @@ class LockstepMachine:
         self._golden.write_registers(first, values, warp=warp)
         self._rtl.write_registers(first, values, warp=warp)
 
-    def execute(self, work: Work) -> None:
-        """Execute one command on both, or do the host's work on the registers of both, and compare.
+    def execute(self, command: Command) -> None:
+        """Execute one command on both, and compare.
 
         Raises
         ------
@@ -142,32 +142,23 @@ class LockstepMachine:
             They differ in a register, in memory, or in the fault they raised.
         golden.tables.faults.Fault
             Both refused it, for the same cause.
-        golden.InvalidArgument
-            Work of the host that cannot be done.
         """
         self._raise_fault()
-        if isinstance(work, HostWork):
-            self._execute_on_host(work)
-        else:
-            self._execute_commands([work])
+        self._execute_commands([command])
 
-    def queue(self, work: Iterable[Work]) -> None:
-        """Execute and compare work, as `execute` does; no more is drawn than that.
+    def queue(self, commands: Iterable[Command]) -> None:
+        """Execute and compare commands, as `execute` does; no more are drawn than that.
 
         Successive commands of different warps are executed side by side.
         """
         self._raise_fault()
         together: dict[int, Command] = {}
-        for piece in work:
-            if isinstance(piece, HostWork):
-                self._execute_together(together)
-                self.execute(piece)
-                continue
+        for command in commands:
             # Warp 0 refuses commands for warps that do not exist.
-            warp = piece.warp if piece.warp < self.warp_count else 0
+            warp = command.warp if command.warp < self.warp_count else 0
             if warp in together:
                 self._execute_together(together)
-            together[warp] = piece
+            together[warp] = command
             if len(together) == self.warp_count:
                 self._execute_together(together)
         self._execute_together(together)
@@ -235,14 +226,6 @@ class LockstepMachine:
             if difference is not None:
                 of_warp = f"warp {warp}: " if warp else ""
                 raise Mismatch(index, command, of_warp + difference)
-
-    def _execute_on_host(self, command: HostWork) -> None:
-        for machine in (self._rtl, self._golden):
-            machine.execute(command)
-        golden, rtl = self._golden.inspect_registers(), self._rtl.inspect_registers()
-        difference = register_difference(None, golden, rtl)
-        if difference is not None:
-            raise Mismatch(self._executed, None, f"{command}: {difference}")
 
     def _memory_difference(self, command: Command) -> str | None:
         if self._memory.is_near:

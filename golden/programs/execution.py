@@ -9,7 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from golden.machine import Counters, Difference, Machine
-from golden.tables.commands import HostWork, Work
+from golden.tables.commands import Command
 from golden.tables.faults import Fault
 
 _REMEMBERED = 2048
@@ -46,37 +46,30 @@ class MatrixRun:
 
 def execute(
     machine: Machine,
-    program: Iterable[tuple[Work, object]],
+    program: Iterable[tuple[Command, object]],
     on_progress: Callable[[int], None] = lambda count: None,
-    on_command: Callable[[object], None] = lambda place: None,
 ) -> Execution:
-    """Execute a program to its end: pieces of work, each with what names its place in the program.
+    """Execute a program to its end: commands, each with what names its place in the program.
 
-    `on_progress` is called with the number of pieces of work that the machine has taken since the last call,
-    `on_command` with the place of each command, in order, before the machine gets it. The place is in the
-    ProgramFault of a command that fails, and in the Difference of a machine that checks itself.
+    `on_progress` is called with the number of commands that the machine has taken since the last call. The
+    place is in the ProgramFault of a command that fails, and in the Difference of a machine that checks
+    itself.
     """
     before = time.perf_counter()
     counts = [machine.executed(warp) for warp in range(machine.warp_count)]
     places = [deque[object](maxlen=_REMEMBERED) for _ in counts]
     last: object = ""
-    refused: ProgramFault | None = None
 
-    def drawn() -> Iterator[Work]:
-        nonlocal last, refused
-        try:
-            for work, place in program:
-                last = place
-                if not isinstance(work, HostWork):
-                    on_command(place)
-                    # Warp 0 refuses commands for warps that do not exist.
-                    warp = work.warp if work.warp < len(counts) else 0
-                    places[warp].append(place)
-                    counts[warp] += 1
-                yield work
-                on_progress(1)
-        except ProgramFault as fault:  # a command that the machine does not get; one before it may fail first
-            refused = fault
+    def drawn() -> Iterator[Command]:
+        nonlocal last
+        for command, place in program:
+            last = place
+            # Warp 0 refuses commands for warps that do not exist.
+            warp = command.warp if command.warp < len(counts) else 0
+            places[warp].append(place)
+            counts[warp] += 1
+            yield command
+            on_progress(1)
 
     try:
         try:
@@ -88,6 +81,4 @@ def execute(
     except Fault as fault:
         from_end = fault.index - counts[fault.warp]
         raise ProgramFault(fault, str(places[fault.warp][from_end])) from fault
-    if refused is not None:
-        raise refused
     return Execution(counters=machine.counters, seconds=time.perf_counter() - before)

@@ -47,14 +47,14 @@ def fixed_point(
     return entering, leaving
 
 
-def live_registers(blocks: Sequence[Block], *, removing: bool = True) -> tuple[list[int], list[int]]:
+def live_registers(blocks: Sequence[Block]) -> tuple[list[int], list[int]]:
     """The registers that are live before and behind each block.
 
-    With `removing`, instructions that nobody needs count as removed.
+    Instructions that nobody needs count as removed.
     """
 
     def before(number: int, behind: int) -> int:
-        *_, (_, live) = walk(blocks[number], behind, removing=removing)
+        *_, (_, live) = walk(blocks[number], behind)
         return live
 
     following = [successors(blocks, number) for number in range(len(blocks))]
@@ -62,7 +62,7 @@ def live_registers(blocks: Sequence[Block], *, removing: bool = True) -> tuple[l
     return live_in, behind
 
 
-def walk(block: Block, live: int, *, removing: bool = True) -> Iterator[tuple[Step | None, int]]:
+def walk(block: Block, live: int) -> Iterator[tuple[Step | None, int]]:
     """The instructions of a block that are needed, last one first, each with what is live before it.
 
     `live` is what is live behind the block. The terminator comes first, as None, also where there is none.
@@ -73,7 +73,7 @@ def walk(block: Block, live: int, *, removing: bool = True) -> Iterator[tuple[St
     yield None, live
     for step in reversed(block.steps):
         written = mask(step.writes)
-        if removing and step.pure and not written & live:
+        if step.pure and not written & live:
             continue
         if step.guard is None:
             live &= ~written

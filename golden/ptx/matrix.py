@@ -58,37 +58,20 @@ class MatrixStatement:
         return _register_bits(instruction.type)
 
 
-@dataclass(frozen=True, kw_only=True)
-class WarpStatement(MatrixStatement):
-    """As `MatrixStatement`, of a program of one warp: every register is one of the machine's.
-
-    The address is None also of `ldmatrix` and `stmatrix` where `rows` holds the addresses already.
-    """
-
-    fragments: Mapping[Use, tuple[Register, ...]]
-    """A constant has a register of the statement's own, as a dropped result has."""
-    rows: Register | None = None
-    """Of `ldmatrix` and `stmatrix`: the register with the address of a row in each lane. Where the address is
-    not None, the statement sets it to that."""
-
-
-def decode_matrix_statement(
-    context: Context, statement: Instruction, *, raw: bool = False
-) -> MatrixStatement:
-    """Check a statement whose opcode is one of `MNEMONICS`, or ``wgmma`` in a `raw` entry."""
+def decode_matrix_statement(context: Context, statement: Instruction) -> MatrixStatement:
+    """Check a statement whose opcode is one of `MNEMONICS`."""
     instruction: _Parsed
-    if not raw and context.version >= _ALIGNED and "aligned" not in statement.opcode:
+    if context.version >= _ALIGNED and "aligned" not in statement.opcode:
         raise context.unsupported(statement, "it lacks .aligned, which PTX ISA 6.3 made a part of it")
     try:
         if statement.opcode[0] in MOVES:
             instruction = parse_move(statement.opcode)
         else:
-            version = None if raw else context.version
-            instruction = parse_instruction(statement.name, ptx_version=version, warp_tile=raw)
+            instruction = parse_instruction(statement.name, ptx_version=context.version)
     except IllegalInstruction as error:
         raise context.error(statement, str(error)) from error
     made = partial(MatrixStatement, statement=statement)
-    taken = partial(_fragment, context, raw=raw)
+    taken = partial(_fragment, context)
     if isinstance(instruction, MmaInstruction):
         sparse = 2 * instruction.is_sparse
         what = f"the fragments d, a, b and c{', metadata and a selector' if sparse else ''}"
@@ -166,16 +149,14 @@ def _register_bits(type_: str) -> int:
     return max(32, FORMATS[type_].bits)
 
 
-def _fragment(
-    context: Context, instruction: _Parsed, use: Use, operand: Operand, *, raw: bool
-) -> tuple[Operand, ...]:
+def _fragment(context: Context, instruction: _Parsed, use: Use, operand: Operand) -> tuple[Operand, ...]:
     """The elements of a vector, or a single one without braces: registers, constants or `Sink`."""
     if isinstance(instruction, MoveInstruction):
         name, bits, count = f"the matrices of {instruction}", 32, instruction.count
     else:
         type_ = instruction.types[use] if isinstance(instruction, MmaInstruction) else instruction.type
         name = f"fragment {use} of .{type_} in .{instruction.shape}"
-        bits = 32 if raw else _register_bits(type_)
+        bits = _register_bits(type_)
         layout = (
             instruction.fragments[use] if isinstance(instruction, MmaInstruction) else instruction.fragment
         )
@@ -191,7 +172,7 @@ def _fragment(
         others = (Immediate,)
     elements = operand.elements if isinstance(operand, Vector) else (operand,)
     for element in elements:
-        if not raw and isinstance(element, others):
+        if isinstance(element, others):
             continue
         if not isinstance(element, Register):
             raise context.error(element, f"expected a register for {name}")

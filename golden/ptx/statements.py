@@ -1,10 +1,9 @@
-"""Statements that both kinds of programs have, checked: arithmetic, moves, addresses, loads."""
+"""Statements, checked: arithmetic, moves, addresses, loads."""
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from golden.ptx.accesses import access_qualifiers, accessed_values, element_type, without_hint
-from golden.ptx.arithmetic import IntegerOperation
 from golden.ptx.decoding import Context, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.source import Location
@@ -20,9 +19,7 @@ from golden.ptx.syntax import (
     Symbol,
     Vector,
 )
-
-if TYPE_CHECKING:
-    from golden.scalar import Operation  # needs numpy
+from golden.scalar import Operation, UnsupportedInstruction, operation
 
 CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
 """The carry flag."""
@@ -49,10 +46,8 @@ _COUNTING: Final = ("popc", "clz", "bfind", "bmsk")
 """Instructions with a count or a position as the result."""
 
 
-def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
-    """The operation of `golden.scalar` for an instruction, which loads numpy; PtxError if there is none."""
-    from golden.scalar import UnsupportedInstruction, operation  # noqa: PLC0415  needs numpy
-
+def scalar_operation(context: Context, instruction: Instruction) -> Operation:
+    """The operation of `golden.scalar` for an instruction; PtxError if there is none."""
     parts = tuple(
         f"{'-' if operand.negative else ''}{operand.selector}" if isinstance(operand, Selected) else ""
         for operand in instruction.operands
@@ -65,7 +60,7 @@ def scalar_operation(context: Context, instruction: Instruction) -> "Operation":
 
 
 def check_computation(
-    context: Context, instruction: Instruction, found: "IntegerOperation | Operation"
+    context: Context, instruction: Instruction, found: Operation
 ) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
     """The destinations and sources of an operation, with `CARRY` where it reads or writes the flag.
 

@@ -1,8 +1,7 @@
 """What a machine executes: an instruction with the values of its operands, and the warp that executes it."""
 
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from golden.tables.instruction_set import Space
 from golden.tables.matrix_instructions import (
@@ -23,19 +22,6 @@ MATRIX_ROW_BYTES: Final = 16
 
 MATRIX_SPACES: Final[tuple[Space, ...]] = ("shared", "generic")
 """State spaces of its addresses."""
-
-ElementOperation = Literal["add", "sub", "mul", "fma", "min", "max"]
-ElementType = Literal["f16", "f32", "f64", "s32", "u32"]
-
-OPERAND_COUNTS: Final = MappingProxyType[ElementOperation, int](
-    {"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2}
-)
-"""Operands of each operation on elements; fma multiplies the first two and adds the third."""
-
-ELEMENT_BITS: Final = MappingProxyType[ElementType, int](
-    {"f16": 16, "f32": 32, "f64": 64, "s32": 32, "u32": 32}
-)
-"""Width of each type."""
 
 
 @dataclass(frozen=True)
@@ -153,59 +139,3 @@ class MoveMatrix(_OfWarp):
 
 Command = Load | Store | Mma | Fill | Move | LoadMatrix | StoreMatrix | MoveMatrix
 """What a core executes, and every machine."""
-
-
-@dataclass(frozen=True)
-class Uniform:
-    """A source operand that is the same in every lane; `pattern` has the width of a register of its type."""
-
-    pattern: int
-
-
-@dataclass(frozen=True)
-class Elementwise(_OfWarp):
-    """The same arithmetic on every element of a fragment: work of the host, between a core's commands.
-
-    No core executes it: it has no encoding and is in no counter. The host reads the registers, computes, and
-    writes them back; `golden.host_work.execute_host_work` does so on any machine.
-    """
-
-    operation: ElementOperation
-    type: ElementType
-    """Of an element: a register holds two f16, an f64 takes two registers."""
-    destination: int
-    """First register of the results."""
-    sources: tuple[int | Uniform, ...]
-    """First register of each operand, or its value, which is two f16 for f16."""
-    count: int
-    """32-bit registers of results, worked on one element after the other from the first on."""
-    flush: bool = False
-    """Whether subnormal operands and results become zeros."""
-
-    def __str__(self) -> str:
-        sources = ", ".join(
-            f"{source.pattern:#x}" if isinstance(source, Uniform) else f"registers {source} on"
-            for source in self.sources
-        )
-        what = f"{self.operation} of {self.type}{', flushed' if self.flush else ''}"
-        return f"{what} on {sources} to {self.count} registers from {self.destination} on"
-
-
-@dataclass(frozen=True)
-class SetLanes(_OfWarp):
-    """Set one register to a value for each lane: work of the host, as `Elementwise` is."""
-
-    register: int
-    values: tuple[int, ...]
-    """32-bit patterns, lane 0 first."""
-
-    def __str__(self) -> str:
-        values = ", ".join(f"{value:#x}" for value in self.values[:4])
-        return f"register {self.register} set to {values}, ... lane by lane"
-
-
-HostWork = Elementwise | SetLanes
-"""What the host does to registers between commands."""
-
-Work = Command | HostWork
-"""What a program consists of: commands of the machine, and what the host does between them."""

@@ -1,14 +1,13 @@
 """What a warp has executed, as a PTX program."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.lines import matrix_to_lines
-from golden.ptx.allocation import RAW_REGISTERS
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout
@@ -17,6 +16,14 @@ from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, S
 __all__ = ["Program"]
 
 _HEADER: Final = (".target sm_90", ".address_size 64", "")
+
+_CLAMP_REGISTERS: Final = (
+    ".reg .pred %nan;",
+    ".reg .b16 %low, %high, %largest, %least;",
+    "mov.b16 %largest, 0x7BFF;",
+    "mov.b16 %least, 0xFBFF;",
+)
+"""What saturation needs; 16-bit floats have no constants."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,11 @@ class _Multiply:
     instruction: MmaInstruction
     fragments: tuple[int, int, int, int]
     """d, a, b, c."""
+
+    @property
+    def clamps(self) -> bool:
+        """Whether it saturates floating point."""
+        return self.instruction.saturate and self.instruction.family.saturate == "float"
 
 
 class Program:
@@ -121,20 +133,14 @@ class Program:
         Returns
         -------
         str
-            One entry, `warp`. Where it saturates floating point, which the WMMA API has and PTX has not, the
-            registers are numbered as an entry with the pragma ``openwmma.raw_registers`` wants them.
+            One entry, `warp`. Saturation of floating point, which the WMMA API has and PTX has not, is a
+            sequence of scalar instructions.
         """
-        raw = any(
-            isinstance(step, _Multiply)
-            and step.instruction.saturate
-            and step.instruction.family.saturate == "float"
-            for step in self._steps
-        )
-        registers = _Registers(self._layouts, raw=raw)
+        registers = _Registers(self._layouts)
         parameters = (*arrays, *self.tiles)
         lines = [".version 8.0", *_HEADER, ".visible .entry warp("]
         lines += [",\n".join(f"    .param .u64 {name}" for name in parameters)] if parameters else []
-        lines += [")", *([f'.pragma "{RAW_REGISTERS}";'] if raw else []), "{"]
+        lines += [")", "{"]
         pointers = {name: f"%p{index}" for index, name in enumerate(parameters)}
         if pointers:
             lines.append(f"    .reg .u64 %p<{len(pointers)}>;")
@@ -142,6 +148,8 @@ class Program:
         for name, pointer in pointers.items():
             lines.append(f"    ld.param.u64 {pointer}, [{name}];")
             lines.append(f"    cvta.to.global.u64 {pointer}, {pointer};")
+        if any(isinstance(step, _Multiply) and step.clamps for step in self._steps):
+            lines += [f"    {line}" for line in _CLAMP_REGISTERS]
         for step in self._steps:
             lines += [f"    {line}" for line in _statements(step, registers, pointers)]
         return "\n".join([*lines, "    ret;", "}", ""])
@@ -150,34 +158,21 @@ class Program:
 class _Registers:
     """Names of the registers of all fragments."""
 
-    def __init__(self, layouts: Sequence[FragmentLayout], *, raw: bool) -> None:
-        self._raw = raw
+    def __init__(self, layouts: Sequence[FragmentLayout]) -> None:
         self._layouts = layouts
-        self._first = [0]
-        for layout in layouts:
-            self._first.append(self._first[-1] + layout.registers)
 
     def declarations(self) -> list[str]:
-        if self._raw:
-            return [f".reg .b32 %r<{self._first[-1]}>;"]
         return [
             f".reg .b{self._bits(layout)} %f{index}_<{self._count(layout)}>;"
             for index, layout in enumerate(self._layouts)
         ]
 
     def names(self, index: int) -> list[str]:
-        if self._raw:
-            return [f"%r{number}" for number in range(self._first[index], self._first[index + 1])]
         return [f"%f{index}_{number}" for number in range(self._count(self._layouts[index]))]
 
     def fills(self, index: int, pattern: int) -> list[str]:
         """Statements that set every register of a fragment."""
         bits = self._bits(self._layouts[index])
-        if self._raw and bits == 64:
-            halves = pattern & 0xFFFFFFFF, pattern >> 32
-            return [
-                f"mov.b32 {name}, {halves[place % 2]:#x};" for place, name in enumerate(self.names(index))
-            ]
         return [f"mov.b{bits} {name}, {pattern:#x};" for name in self.names(index)]
 
     @staticmethod
@@ -198,7 +193,12 @@ def _statements(
         case _Fill(index, pattern):
             return registers.fills(index, pattern)
         case _Multiply(instruction, fragments):
-            return [f"{instruction} {', '.join(vector(index) for index in fragments)};"]
+            written = replace(instruction, saturate=False) if step.clamps else instruction
+            lines = [f"{written} {', '.join(vector(index) for index in fragments)};"]
+            if step.clamps:
+                for name in registers.names(fragments[0]):
+                    lines += _saturated(name, instruction.d_type)
+            return lines
         case _Access(instruction, index, parameter, offset, stride):
             address = f"[{pointers[parameter]}+{offset}]" if offset else f"[{pointers[parameter]}]"
             operands = (
@@ -207,3 +207,21 @@ def _statements(
                 else (address, vector(index))
             )
             return [f"{instruction} {', '.join((*operands, str(stride)))};"]
+
+
+def _saturated(register: str, type_: str) -> list[str]:
+    """Statements that replace infinities by the largest number, and NaN by zero."""
+    if type_ == "f32":
+        return _clamped(register, "f32", "0f7F7FFFFF", "0fFF7FFFFF")
+    halves = [line for half in ("%low", "%high") for line in _clamped(half, "f16", "%largest", "%least")]
+    return [f"mov.b32 {{%low, %high}}, {register};", *halves, f"mov.b32 {register}, {{%low, %high}};"]
+
+
+def _clamped(register: str, type_: str, largest: str, least: str) -> list[str]:
+    bits = int(type_[1:])
+    return [
+        f"setp.nan.{type_} %nan, {register}, {register};",
+        f"min.{type_} {register}, {register}, {largest};",
+        f"max.{type_} {register}, {register}, {least};",
+        f"@%nan mov.b{bits} {register}, 0;",
+    ]

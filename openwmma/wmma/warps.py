@@ -230,9 +230,8 @@ class warp:  # noqa: N801
         """The PTX program that has run so far: one entry, ``warp``, without loops.
 
         Its parameters are the addresses of the arrays of `arguments`. Elements that the host has computed,
-        and arrays that it has changed between two calls, are loaded from parameters of their own. A program
-        with `satf` of floating point, which PTX does not have, numbers the registers of the machine itself
-        (`golden.ptx.allocation`).
+        and arrays that it has changed between two calls, are loaded from parameters of their own. `satf`
+        of floating point, which PTX does not have, is a sequence of scalar instructions.
         """
         if self.is_open:
             self.flush()

@@ -203,7 +203,6 @@ def _of_type(random: Random, name: str, annotation: str) -> str:
                 f"{{'a': {array(random, (16, 16))}, 'n': {number(random)}}}",
             )
         ),
-        "outputs": lambda: f"[openwmma.Output({random.choice('and')!r}, 'f32', {shape(random)})]",
         "operands": lambda: (
             array(random)
             if "Sequence" not in annotation

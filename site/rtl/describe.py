@@ -1,23 +1,16 @@
 """What a page must know of the unit and the core: where each signal lies, and how operations are packed."""
 
-from dataclasses import replace
-from itertools import product
-from typing import Any, Final
+from typing import Any
 
 from amaranth.lib import data
 from observed import Observation
 
-from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
-from golden.tables.instruction_set import LAYOUTS, SPACES
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import IllegalInstruction, LoadInstruction, StoreInstruction
-from hdl.command import COMMAND_WORDS, MemoryCommand, MmaCommand, RegisterCommand, encode
 from hdl.config import QUADS, CoreConfig, DotProductConfig
 from hdl.control.scoreboard import Footprint, Unit
 from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
 from hdl.dot_product.widths import Widths
 from hdl.dot_product.words import PLACE
-from hdl.memory.fragment_geometry import legal_fragments
 from hdl.verilog.top import Top
 
 __all__ = ["describe_core", "describe_unit"]
@@ -107,62 +100,11 @@ def describe_core(config: CoreConfig) -> dict[str, Any]:
         "queue_depth": config.queue_depth,
         "units": [item.name.lower() for item in Unit],
         "footprint": _ranges(),
-        "commands": _commands(config),
     }
 
 
 def _fields(struct: type[data.Struct]) -> dict[str, dict[str, int]]:
     return {name: {"offset": field.offset, "width": field.width} for name, field in data.Layout.cast(struct)}
-
-
-_LAYOUTS: Final = {
-    "Load": MemoryCommand,
-    "Store": MemoryCommand,
-    "Mma": MmaCommand,
-    "Fill": RegisterCommand,
-    "Move": RegisterCommand,
-}
-_OPERANDS: Final = {
-    "Load": ("register", "address", "has_stride", "stride"),
-    "Store": ("register", "address", "has_stride", "stride"),
-    "Mma": ("d", "a", "b", "c"),
-    "Fill": ("register", "count", "value"),
-    "Move": ("destination", "source", "count"),
-}
-_OTHER_NAMES: Final = {("Fill", "register"): "destination"}
-"""Where the field of a command's word is not called as the command's operand."""
-
-
-def _commands(config: CoreConfig) -> dict[str, Any]:
-    """The words of every instruction with zero for its operands, and where the operands lie."""
-    forms: list[Command] = []
-    for use, name, shape, layout in legal_fragments(config):
-        for space in SPACES:
-            if use == "d":
-                store = StoreInstruction(layout=layout, shape=shape, type=name, space=space)
-                forms.append(Store(store, 0, 0))
-            else:
-                load = LoadInstruction(use=use, layout=layout, shape=shape, type=name, space=space)
-                forms.append(Load(load, 0, 0))
-    for multiply in config.multiplies():
-        for a_layout, b_layout, saturate in product(LAYOUTS, LAYOUTS, (False, True)):
-            try:
-                form = replace(multiply, a_layout=a_layout, b_layout=b_layout, saturate=saturate)
-            except IllegalInstruction:
-                continue
-            forms.append(Mma(form, 0, 0, 0, 0))
-    words = {str(form.instruction): encode(form) for form in forms if isinstance(form, Load | Store | Mma)}
-    fields = {
-        kind: {
-            name: _fields(_LAYOUTS[kind])[_OTHER_NAMES.get((kind, name), name)] for name in _OPERANDS[kind]
-        }
-        for kind in _LAYOUTS
-    }
-    return {
-        "count": COMMAND_WORDS,
-        "words": {**words, "Fill": encode(Fill(0, 0, 0)), "Move": encode(Move(0, 0, 0))},
-        "fields": fields,
-    }
 
 
 def _ranges() -> list[dict[str, Any]]:

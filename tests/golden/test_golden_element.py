@@ -6,12 +6,13 @@ from golden_captures import COMPACT
 from hypothesis import given, strategies
 from rational_model import FINITE, LAYOUTS, put_together, take_apart
 
-from golden.arithmetic.element import compute
-from golden.tables.commands import OPERAND_COUNTS
+from golden.scalar import operation
 
 with np.load(COMPACT / "elements" / "h200.npz") as _loaded:
     CAPTURES = {name: _loaded[name] for name in _loaded.files}
 """Results of single PTX instructions, ``f32/fma.rn.ftz.f32``; their operands are ``f32/a`` to ``f32/c``."""
+
+OPERAND_COUNTS = {"add": 2, "sub": 2, "mul": 2, "fma": 3, "min": 2, "max": 2}
 
 INSTRUCTIONS = sorted(name for name in CAPTURES if len(name.split("/")[1]) > 1)
 
@@ -26,9 +27,8 @@ def test_every_operation_of_every_float_was_captured():
 @pytest.mark.parametrize("name", INSTRUCTIONS)
 def test_bits_are_those_of_the_chip(name):
     type_, instruction = name.split("/")
-    operation, *qualifiers = instruction.split(".")
-    operands = [CAPTURES[f"{type_}/{use}"] for use in "abc"[: OPERAND_COUNTS[operation]]]
-    found = compute(operation, type_, *operands, flush="ftz" in qualifiers)
+    operands = [CAPTURES[f"{type_}/{use}"] for use in "abc"[: OPERAND_COUNTS[instruction.split(".")[0]]]]
+    found = operation(instruction.replace("f16x2", "f16")).evaluate(*operands)
     assert found.dtype == CAPTURES[name].dtype
     assert found.size > 1000
     np.testing.assert_array_equal(found, CAPTURES[name])
@@ -60,7 +60,7 @@ def test_a_fused_multiply_add_rounds_the_exact_sum_once(type_, data):
     ).filter(lambda value: take_apart(value, layout).kind == FINITE)
     a, b, c = (data.draw(pattern) for _ in range(3))
     arrays = [np.array([value], dtype=f"u{bits // 8}") for value in (a, b, c)]
-    assert int(compute("fma", type_, *arrays)[0]) == exact_fma(a, b, c, layout)
+    assert int(operation(f"fma.rn.{type_}").evaluate(*arrays)[0]) == exact_fma(a, b, c, layout)
 
 
 def test_a_sum_is_not_rounded_twice():
@@ -69,23 +69,25 @@ def test_a_sum_is_not_rounded_twice():
     operands = np.array([1025 * 2.0**-34, 1047553 * 2.0**-20, 1], np.float32)
     a, b, c = operands.view(np.uint32)[:, None]
     assert np.float32(np.float64(operands[0]) * np.float64(operands[1]) + 1) == 1
-    assert int(compute("fma", "f32", a, b, c)[0]) == exact_fma(*a, *b, *c, LAYOUTS["f32"]) == 0x3F800001
+    assert exact_fma(*a, *b, *c, LAYOUTS["f32"]) == 0x3F800001
+    assert exact_fma(*a, *b, *c, LAYOUTS["f32"]) == 0x3F800001
+    assert int(operation("fma.rn.f32").evaluate(a, b, c)[0]) == 0x3F800001
 
 
 @pytest.mark.parametrize(
-    ("operation", "type_", "operands", "expected"),
+    ("opcode", "operands", "expected"),
     [
-        ("add", "s32", (0x7FFFFFFF, 1), 0x80000000),
-        ("sub", "u32", (0, 1), 0xFFFFFFFF),
-        ("mul", "s32", (0xFFFFFFFF, 3), 0xFFFFFFFD),
-        ("mul", "u32", (0x10001, 0x10001), 0x20001),
-        ("fma", "u32", (0xFFFFFFFF, 2, 1), 0xFFFFFFFF),
-        ("min", "s32", (0xFFFFFFFF, 0), 0xFFFFFFFF),
-        ("min", "u32", (0xFFFFFFFF, 0), 0),
-        ("max", "s32", (0xFFFFFFFF, 0), 0),
-        ("max", "u32", (0xFFFFFFFF, 0), 0xFFFFFFFF),
+        ("add.s32", (0x7FFFFFFF, 1), 0x80000000),
+        ("sub.u32", (0, 1), 0xFFFFFFFF),
+        ("mul.lo.s32", (0xFFFFFFFF, 3), 0xFFFFFFFD),
+        ("mul.lo.u32", (0x10001, 0x10001), 0x20001),
+        ("mad.lo.u32", (0xFFFFFFFF, 2, 1), 0xFFFFFFFF),
+        ("min.s32", (0xFFFFFFFF, 0), 0xFFFFFFFF),
+        ("min.u32", (0xFFFFFFFF, 0), 0),
+        ("max.s32", (0xFFFFFFFF, 0), 0),
+        ("max.u32", (0xFFFFFFFF, 0), 0xFFFFFFFF),
     ],
 )
-def test_integers_wrap(operation, type_, operands, expected):
+def test_integers_wrap(opcode, operands, expected):
     arrays = [np.array([operand], dtype=np.uint32) for operand in operands]
-    assert compute(operation, type_, *arrays).tolist() == [expected]
+    assert operation(opcode).evaluate(*arrays).tolist() == [expected]

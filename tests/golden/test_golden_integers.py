@@ -9,10 +9,8 @@ import golden
 import openwmma
 from golden.integers import checked_integer, integer_of, listed, parsed_integer, shortened
 from golden.invalid_argument import InvalidArgument
-from golden.programs.kernel_run import Output
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction
-from golden.tables.commands import SetLanes
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig, DotProductConfig
 from openwmma import wmma
@@ -50,10 +48,6 @@ def matmul(**options):
     return openwmma.matmul(SQUARE, SQUARE, **options)
 
 
-def set_lanes(value):
-    machine(64).execute(SetLanes(0, (value,) * 32))
-
-
 def in_warp(call):
     def run(value):
         with wmma.warp():
@@ -72,8 +66,6 @@ ENTRANCES = {
     "memory base": (lambda value: openwmma.Memory(64, value), 4096),
     "registers": (lambda value: GoldenMachine(memory=openwmma.Memory(64), registers=value), 64),
     "address bits": (lambda value: GoldenMachine(memory=openwmma.Memory(64), address_bits=value), 64),
-    "lanes": (set_lanes, 64),
-    "output": (lambda value: Output("d", "f32", (value, 4)), 64),
     "size of a multiply": (lambda value: openwmma.Gemm(instruction=PARSED, m=value, n=64, k=64), 64),
     "registers of tiles": (lambda value: tiles(registers=value), 64),
     "memory of tiles": (lambda value: tiles(memory_bytes=value), 1 << 13),
@@ -140,9 +132,7 @@ OBJECTS = {
     "formats": lambda value: GoldenMachine(memory=openwmma.Memory(64), formats=value),
     "families": lambda value: GoldenMachine(memory=openwmma.Memory(64), families=[value]),
     "profile": lambda value: GoldenMachine(memory=openwmma.Memory(64), profile=value),
-    "entry": lambda value: openwmma.run_program(value, machine, arguments={}, outputs=(), registers=8),
-    "arguments": lambda value: run_program(arguments=value),
-    "outputs": lambda value: run_program(outputs=[value]),
+    "arguments": lambda value: openwmma.Module(PROGRAM + "\n").kernel().launch(1, 32, value),
     "operands": lambda value: multiply_tiles(PARSED, value, machine),
     "instruction of tiles": lambda value: multiply_tiles(value, (1, 2, 3), machine),
     "unit of a core": lambda value: CoreConfig(dot_product=value),
@@ -155,11 +145,6 @@ OBJECTS = {
     "bytes of a type": lambda value: openwmma.empty(3, np.dtype({"names": [], "formats": []})),
     "values of a buffer": lambda value: BUFFER.write([1e6, 1, 1, 1]),
 }
-
-
-def run_program(arguments=(), outputs=()):
-    entry = openwmma.parse_module(PROGRAM).entry()
-    openwmma.run_program(entry, machine, arguments=arguments, outputs=outputs, registers=8)
 
 
 @pytest.mark.parametrize("name", OBJECTS)

@@ -10,9 +10,6 @@ from wmma_tiles import MEMORY_LAYOUT, TYPES, fragments, in_memory, instructions,
 
 import golden
 import openwmma
-from golden.memory import Memory
-from golden.programs.buffers import BASE
-from golden.programs.kernel_run import Output, run_program
 from golden.tables.instruction_set import FAMILIES
 from golden.tables.layouts import fragment as fragment_layout
 from hdl.config import PAGE_BYTES, PRESETS
@@ -30,17 +27,9 @@ ORDERS = [("row", "row"), ("col", "row"), ("row", "col"), ("col", "col")]
 
 def rerun(warp):
     """What `ptx` leaves in the memory of each array on a fresh golden machine."""
-    entry = openwmma.parse_module(warp.ptx()).entry()
     arguments = warp.arguments()
-    arrays = [name for name in arguments if name.startswith("array")]
-    result = run_program(
-        entry,
-        lambda size: openwmma.GoldenMachine(registers=1024, memory=Memory(size, BASE)),
-        arguments=arguments,
-        outputs=[Output(name, "u8", (arguments[name].size,)) for name in arrays],
-        registers=1024,
-    )
-    return result.outputs
+    openwmma.Module(warp.ptx()).kernel().launch(1, 32, arguments)
+    return {name: array for name, array in arguments.items() if name.startswith("array")}
 
 
 def require_same_memory(warp):
@@ -295,7 +284,7 @@ def test_fill_rounds_once(element, shape, use, value, expected):
         held = wmma.fragment(use, *shape, TYPES[element], layout)
         wmma.fill_fragment(held, value)
         assert (raw(held.matrix(), element) == expected).all()
-    openwmma.parse_module(warp.ptx()).entry()
+    openwmma.Module(warp.ptx()).kernel()
 
 
 def test_bfloat16_keeps_the_dtype_of_its_array():

@@ -47,7 +47,7 @@ def test_the_example_is_equal_in_every_bit(on):
         expected = np.float32(1.5) * product.view(np.float32) + np.float32(-0.5) * c[:, j : j + 16]
         np.testing.assert_array_equal(d[:, j : j + 16], expected)
     assert instructions == 2 * (1 + 3 * 3 + 2)
-    assert openwmma.parse_module(text).entry().name == "warp"
+    assert openwmma.Module(text).kernel().name == "warp"
 
 
 def test_the_example_prints_its_result(monkeypatch, capsys):

@@ -1,5 +1,6 @@
-"""Failing programs become short, are saved as PTX, and fail again when they are replayed."""
+"""Failing programs become short, are saved, and fail again when they are replayed."""
 
+import json
 from itertools import islice
 
 import numpy as np
@@ -7,21 +8,14 @@ import pytest
 from typer.testing import CliRunner
 from wrong import WrongMachine
 
-from golden.memory import Memory
-from golden.programs.buffers import BASE
-from golden.programs.kernel_run import run_program
-from golden.ptx.program import parse_module
-from golden.tables.commands import Fill, Mma, Move
+from golden.tables.commands import Mma
 from regression.campaign.kind import Case
 from regression.campaign.kinds import random_programs
 from regression.campaign.kinds.random_programs import RandomPrograms
 from regression.random_programs import __main__ as command
-from regression.random_programs.failing import load_program, minimise, ptx_text, save_program, shrink
+from regression.random_programs.failing import load_program, minimise, save_program, shrink
 from regression.random_programs.generator import make_program
 from regression.random_programs.running import difference
-from sim.lockstep import LockstepMachine
-from sim.machines import golden_machine
-from sim.mismatch import Mismatch
 
 
 @pytest.mark.parametrize(
@@ -68,44 +62,7 @@ def test_a_saved_program_is_read_back_whole(failing, tmp_path):
         assert (again.preset, again.seed, again.timing) == (program.preset, program.seed, program.timing)
         assert again.commands == program.commands
         np.testing.assert_array_equal(again.memory, program.memory)
-        assert (folder / "program.ptx").read_text().startswith("// wrong\n// in two lines\n")
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_the_ptx_of_a_program_gives_its_commands(number):
-    program = make_program("small", 5, number, multiplies=30)
-    entry = parse_module(ptx_text(program)).entry()
-    found = [item for item, _ in entry.commands({"memory": BASE}, registers=64)]
-    one_by_one = [item for command in program.commands for item in pieces(command)]
-    assert [item for command in found for item in pieces(command)] == one_by_one
-
-
-def pieces(command):
-    """Fills and moves register by register, for the program joins what follows each other."""
-    if isinstance(command, Fill):
-        return [Fill(command.register + i, 1, command.value) for i in range(command.count)]
-    if isinstance(command, Move):
-        return [Move(command.destination + i, command.source + i, 1) for i in range(command.count)]
-    return [command]
-
-
-def test_the_saved_ptx_fails_as_the_program_did(failing, tmp_path):
-    """What ``openwmma run --on lockstep`` does with the two files, on a machine that is wrong."""
-    _, short = failing
-    save_program(tmp_path, short, "wrong")
-    memory = np.load(tmp_path / "memory.npy")
-
-    def open_machine(size):
-        assert size == short.memory.size
-        machine = WrongMachine(short)
-        machine.memory.data[:] = 0
-        return LockstepMachine(golden_machine(short.config, Memory(size, BASE)), machine)
-
-    entry = parse_module((tmp_path / "program.ptx").read_text()).entry()
-    with pytest.raises(Mismatch) as mismatch:
-        run_program(entry, open_machine, arguments={"memory": memory}, outputs=[], registers=64)
-    assert mismatch.value.command == short.commands[0]
-    assert mismatch.value.difference in difference(short, WrongMachine, lockstep=True)
+        assert json.loads((folder / "program.json").read_text())["failure"] == "wrong\nin two lines"
 
 
 def test_a_campaign_shrinks_and_saves_what_it_finds(monkeypatch, tmp_path):
@@ -121,7 +78,7 @@ def test_a_campaign_shrinks_and_saves_what_it_finds(monkeypatch, tmp_path):
     folder = tmp_path / "small-1-0"
     assert saved.failure.endswith("(1 commands are left)")
     assert saved.command == f"python -m regression.random_programs {folder}"
-    assert "bf16" in (folder / "program.ptx").read_text()
+    assert "bf16" in (folder / "program.json").read_text()
     monkeypatch.setattr(command, "difference", wrong)
     assert CliRunner().invoke(command.app, [str(folder)]).exit_code == 1
     monkeypatch.setattr(command, "difference", difference)

@@ -9,15 +9,12 @@ from golden_captures import COMPACT, instruction_of
 from rtl import BASE, CONFIG, TINY, fill, golden_machine, load, multiply, rtl_machine, store
 
 from golden.memory import Memory
-from golden.programs.execution import ProgramFault
-from golden.programs.kernel_run import Output, run_program
 from golden.programs.tiles import multiply_tiles
-from golden.ptx.program import parse_module
 from golden.tables.commands import Fill, Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from hdl.command import encode
-from hdl.config import PRESETS
+from openwmma.modules import Module
 from sim.build import build_core, core_verilog
 from sim.host_map import lane_address
 from sim.lockstep import LockstepMachine
@@ -83,36 +80,12 @@ def test_every_layout_in_memory_gives_the_same(layouts, shape):
 def test_every_preset_multiplies_matrices(preset):
     random = np.random.default_rng(8)
     a, b = (random.standard_normal((32, 32)).astype(np.float16) for _ in "ab")
-    outputs = [Output("D", "f32", (32, 32))]
-    entry = parse_module(GEMM.read_text(), GEMM.name).entry()
-    found = [
-        run_program(
-            entry,
-            opener(backend, PRESETS[preset]),
-            arguments={"A": a, "B": b, "n": 32},
-            outputs=outputs,
-            registers=PRESETS[preset].registers,
-        ).outputs["D"]
-        for backend in (Backend.RTL, Backend.GOLDEN)
-    ]
+    found = []
+    for on in ("rtl", "golden"):
+        found.append(np.zeros((32, 32), np.float32))
+        Module(GEMM).kernel().launch(1, 32, [a, b, found[-1], 32], on=on, preset=preset)
     np.testing.assert_array_equal(*(array.view(np.uint32) for array in found))
     np.testing.assert_allclose(found[0], a.astype(float) @ b.astype(float), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("backend", [Backend.RTL, Backend.LOCKSTEP])
-def test_a_program_stays_in_its_arrays(backend):
-    a, b = (np.ones((32, 32), np.float16) for _ in "ab")
-    entry = parse_module(GEMM.read_text(), GEMM.name).entry()
-    with pytest.raises(
-        ProgramFault, match=r"32 bytes at byte 1536 of A, which has 1536 bytes \(gemm_f16_f32"
-    ):
-        run_program(
-            entry,
-            opener(backend),
-            arguments={"A": a[:24], "B": b, "n": 32},
-            outputs=[Output("D", "f32", (32, 32))],
-            registers=CONFIG.registers,
-        )
 
 
 FAULTS = {

@@ -1,6 +1,7 @@
 """Every example on the golden machine, on the core and on both: what it writes is what its text promises."""
 
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,18 +9,11 @@ import pytest
 
 from golden import mma
 from golden.lines import pack
-from golden.memory import Memory
-from golden.programs.execution import execute
-from golden.programs.kernel_run import Output, run_program
-from golden.ptx.program import parse_module
-from hdl.config import PRESETS
-from sim.lockstep import LockstepMachine
-from sim.machines import Backend, golden_machine, open_machine
+from openwmma.modules import Module
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
 
 EXAMPLES = {path.stem: path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.ptx"))}
-CONFIG = PRESETS["small"]
 F16_F32 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 
 
@@ -237,49 +231,54 @@ def test_every_example_is_tested():
     assert set(PREPARED) == set(EXAMPLES)
 
 
-def entry_of(name):
-    return parse_module(EXAMPLES[name].read_text(), EXAMPLES[name].name).entry()
+def kernel_of(name):
+    module = Module(EXAMPLES[name])
+    return module, module.kernel()
 
 
-@pytest.mark.parametrize("backend", [Backend.GOLDEN, Backend.RTL, Backend.LOCKSTEP], ids=str)
+def launch(name, given, expected, **options):
+    """Launch with arrays for parameters and variables; what is found by the names of `expected`."""
+    module, kernel = kernel_of(name)
+    arrays = {key: given.get(key, np.zeros(matrix.shape, matrix.dtype)) for key, matrix in expected.items()}
+    arrays = {**given, **arrays}
+    for key in arrays.keys() - set(kernel.parameters):
+        buffer = module[key]
+        buffer.write(arrays[key].reshape(-1).view(np.uint8).view(buffer.dtype).reshape(buffer.shape))
+    arguments = {key: arrays[key] for key in kernel.parameters}
+    run = kernel.launch(1, 32, arguments, **options)
+    return run, {
+        key: (arrays[key] if key in arguments else module[key].numpy()).reshape(-1).view(matrix.dtype)
+        for key, matrix in expected.items()
+    }
+
+
+@pytest.mark.parametrize("on", ["golden", "rtl", "lockstep"])
 @pytest.mark.parametrize("name", PREPARED)
-def test_an_example_writes_what_its_text_promises(name, backend):
+def test_an_example_writes_what_its_text_promises(name, on):
     data = Data(4)
     PREPARED[name](data)
-    types = {2: "f16", 4: "f32", 8: "f64"}
-    outputs = [Output(name, types[matrix.itemsize], matrix.shape) for name, matrix in data.expected.items()]
-    run = run_program(
-        entry_of(name),
-        lambda size: open_machine(backend, CONFIG, size),
-        arguments=data.arguments,
-        outputs=outputs,
-        registers=CONFIG.registers,
-    )
+    run, found = launch(name, data.arguments, data.expected, on=on, preset="small", check=True)
+    assert run.reports == ()
     for parameter, matrix in data.expected.items():
-        np.testing.assert_array_equal(run.outputs[parameter].view(matrix.dtype), matrix)
+        np.testing.assert_array_equal(found[parameter].reshape(matrix.shape), matrix)
 
 
 @pytest.mark.parametrize("stall", [0, 150])
 @pytest.mark.parametrize("name", PREPARED)
-def test_an_example_in_lockstep_on_random_bits(name, stall):
+def test_an_example_in_lockstep_on_random_bits(name, stall, monkeypatch):
     """Infinities, NaNs and all, and a memory that makes the core wait."""
-    entry = entry_of(name)
-    base, room = 0x4000, 1 << 13
-    names = [item.name for item in (*entry.parameters, *entry.variables)]
-    size = room * len(names)
-    memories = [Memory(size, base) for _ in "gr"]
-    for memory in memories:
-        memory.data[:] = np.random.default_rng(1).integers(0, 256, size, dtype=np.uint8)
     timing = BusTiming(stall=stall, latency=5)
-    machine = LockstepMachine(
-        golden_machine(CONFIG, memories[0]), RtlMachine(CONFIG, memories[1], timing=timing)
-    )
-    arguments = {name: base + room * index for index, name in enumerate(names)}
-    numbers = {"n": 32, "alpha": 1.5, "scale": 0.3, "limit": 1 << 30}
-    arguments.update({name: numbers[name] for name in arguments if name in numbers})
-    shared = range(CONFIG.shared_base, CONFIG.shared_base + CONFIG.shared_bytes)
-    before = memories[0].data.copy()
-    execution = execute(machine, entry.commands(arguments, shared=shared))
-    machine.close()
-    assert execution.counters.instructions > 3
-    assert (memories[0].data != before).any()
+    monkeypatch.setattr("sim.machines.RtlMachine", partial(RtlMachine, timing=timing))
+    random = np.random.default_rng(1)
+    data = Data(4)
+    PREPARED[name](data)
+    numbers = {key: value for key, value in data.arguments.items() if not isinstance(value, np.ndarray)}
+    names = {*data.arguments, *data.expected} - {*numbers}
+    sizes = {key: data.expected[key].nbytes for key in data.expected}
+    sizes |= {key: data.arguments[key].nbytes for key in names & {*data.arguments}}
+    arrays = {key: random.integers(0, 256, sizes[key], dtype=np.uint8) for key in sorted(names)}
+    before = {key: array.copy() for key, array in arrays.items()}
+    outputs = {key: arrays[key] for key in data.expected}
+    run, found = launch(name, {**arrays, **numbers}, outputs, on="lockstep", preset="small")
+    assert run.counters.instructions > 3
+    assert any((found[key] != before[key]).any() for key in outputs)

@@ -6,12 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.programs.kernel_run import Output, run_program
-from golden.ptx.program import parse_module
 from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS
+from openwmma.modules import Module
 from regression.campaign.kinds.results import FAMILIES, compare
-from sim.machines import Backend, open_machine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHAINED = "ampere"
@@ -41,20 +39,15 @@ def test_forms_of_mma_sync_with_f16(profile):
 @of_generation("ampere")
 @pytest.mark.parametrize("name", ["tile_f16", "shapes_f16", "mixed_accumulators"])
 def test_programs_in_lockstep(profile, name):
-    entry = parse_module((EXAMPLES / f"{name}.ptx").read_text()).entry()
-    config = core("tiny", profile)
+    kernel = Module(EXAMPLES / f"{name}.ptx").kernel()
     random = np.random.default_rng(8)
-    names = [item.name for item in entry.parameters]
-    arguments = {item: random.integers(0, 256, 2048, dtype=np.uint8).view(np.uint16) for item in names}
-    run = run_program(
-        entry,
-        lambda size: open_machine(Backend.LOCKSTEP, config, size),
-        arguments=arguments,
-        outputs=[Output("D", "f16", (1024,))],
-        registers=config.registers,
-    )
-    assert run.execution.counters.instructions > 3
-    assert not np.array_equal(run.outputs["D"].view(np.uint16), arguments["D"])
+    arguments = {
+        item: random.integers(0, 256, 2048, dtype=np.uint8).view(np.uint16) for item in kernel.parameters
+    }
+    before = arguments["D"].copy()
+    run = kernel.launch(1, 32, arguments, on="lockstep", preset="tiny", profile=profile)
+    assert run.counters.instructions > 3
+    assert not np.array_equal(arguments["D"], before)
 
 
 @pytest.mark.long

@@ -2,13 +2,10 @@
 
 import numpy as np
 import pytest
-from rtl import TINY
 
-from golden.programs.kernel_run import Output, run_program
-from golden.ptx.program import parse_module
-from golden.tables.faults import Cause
+from golden.simt import KernelFault
 from openwmma import wmma
-from sim.machines import Backend, open_machine
+from openwmma.modules import Module
 
 TEXT = """
 .version 8.0
@@ -39,7 +36,7 @@ def program(stride):
     for name in "ABC":
         registers = ", ".join(f"%{name.lower()}{i}" for i in range(8))
         text = text.replace(f"{{{name}}}", f"{{{registers}}}")
-    return parse_module(text, "k.ptx").entry()
+    return Module(text, name="k.ptx").kernel()
 
 
 def rows(memory, first, stride):
@@ -51,33 +48,21 @@ def test_a_program_with_strides_of_every_kind(stride):
     random = np.random.default_rng(stride)
     a, b = (random.integers(-8, 8, BYTES // 2).astype(np.float16) for _ in "ab")
     c = random.integers(-99, 99, BYTES // 4).astype(np.float32)
-    run = run_program(
-        program(stride),
-        lambda size: open_machine(Backend.LOCKSTEP, TINY, size),
-        arguments={"A": a, "B": b, "C": c},
-        outputs=[Output("D", "f32", (BYTES // 4,))],
-        registers=TINY.registers,
-    )
+    d = np.zeros(BYTES // 4, np.float32)
+    program(stride).launch(1, 32, [a, b, c, d], on="lockstep", preset="tiny")
     product = rows(a, 2, 40).astype(np.float32) @ rows(b, 6, stride).astype(np.float32) + rows(c, 2, 6)
     expected = np.zeros(BYTES // 4, np.float32)
     for row in range(16):
         expected[2 + 4 * row :][:16] = product[row]
     for column in range(16):
         expected[257 + 17 * column :][:16] = product[:, column]
-    np.testing.assert_array_equal(run.outputs["D"], expected)
+    np.testing.assert_array_equal(d, expected)
 
 
 def test_a_misaligned_stride_is_a_fault():
-    with pytest.raises(Exception, match="misaligned stride: stride 3 of 16-bit elements") as caught:
-        run_program(
-            program(3),
-            lambda size: open_machine(Backend.LOCKSTEP, TINY, size),
-            arguments={"A": np.zeros(BYTES // 2, np.float16), "B": np.zeros(BYTES // 2, np.float16)}
-            | {"C": np.zeros(BYTES // 4, np.float32)},
-            outputs=[Output("D", "f32", (BYTES // 4,))],
-            registers=TINY.registers,
-        )
-    assert caught.value.fault.cause is Cause.MISALIGNED_STRIDE
+    arrays = [np.zeros(BYTES // 2, np.float16)] * 2 + [np.zeros(BYTES // 4, np.float32) for _ in "cd"]
+    with pytest.raises(KernelFault, match="stride 3 of 16-bit elements is not a multiple of 4 bytes"):
+        program(3).launch(1, 32, arrays, on="lockstep", preset="tiny")
 
 
 def test_the_api_loads_rows_padded_by_eight_halves():

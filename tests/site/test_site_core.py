@@ -1,8 +1,6 @@
 """The core in WebAssembly: registers and memory as the golden machine leaves them, for every program."""
 
 import json
-import random
-import sys
 
 import numpy as np
 import pytest
@@ -10,13 +8,12 @@ from hardware_in_wasm import CoreInWasm, description
 from page_visit import REPOSITORY
 
 from golden.memory import Memory
-from golden.ptx import parse_instruction
-from golden.tables.commands import Fill, Load, Mma, Move, Store
+from golden.programs.command_data import command_data, command_of
+from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.faults import Cause
-from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction
 from golden.warp import GoldenMachine
 from hdl.command import encode
-from openwmma.learn.core_program import answer_text, command_words, compiled, contents
+from openwmma.learn.core_program import answer_text, contents
 from openwmma.learn.core_reference import Reference
 
 pytestmark = pytest.mark.browser
@@ -28,20 +25,16 @@ BASE, SIZE, BUFFER = 0x10000, 0x10000, 0x1000
 FILLS = (("halves", "f16"), ("counting", "f16"), ("halves", "f32"))
 
 
-def ask(**question):
-    return json.loads(answer_text(json.dumps(question)))
+def variants(name):
+    return description("programs")[name]["variants"]
 
 
-def text_of(name):
-    return (FOLDER / f"{name}.ptx").read_text()
+def commands_of(name, number=0):
+    return [command_of(item["command"]) for item in variants(name)[number]["commands"]]
 
 
-def arguments_of(text):
-    parameters = ask(kind="parameters", text=text)["parameters"]
-    return {
-        item["name"]: BASE + BUFFER * index if item["type"] == "u64" else 32
-        for index, item in enumerate(parameters)
-    }
+def words_of(name, number=0):
+    return [item["words"] for item in variants(name)[number]["commands"]]
 
 
 def first_memory():
@@ -53,15 +46,14 @@ def first_memory():
 
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in FAULTS])
 def test_core_and_page_leave_what_the_golden_machine_leaves(name):
-    text, core = text_of(name), description("core")
-    commands = [command for command, _, _ in compiled(text, arguments_of(text), core)]
+    core = description("core")
     machine = GoldenMachine(memory=Memory(SIZE, BASE), registers=core["registers"])
     machine.memory.write(BASE, np.frombuffer(bytes(first_memory()), np.uint8))
     reference = Reference(BASE, first_memory(), core["registers"])
-    for command in commands:
+    for command in commands_of(name):
         machine.execute(command)
         reference.execute(command)
-    found = CoreInWasm(bytes(first_memory()), [command_words(command, core) for command in commands])
+    found = CoreInWasm(bytes(first_memory()), words_of(name))
     assert found.outcome == "done"
     expected = machine.memory.read(BASE, SIZE).tobytes()
     assert found.memory == expected == bytes(reference.memory)
@@ -73,93 +65,56 @@ def test_core_and_page_leave_what_the_golden_machine_leaves(name):
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_names_its_cause_and_command(name):
-    text, core = text_of(name), description("core")
-    commands = compiled(text, arguments_of(text), core)
-    found = CoreInWasm(bytes(first_memory()), [command_words(command, core) for command, _, _ in commands])
+    found = CoreInWasm(bytes(first_memory()), words_of(name))
     assert found.outcome == "fault"
     assert (found.module.call("fault_cause"), found.module.call("fault_index")) == FAULTS[name]
 
 
 @pytest.mark.parametrize("latency", [1, 5, 100])
 def test_the_memory_may_be_slow(latency):
-    text, core = text_of("two_sets"), description("core")
-    commands = [command for command, _, _ in compiled(text, arguments_of(text), core)]
-    words = [command_words(command, core) for command in commands]
+    words = words_of("two_sets")
     slow, fast = (CoreInWasm(bytes(first_memory()), words, latency=cycles) for cycles in (latency, 20))
     assert slow.memory == fast.memory
     assert len(slow.noted("cycles", 1)) != len(fast.noted("cycles", 1))
 
 
-def test_words_are_those_that_the_hardware_decodes():
-    core = description("core")
-    values = random.Random(22)
-    commands = [Fill(7, 5, 0xDEADBEEF), Move(3, 9, 4)]
-    for name in core["commands"]["words"]:
-        if name in ("Fill", "Move"):
-            continue
-        instruction = parse_instruction(name)
-        registers = [values.randrange(64) for _ in range(4)]
-        if isinstance(instruction, MmaInstruction):
-            commands.append(Mma(instruction, *registers))
-            continue
-        kind = Load if isinstance(instruction, LoadInstruction) else Store
-        for stride in (None, values.randrange(1 << 20)):
-            commands.append(kind(instruction, registers[0], values.randrange(1 << 32), stride))
-    assert {type(command) for command in commands} == {Load, Store, Mma, Fill, Move}
-    for command in commands:
-        assert command_words(command, core) == list(encode(command))
+def test_the_commands_of_a_program_are_those_of_its_text():
+    """The fill, then two loads and a multiply for each step along k, and a store for each tile of D."""
+    numbers = [variant["numbers"]["n"] for variant in variants("matrix_multiply")]
+    assert numbers == [16, 32, 48, 64]
+    for number, size in enumerate(numbers):
+        tiles = size // 16
+        step = [Load, Load, Mma]
+        expected = [*([Fill, *step * tiles, Store] * tiles**2)]
+        commands = commands_of("matrix_multiply", number)
+        assert [type(command) for command in commands] == expected
+        assert {command.stride for command in commands if isinstance(command, Load | Store)} == {size}
+        assert {command.address for command in commands if isinstance(command, Store)} == {
+            BASE + 2 * BUFFER + 4 * (16 * i * size + 16 * j) for i in range(tiles) for j in range(tiles)
+        }
+        assert [list(encode(command)) for command in commands] == words_of("matrix_multiply", number)
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "words"),
-    [
-        ("wmma.mma", "wmma.mmm", ".mmm"),
-        ("[%A];", "[%Z];", "%Z"),
-        ("[%A];", "[%A]", "expected"),
-        ("    ret;", "AGAIN:\n    bra AGAIN;", "200000"),
-        (
-            "wmma.load.a.sync.aligned.row.m16n16k16.global.f16",
-            "wmma.load.a.sync.aligned.row.m16n16k16.global.bf16",
-            "bf16",
-        ),
-        ("    ret;", "    mul.f32 %c0, %c0, 0f40000000;", "none of these"),
-    ],
-)
-def test_a_program_that_is_refused_names_its_line(before, after, words):
-    program = text_of("one_tile")
-    lines = program.replace(before, after, 1).splitlines()
-    (line,) = (index for index, text in enumerate(lines, 1) if after.splitlines()[-1] in text)
-    found = ask(
-        kind="compile",
-        text="\n".join(lines),
-        arguments=arguments_of(program),
-        description=description("core"),
-    )
-    assert words in found["error"]
-    assert found["line"] in (line, line + 1)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_command_stands_where_its_line_says(name):
+    lines = (FOLDER / f"{name}.ptx").read_text().splitlines()
+    for item in variants(name)[0]["commands"]:
+        assert lines[item["line"] - 1].strip().startswith(item["text"].partition(";")[0])
+        assert command_data(command_of(item["command"])) == item["command"]
 
 
-def test_what_needs_numpy_is_refused_without_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    monkeypatch.delitem(sys.modules, "golden.arithmetic.element", raising=False)
-    program = text_of("one_tile").replace("    ret;", "    add.f32 %x, 0f3f800000, 0f3f800000;\n    ret;")
-    program = program.replace("%c<8>;", "%c<8>, %x;")
-    arguments = arguments_of(program)
-    found = ask(kind="compile", text=program, arguments=arguments, description=description("core"))
-    assert "numpy" in found["error"]
+def test_the_page_asks_golden_command_by_command():
+    def ask(**question):
+        return json.loads(answer_text(json.dumps(question)))
 
-
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [("ret;", "no command"), ("LOOP: mov.f32 %c0, 0f00000000; bra LOOP;", "more than 2000")],
-)
-def test_a_program_of_no_or_too_many_commands_is_refused(body, words):
-    program = text_of("one_tile")
-    program = program[: program.index("    ld.param")] + body + "\n}\n"
-    if "LOOP" in body:
-        store = "wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%D], {%c0,%c1,%c2,%c3,%c4,%c5,%c6,%c7};"
-        load = store.replace("store.d", "load.c").replace(" [%D], ", " ").replace(";", ", [%D];")
-        program = program.replace(body, f"ld.param.u64 %D, [D];\nLOOP:\n{load}\nbra LOOP;")
-    arguments = arguments_of(text_of("one_tile"))
-    found = ask(kind="compile", text=program, arguments=arguments, description=description("core"))
-    assert words in found["error"]
+    held = contents("identity", "f16", 16, BUFFER).hex()
+    assert ask(kind="contents", fill="identity", type="f16", columns=16, bytes=BUFFER) == {"bytes": held}
+    memory = first_memory()
+    ask(kind="begin", base=BASE, memory=memory.hex(), registers=64)
+    reference = Reference(BASE, bytearray(memory), 64)
+    for item in variants("one_tile")[0]["commands"]:
+        ask(kind="golden", command=item["command"])
+        reference.execute(command_of(item["command"]))
+    found = ask(kind="end")
+    assert found["memory"] == reference.memory.hex()
+    assert bytes.fromhex(found["registers"]) == np.array(reference.registers, "<u4").tobytes()

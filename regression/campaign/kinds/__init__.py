@@ -5,7 +5,7 @@ from typing import Final
 KINDS: Final[dict[str, tuple[str, str]]] = {
     "random": (
         f"{__name__}.random_programs:RandomPrograms",
-        "random programs, core against golden model; one that fails is shrunk and saved as PTX",
+        "random programs, core against golden model; one that fails is shrunk and saved",
     ),
     "results": (f"{__name__}.results:Results", "results of families of mma.sync, core against golden model"),
     "mutation": (

@@ -60,7 +60,7 @@ class RandomPrograms(Kind):
         return Outcome(cases=tuple(cases), results=results)
 
     def save(self, case: Case, task: Task, folder: Path) -> Case:
-        """Shrink a program that differs, and save it as PTX with its memory."""
+        """Shrink a program that differs, and save it with its memory."""
         number = int(case.name.removeprefix("program "))
         program, is_lockstep = self._program(number)
         differs = partial(difference, lockstep=is_lockstep)

@@ -18,9 +18,9 @@ export async function compareWithGolden(
 ): Promise<Verdict> {
   const { run, description, commands, memory, base } = finished;
   await worker.ask({ kind: "begin", base, memory: hexadecimalOf(memory), registers: description.registers });
-  for (let index = 0; index < commands.length; index += 1) {
+  for (const [index, { command }] of commands.entries()) {
     report(index);
-    await worker.ask({ kind: "golden", index });
+    await worker.ask({ kind: "golden", command });
   }
   const expected = (await worker.ask({ kind: "end" })) as Expected;
   const state = new RegisterState(run, description, cycleCount(run));

@@ -2,16 +2,7 @@ import "../../src/shell/shell";
 import "./style.css";
 
 import { counted, html, required } from "../../src/components/dom";
-import {
-  type Answer,
-  bytesOf,
-  type Commands,
-  type Contents,
-  isRefusal,
-  type Parameters,
-  type Question,
-  type Refusal,
-} from "../../src/core/program";
+import { type Answer, bytesOf, type Command, type Contents, loadPrograms, type Program, type Question } from "../../src/core/program";
 import type { Answer as CoreAnswer, Described, Question as CoreQuestion, Run } from "../../src/core/run";
 import { cycleCount } from "../../src/core/timeline";
 import { Stopped, WorkerClient, type WorkerState } from "../../src/workers/worker_client";
@@ -21,7 +12,6 @@ import { type Prepared, PROGRAMS } from "./programs";
 import { type Finished, ResultView } from "./result_view";
 import { causeText, label, shortName } from "./words";
 
-const DELAY = 400;
 const MOST_CHECKED = 10;
 
 function button(name: string): HTMLButtonElement {
@@ -34,18 +24,18 @@ class Page {
   private readonly results = new ResultView();
   private readonly parameters: ParametersView;
   private readonly python: WorkerClient<Question, Answer>;
-  private timer: number | undefined;
   private number = 0;
 
   constructor(
     private readonly core: WorkerClient<CoreQuestion, CoreAnswer>,
     private readonly described: Described,
+    private readonly programs: Readonly<Record<string, Program>>,
   ) {
     this.parameters = new ParametersView(required("#parameters", HTMLElement), described.base);
     this.python = new WorkerClient<Question, Answer>("program_worker", (state, message) => {
       this.showState(state, message);
     });
-    this.prepared.append(...PROGRAMS.map(({ id, title }) => html("option", { value: id }, title)), html("option", { value: "" }, "Own program"));
+    this.prepared.append(...PROGRAMS.map(({ id, title }) => html("option", { value: id }, title)));
     this.connect();
   }
 
@@ -59,14 +49,6 @@ class Page {
     this.prepared.addEventListener("change", () => {
       const found = PROGRAMS.find(({ id }) => id === this.prepared.value);
       if (found !== undefined) void this.show(found);
-    });
-    this.text.addEventListener("input", () => {
-      this.prepared.value = "";
-      required("#story", HTMLElement).textContent = "";
-      clearTimeout(this.timer);
-      this.timer = setTimeout(() => {
-        void this.guarded(() => this.readParameters({}, {}));
-      }, DELAY);
     });
     required("#program", HTMLFormElement).addEventListener("submit", (event) => {
       event.preventDefault();
@@ -87,51 +69,42 @@ class Page {
     this.text.value = program.text;
     required("#story", HTMLElement).textContent = program.story;
     history.replaceState(null, "", `#program=${program.id}`);
-    const isRead = async (): Promise<boolean> => this.readParameters(program.buffers, program.numbers);
-    await this.guarded(async () => {
-      if (await isRead()) await this.runProgram();
-    });
+    const { parameters, variants } = this.program();
+    const choices = variants.map(({ numbers }) => numbers);
+    this.parameters.show(parameters, program.buffers, program.numbers, choices);
+    await this.guarded(() => this.runProgram());
   }
 
-  /** Shows the parameters of the program as it stands; false if it cannot be read. */
-  private async readParameters(buffers: Prepared["buffers"], numbers: Prepared["numbers"]): Promise<boolean> {
-    const answer = await this.python.ask({ kind: "parameters", text: this.text.value });
-    this.showRefusal(answer);
-    if (isRefusal(answer)) return false;
-    const { parameters } = answer as Parameters;
-    const most = this.described.bytes / BUFFER_BYTES;
-    if (parameters.length > most) {
-      this.showRefusal({ error: `the page gives a program at most ${most} parameters, not ${parameters.length}`, line: 0 });
-      return false;
-    }
-    this.parameters.show(parameters, buffers, numbers);
-    return true;
+  /** The chosen program. */
+  private program(): Program {
+    const file = PROGRAMS.find(({ id }) => id === this.prepared.value)?.file ?? "";
+    const found = this.programs[file];
+    if (found === undefined) throw new Error(`data/programs.json has no program ${file}`);
+    return found;
+  }
+
+  /** The commands of the chosen program for the chosen numbers. */
+  private commands(): readonly Command[] {
+    const chosen = this.parameters.numbers();
+    const isChosen = (numbers: Readonly<Record<string, number>>): boolean => Object.entries(chosen).every(([name, value]) => numbers[name] === value);
+    return this.program().variants.find(({ numbers }) => isChosen(numbers))?.commands ?? [];
   }
 
   private async runProgram(): Promise<void> {
     const number = ++this.number;
-    clearTimeout(this.timer);
     required("#check", HTMLElement).hidden = true;
-    const compiled = (await this.readParameters({}, {})) ? await this.compile() : undefined;
-    if (compiled === undefined) return;
+    const commands = this.commands();
     const memory = await this.memory();
     button("stop").disabled = false;
     const latency = Number(required("#latency", HTMLSelectElement).value);
-    const words = compiled.commands.map((command) => command.words);
+    const words = commands.map((command) => command.words);
     const run = (await this.core.ask({ kind: "run", memory, commands: words, latency })) as Run;
     if (number !== this.number) return;
     const { base, description } = this.described;
-    const finished = { run, description, commands: compiled.commands, buffers: this.parameters.buffers(), memory, base };
+    const finished = { run, description, commands, buffers: this.parameters.buffers(), memory, base };
     this.showOutcome(finished);
     this.results.show(finished);
     await this.check(finished, number);
-  }
-
-  private async compile(): Promise<Commands | undefined> {
-    const { description } = this.described;
-    const answer = await this.python.ask({ kind: "compile", text: this.text.value, arguments: this.parameters.arguments(), description });
-    this.showRefusal(answer);
-    return isRefusal(answer) ? undefined : (answer as Commands);
   }
 
   private async memory(): Promise<Uint8Array> {
@@ -184,21 +157,6 @@ class Page {
     required("#state", HTMLElement).textContent = "Ready.";
   }
 
-  /** A program that is refused has no results: those of an earlier one are hidden. */
-  private showRefusal(answer: Refusal | object): void {
-    const place = required("#text-error", HTMLElement);
-    const refused = isRefusal(answer) ? answer : undefined;
-    place.hidden = refused === undefined;
-    place.textContent = refused === undefined ? "" : refused.line > 0 ? `Line ${refused.line}: ${refused.error}.` : `${refused.error}.`;
-    if (refused === undefined) this.text.removeAttribute("aria-invalid");
-    else {
-      this.text.setAttribute("aria-invalid", "true");
-      this.number += 1;
-      this.results.hide();
-      for (const name of ["outcome", "check"]) required(`#${name}`, HTMLElement).hidden = true;
-    }
-  }
-
   /** Runs what may be stopped; what goes wrong is shown. */
   private async guarded(action: () => Promise<unknown>): Promise<void> {
     setBusy(true);
@@ -249,7 +207,7 @@ async function start(): Promise<void> {
     if (state === "failed") refuse(`The core could not run: ${message ?? ""}`);
   });
   const described = (await core.ask({ kind: "describe" })) as Described;
-  await new Page(core, described).open();
+  await new Page(core, described, await loadPrograms()).open();
 }
 
 start().catch((error: unknown) => {

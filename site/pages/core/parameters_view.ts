@@ -33,16 +33,19 @@ export class ParametersView {
     private readonly base: number,
   ) {}
 
-  /** Shows parameters; what the reader chose for a name stays unless it is given. */
-  show(parameters: readonly Parameter[], buffers: Readonly<Record<string, BufferSetting>>, numbers: Readonly<Record<string, number>>): void {
-    const before = new Map(this.buffers().map((buffer) => [buffer.name, buffer]));
-    const values = this.numbers();
+  /** Shows parameters; each number has some choices. */
+  show(
+    parameters: readonly Parameter[],
+    buffers: Readonly<Record<string, BufferSetting>>,
+    numbers: Readonly<Record<string, number>>,
+    choices: readonly Readonly<Record<string, number>>[],
+  ): void {
     this.parameters = parameters;
     this.place.replaceChildren(
       ...parameters.map(({ name, type }, index) =>
         type === "u64"
-          ? bufferFields(name, this.address(index), buffers[name] ?? before.get(name) ?? ZEROS)
-          : numberField(name, type, numbers[name] ?? values[name] ?? 0),
+          ? bufferFields(name, this.address(index), buffers[name] ?? ZEROS)
+          : numberField(name, type, choices.map((choice) => choice[name] ?? 0), numbers[name] ?? 0),
       ),
     );
   }
@@ -57,16 +60,11 @@ export class ParametersView {
     });
   }
 
-  /** The values of all parameters. */
-  arguments(): Record<string, number> {
-    const addresses = this.buffers().map(({ name, address }) => [name, address] as const);
-    return { ...Object.fromEntries(addresses), ...this.numbers() };
-  }
-
-  private numbers(): Record<string, number> {
+  /** The values of the parameters that are no buffers. */
+  numbers(): Record<string, number> {
     const found = this.parameters.filter(({ type }) => type !== "u64").map(({ name }) => {
-      const field = this.place.querySelector<HTMLInputElement>(`[name="${name}-value"]`);
-      return [name, Math.trunc(Number(field?.value ?? 0)) || 0] as const;
+      const field = this.place.querySelector<HTMLSelectElement>(`[name="${name}-value"]`);
+      return [name, Number(field?.value ?? 0)] as const;
     });
     return Object.fromEntries(found);
   }
@@ -93,12 +91,12 @@ function bufferFields(name: string, address: number, setting: BufferSetting): HT
   );
 }
 
-function numberField(name: string, type: string, value: number): HTMLElement {
+function numberField(name: string, type: string, choices: readonly number[], value: number): HTMLElement {
   return html(
     "div",
     { class: "parameter" },
     html("strong", { class: "mono" }, name),
     html("span", { class: "hint" }, `.${type}`),
-    html("input", { type: "number", name: `${name}-value`, value, "aria-label": `Value of ${name}` }),
+    select(`${name}-value`, `Value of ${name}`, choices.map((choice) => [choice, String(choice)] as const), value),
   );
 }

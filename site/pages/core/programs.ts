@@ -17,6 +17,8 @@ export interface BufferSetting {
 
 export interface Prepared {
   readonly id: string;
+  /** Of its file. */
+  readonly file: string;
   readonly title: string;
   readonly story: string;
   readonly text: string;
@@ -30,6 +32,7 @@ const f32 = (fill: Fill, columns: number): BufferSetting => ({ fill, type: "f32"
 export const PROGRAMS: readonly Prepared[] = [
   {
     id: "one-tile",
+    file: "one_tile",
     title: "One tile: load, multiply, store",
     story: "Three loads, one multiply, one store. Nothing overlaps for long: the multiply needs all three fragments, the store its result.",
     text: oneTile,
@@ -38,6 +41,7 @@ export const PROGRAMS: readonly Prepared[] = [
   },
   {
     id: "two-sets",
+    file: "two_sets",
     title: "Two sets of registers: loads beside multiplies",
     story: "While one pair of tiles is multiplied, the next pair is loaded into other registers. Compare it with the loop, which has one set.",
     text: twoSets,
@@ -46,6 +50,7 @@ export const PROGRAMS: readonly Prepared[] = [
   },
   {
     id: "matrix-multiply",
+    file: "matrix_multiply",
     title: "A matrix multiply in a loop",
     story: "Every turn of the loop loads into the same registers. A load waits until the multiply before it has read them.",
     text: matrixMultiply,
@@ -54,6 +59,7 @@ export const PROGRAMS: readonly Prepared[] = [
   },
   {
     id: "through-memory",
+    file: "through_memory",
     title: "A result through memory",
     story: "A load of bytes that a store is still writing waits for the store: the scoreboard compares addresses too.",
     text: throughMemory,
@@ -62,6 +68,7 @@ export const PROGRAMS: readonly Prepared[] = [
   },
   {
     id: "beyond-memory",
+    file: "beyond_memory",
     title: "A fault",
     story: "The store's address lies where there is no memory. The bus answers with an error; the core says which instruction failed.",
     text: beyondMemory,

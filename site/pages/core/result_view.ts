@@ -85,11 +85,6 @@ export class ResultView {
     this.moveTo(this.cycle);
   }
 
-  hide(): void {
-    this.pause();
-    required("#result", HTMLElement).hidden = true;
-  }
-
   private get pace(): number {
     return Number(select("pace").value);
   }

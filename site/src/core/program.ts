@@ -1,44 +1,37 @@
-// What `openwmma.learn.core_program` is asked and answers.
-import type { CoreDescription } from "./run";
+// The programs of the page as `site/rtl/programs.py` writes them, and what `openwmma.learn.core_program` is asked.
+
+/** A command as `golden.programs.command_data` has it. */
+export type CommandData = object;
 
 export type Question =
-  | { readonly kind: "parameters"; readonly text: string }
-  | {
-      readonly kind: "compile";
-      readonly text: string;
-      readonly arguments: Readonly<Record<string, number>>;
-      readonly description: CoreDescription;
-    }
   | { readonly kind: "contents"; readonly fill: string; readonly type: string; readonly columns: number; readonly bytes: number }
   | { readonly kind: "begin"; readonly base: number; readonly memory: string; readonly registers: number }
-  | { readonly kind: "golden"; readonly index: number }
+  | { readonly kind: "golden"; readonly command: CommandData }
   | { readonly kind: "end" };
-
-export interface Refusal {
-  readonly error: string;
-  /** Of the program; 0 where it concerns none. */
-  readonly line: number;
-}
 
 export interface Parameter {
   readonly name: string;
   readonly type: string;
 }
 
-export interface Parameters {
-  readonly name: string;
-  readonly registers: number;
-  readonly parameters: readonly Parameter[];
-}
-
 export interface Command {
   readonly words: readonly number[];
   readonly line: number;
   readonly text: string;
+  readonly command: CommandData;
 }
 
-export interface Commands {
+export interface Variant {
+  readonly numbers: Readonly<Record<string, number>>;
   readonly commands: readonly Command[];
+}
+
+export interface Program {
+  readonly name: string;
+  readonly registers: number;
+  readonly parameters: readonly Parameter[];
+  /** For each choice of the numbers the commands that the program gives. */
+  readonly variants: readonly Variant[];
 }
 
 export interface Contents {
@@ -51,11 +44,13 @@ export interface Expected {
   readonly registers: string;
 }
 
-export type Answer = Refusal | Parameters | Commands | Contents | Expected | Readonly<Record<string, never>>;
+export type Answer = Contents | Expected | Readonly<Record<string, never>>;
 
-/** Whether an answer is a refusal. */
-export function isRefusal(answer: object): answer is Refusal {
-  return "error" in answer;
+/** All programs by name. */
+export async function loadPrograms(): Promise<Readonly<Record<string, Program>>> {
+  const response = await fetch(new URL("../data/programs.json", import.meta.url));
+  if (!response.ok) throw new Error(`data/programs.json: ${response.status} ${response.statusText}`);
+  return (await response.json()) as Readonly<Record<string, Program>>;
 }
 
 /** The bytes of hexadecimal text. */

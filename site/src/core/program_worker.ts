@@ -1,4 +1,4 @@
-// Turns programs into commands in Python for the page `core`, and says what golden makes of them.
+// Says in Python, for the page `core`, what buffers hold and what golden makes of commands.
 import { pythonAnswers } from "../golden/python";
 import { serve } from "../workers/serve";
 

@@ -10,7 +10,6 @@ export interface CoreDescription {
   readonly queue_depth: number;
   readonly units: readonly string[];
   readonly footprint: readonly { readonly offset: number; readonly is_write: boolean }[];
-  readonly commands: object;
 }
 
 export type Question =

@@ -1,6 +1,7 @@
 """Modules for the tests, and what their kernels do."""
 
-from golden.ptx import parse_module
+from golden.simt import Module
+from golden.simt.device_memory import DeviceMemory
 
 FIRST_BODY_LINE = 6
 """Line of a module's first line of body."""
@@ -22,14 +23,15 @@ def module(body, parameters="", version="8.0"):
     return f"{head}{body}\n}}\n"
 
 
+def kernels(text, name="k.ptx"):
+    """All kernels of a module, checked; by name."""
+    loaded = Module(text, name, memory=DeviceMemory())
+    return {entry: loaded.kernel(entry) for entry in loaded.entries}
+
+
 def entry(body, parameters="", version="8.0"):
-    """The entry of that module, from a file ``k.ptx``."""
-    return parse_module(module(body, parameters, version), "k.ptx").entry()
-
-
-def commands(body, parameters="", arguments=None, **options):
-    """The commands of that entry, without their lines."""
-    return [command for command, _ in entry(body, parameters).commands(arguments or {}, **options)]
+    """The kernel of `module`, from a file ``k.ptx``."""
+    return kernels(module(body, parameters, version))["k"]
 
 
 def vector(prefix, count, first=0):

@@ -1,13 +1,8 @@
-"""Programs of one warp join multiplications and additions too: on scalars, fragments and accumulators."""
+"""Multiplications and additions on fragments and accumulators are joined, as those on scalars are."""
 
 import numpy as np
 import pytest
-from modules import entry, module
-
-from golden.memory import Memory
-from golden.programs.kernel_run import Output, run_program
-from golden.ptx import parse_module
-from golden.warp import GoldenMachine
+from modules import entry, kernels, module
 
 REGISTERS = (
     ".reg .f32 %a<8>, %b<8>, %d<8>, %z<8>, %f<8>; .reg .b32 %h<8>, %g<8>, %k<8>; .reg .b64 %rd<4>;"
@@ -105,14 +100,9 @@ def results(body, *, contract):
     random = np.random.default_rng(1)
     a, b = random.normal(size=(2, 16, 16)).astype(np.float32)
     a[0, :3] = np.nan, -np.inf, -0.0
-    run = run_program(
-        parse_module(text, "k.ptx").entry(contract=contract),
-        lambda size: GoldenMachine(memory=Memory(size, 0x1000)),
-        arguments={"A": a, "B": b, "alpha": 1.7},
-        outputs=[Output("D", "f32", (16, 16))],
-        registers=64,
-    )
-    return run.outputs["D"].view(np.uint32)
+    d = np.zeros((16, 16), np.float32)
+    kernels(text)["k"].launch(1, 32, [a, b, d, 1.7], contract=contract)
+    return d.view(np.uint32)
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -123,23 +113,9 @@ def test_a_row(name):
     assert (results(body, contract=False) != expected).any() == (name not in SEPARATE)
 
 
-def test_products_that_are_joined_are_not_computed():
-    loads = f"{LOAD} {vector('a')}, [0]; {LOAD} {vector('b')}, [0]; mov.f32 %f1, 1.5;"
-    found = entry(REGISTERS + loads + ROWS["fragments"][0] + f"{STORE} [0], {vector('d')};")
-    operations = [getattr(command, "operation", None) for command, _ in found.commands({})]
-    assert operations == [None, None, "fma", None]
-
-
 def test_pairs_are_listed_with_their_lines():
     found = entry(".reg .f32 %f<4>;\nmov.f32 %f1, 1.5;\nmul.f32 %f2, %f1, %f1;\nadd.f32 %f3, %f2, 1.0;")
     assert not found.contractions  # nobody reads the sum
     text = f"{REGISTERS}\n{LOAD} {vector('a')}, [0];\nmul.f32 %a0, %a0, %a1;\nadd.f32 %a0, %a0, 1.0;\n"
     (pair,) = entry(text + f"{STORE} [0], {vector('a')};").contractions
     assert str(pair) == "k.ptx:8: mul.f32 %a0, %a0, %a1; -> k.ptx:9: add.f32 %a0, %a0, 1.0;"
-
-
-def test_raw_entries_are_executed_as_written():
-    text = module(".reg .f32 %r<4>; mul.f32 %r1, %r2, %r3; add.f32 %r1, %r1, %r2;")
-    raw = text.replace("k()\n", 'k()\n.pragma "openwmma.raw_registers";\n')
-    commands = parse_module(raw, "k.ptx").entry().commands({})
-    assert [command.operation for command, _ in commands] == ["mul", "add"]

@@ -1,9 +1,10 @@
 """Bad modules: each message in full, with file, line and column."""
 
 import pytest
-from modules import MARK, entry, marked, module, vector
+from modules import entry, kernels, module, vector
 
-from golden.ptx import PtxError, parse_module
+from golden.ptx import PtxError
+from golden.simt import LaunchError, Module
 
 REGISTERS = (
     ".reg .b32 %a<8>, %b<8>; .reg .f32 %c<8>, %d<8>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p;"
@@ -41,14 +42,10 @@ def message_of(action, *arguments, **options):
             ".const, .shared, .local, .file, .section, .pragma, .alias",
         ),
         (
-            ".version 8.0 .target sm_90\n.func f() { }",
-            "x.ptx:2:7: functions are not supported; only .entry",
-        ),
-        (
             ".version 8.0 .target sm_90 .entry k(\n)\n{ ret",
             "x.ptx:3:6: expected an operand, not the end of the file",
         ),
-        (".version 8.0 .target sm_90 .entry k()\n;", "x.ptx:1:35: entry k is declared, but has no body"),
+        (".version 8.0 .target sm_90 .entry k()\n;", "x.ptx:1:35: k is declared, but has no body"),
         (
             ".version 8.0 .target sm_90 .entry k(.reg .b32 A) { }",
             "x.ptx:1:37: expected '.param', not '.reg'",
@@ -82,7 +79,7 @@ def message_of(action, *arguments, **options):
     ],
 )
 def test_modules(text, message):
-    assert message_of(parse_module, text, "x.ptx") == message
+    assert message_of(kernels, text, "x.ptx") == message
 
 
 @pytest.mark.parametrize(
@@ -144,25 +141,15 @@ def test_modules(text, message):
     ],
 )
 def test_bodies(body, message):
-    assert message_of(parse_module, module(body), "k.ptx") == message
+    assert message_of(kernels, module(body)) == message
 
 
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("div.approx.u32 %r0, %r1, 2;", "k.ptx:7:1: div.approx.u32 is not supported"),
-        (
-            "bar.red.popc.u32 %r0, 0, %p;",
-            "k.ptx:7:1: bar.red.popc.u32 is not supported: a program of one warp has no such statement",
-        ),
-        ("trap;", "k.ptx:7:1: trap is not supported: a program of one warp has no such statement"),
         ("ret.maybe;", "k.ptx:7:1: ret.maybe is not supported: qualifier .maybe"),
         ("mul.wide.f32 %c0, %c1, %c2;", "k.ptx:7:1: mul.wide.f32 is not supported"),
         ("setp.lt.b32 %p, 0, 0;", "k.ptx:7:1: setp.lt.b32 is not supported"),
-        (
-            "mov.u32 %r0, %clock;",
-            "k.ptx:7:14: %clock is not supported: a program of one warp has no clock",
-        ),
         ("mov.u64 %rd0, %ctaid.x;", "k.ptx:7:15: %ctaid.x has 32 bits, not 64"),
         ("add.u32 %r0, %rd1, 0;", "k.ptx:7:14: expected an operand of 32 bits, but %rd1 is .b64"),
         ("add.u32 %r0, 1;", "k.ptx:7:1: add.u32 takes 2 sources, not 1"),
@@ -170,25 +157,15 @@ def test_bodies(body, message):
         ("add.u32 5, %r0, 1;", "k.ptx:7:9: the destination must be a register"),
         ("add.u32 %p|_, %r0, 1;", "k.ptx:7:1: results of add.u32 must be 1, not 2"),
         ("bar.sync (%r0);", "k.ptx:7:10: expected a register or a constant of 32 bits"),
-        ("call (%r0), k, (%r1);", "k.ptx:7:1: call is not supported"),
-        ("mov.u64 %rd0, k;", "k.ptx:7:15: k is not a variable or parameter"),
+        ("call (%r0), k, (%r1);", "k.ptx:7:1: k is not a function of this module"),
         ("add.u32 %r0, [%r1], 1;", "k.ptx:7:14: expected a register or a constant of 32 bits"),
-        ("mov.u64 %rd0, x;", "k.ptx:7:15: x is a parameter, which has no address"),
         ("mov.b32 %r0, {%r1, %r2};", "k.ptx:7:15: expected an operand of 16 bits, but %r1 is .b32"),
         ("mov.b32 %r0, {%r1, %r2, %r3};", "k.ptx:7:14: .b32 does not split into 3 registers"),
         ("bra x;", "k.ptx:7:5: x is not a label"),
         ("bra.conv x;", "k.ptx:7:1: bra.conv is not supported: qualifier .conv"),
-        (
-            "ld.global.u32 %r0, [%rd0];",
-            "k.ptx:7:1: ld.global.u32 is not supported: only loads of parameters by their names are",
-        ),
         ("ld.param.u32 %r0, x;", "k.ptx:7:19: the address must be in brackets, as in [%rd1]"),
         ("ld.param.u64 %rd0, [x+8];", "k.ptx:7:20: 8 bytes at offset 8 of x, which has 8"),
         ("ld.param.u32 %r0, [L];", "k.ptx:7:20: L is not a variable or parameter"),
-        (
-            "cvta.local.u64 %rd0, %rd1;",
-            "k.ptx:7:1: cvta.local.u64 is not supported: only .global and .shared are",
-        ),
     ],
 )
 def test_scalar_statements(statement, message):
@@ -263,132 +240,23 @@ def test_scalar_statements(statement, message):
             "wmma.load.a.sync.aligned.row.m8n8k4.f64 {%rd0}, [0], -4;",
             "k.ptx:7:54: the stride -4 is not in 0 to 4294967295",
         ),
-        (
-            "wmma.load.c.sync.aligned.row.m8n8k4.f64 {%rd0, %rd0}, [0];",
-            "k.ptx:7:48: %rd0 stands twice in the fragment that is written",
-        ),
-        (
-            f"{LOAD_A}\nshl.b32 %r0, %a0, 1;",
-            "k.ptx:8:14: %a0 belongs to a fragment and differs between lanes; only mov to a register of the "
-            "same width and arithmetic on whole elements may read it: add, sub, mul, fma, min, max and neg "
-            "in f16x2, f32 and f64, add, sub, mul.lo, mad.lo, min and max in s32 and u32",
-        ),
     ],
 )
 def test_matrix_statements(statement, message):
     assert message_of(entry, f"{REGISTERS}\n{statement}", ".param .u64 x") == message
 
 
-def run(body, parameters="", arguments=None, **options):
-    return list(entry(body, parameters).commands(arguments or {}, **options))
-
-
-def at(text, token):
-    """The text with a mark before the first `token`."""
-    return text.replace(token, MARK + token, 1)
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ("add.u32 %r0, §%r1, 1;", "%r1 is read before it is written"),
-        ("@§%p ret;", "%p is read before it is written"),
-        (at(MMA, "%a0"), "%a0 is read before it is written"),
-        (
-            f"{LOAD_A.replace('row', 'col')}\n{LOAD_B}\n{LOAD_C}\n{at(MMA, '%a0')}",
-            "operand a: %a0 from line 7 has .col, not .row",
-        ),
-        (
-            f"{LOAD_A}\n{LOAD_B.replace('m16n16k16', 'm32n8k16')}\n{LOAD_C}\n{at(MMA, '%b0')}",
-            "operand b: %b0 from line 8 has .m32n8k16, not .m16n16k16",
-        ),
-        (
-            f"{LOAD_A}\n{LOAD_B.replace('load.b', 'load.a')}\n{LOAD_C}\n{at(MMA, '%b0')}",
-            "operand b: %b0 from line 8 is of matrix a, not of matrix b",
-        ),
-        (
-            f"{LOAD_A}\n{LOAD_B}\n{LOAD_C.replace('f32', 's32')}\n{at(MMA, '%c0')}",
-            "operand c: %c0 from line 9 has .s32, not .f32",
-        ),
-        (
-            f"{LOAD_A}\n{LOAD_B}\n{LOAD_C.replace('%c0, %c1', '%c1, %c0')}\n{at(MMA, '%c0')}",
-            "operand c: %c0 from line 9 is register 1 of its fragment, not 0",
-        ),
-        (
-            f"{LOAD_A}\nwmma.store.d.sync.aligned.row.m16n16k16.f32 [0], {at(A, '%a0')};",
-            "operand d: %a0 from line 7 is of matrix a, not of an accumulator",
-        ),
-        (
-            f"{LOAD_C}\nwmma.store.d.sync.aligned.row.m8n32k16.f32 [0], {at(C, '%c0')};",
-            "operand d: %c0 from line 7 has .m16n16k16, not .m8n32k16",
-        ),
-        (
-            "LOOP: §add.u32 %r0, 0, 1;\nbra LOOP;",
-            "still running after 100 instructions; is this an endless loop?",
-        ),
-    ],
-)
-def test_what_turns_out_while_a_kernel_runs(body, message):
-    text, place = marked(f"{REGISTERS}\n{body}")
-    assert message_of(run, text, step_limit=100) == f"{place}: {message}"
-
-
-def test_moved_registers_keep_what_they_are():
-    moves = "".join(f"mov.b32 %b{i}, %a{i};" for i in range(8))
-    text, place = marked(f"{REGISTERS}\n{LOAD_A}\n{LOAD_B}\n{moves}\n{LOAD_C}\n{at(MMA, '%b0')}")
-    assert message_of(run, text) == f"{place}: operand b: %b0 from line 7 is of matrix a, not of matrix b"
-
-
-PARAMETERS = ".param .u64 A, .param .u32 n, .param .f32 x, .param .s8 s"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"n": None}, "k.ptx:4:46: parameter n (.u32) has no argument"),
-        ({"m": 1}, "k.ptx:4:17: k has no parameter m; its parameters: A, n, x, s"),
-        ({"n": 1 << 32}, "k.ptx:4:46: argument n is 4294967296, outside 0 to 4294967295 of .u32"),
-        ({"n": -1}, "k.ptx:4:46: argument n is -1, outside 0 to 4294967295 of .u32"),
-        ({"s": 128}, "k.ptx:4:75: argument s is 128, outside -128 to 127 of .s8"),
-        ({"n": 1.5}, "k.ptx:4:46: argument n must be an integer, as .u32 is, not 1.5"),
-        ({"x": 1 << 32}, "k.ptx:4:61: argument x is 4294967296, outside 0 to 4294967295 of .f32"),
-    ],
-)
-def test_arguments(change, message):
-    arguments = {"A": 0, "n": 16, "x": 1.0, "s": -128, **change}
-    arguments = {name: value for name, value in arguments.items() if value is not None}
-    assert message_of(entry("ret;", PARAMETERS).commands, arguments) == message
-
-
-@pytest.mark.parametrize(
-    ("parameter", "column"), [(".param .align 8 .b8 s[16]", 39), (".param .v4 .f32 s", 35)]
-)
-def test_array_parameters_have_no_arguments(parameter, column):
-    kernel = entry("ret;", parameter)
-    assert message_of(kernel.commands, {"s": 0}) == (
-        f"k.ptx:4:{column}: parameter s is an array, which is not supported"
-    )
-
-
-def test_register_file_too_small():
-    kernel = entry(f"{REGISTERS}\n{LOAD_A} {LOAD_B} {LOAD_C} {MMA}")
-    assert message_of(kernel.commands, {}, registers=31) == (
-        "k.ptx:4:17: the fragments of k need 32 registers per lane; the machine has 31"
-    )
-    assert len(list(kernel.commands({}, registers=32))) == 4
-
-
 def test_choice_of_entry():
-    program = parse_module(
-        ".version 8.0 .target sm_90 .entry first() { ret; } .entry second() { ret; }", "k.ptx"
-    )
+    program = Module(".version 8.0 .target sm_90 .entry first() { ret; } .entry second() { ret; }", "k.ptx")
     assert program.entries == ("first", "second")
-    assert program.entry("second").name == "second"
-    assert message_of(program.entry) == "k.ptx:1:1: name one of the module's entries: first, second"
-    assert message_of(program.entry, "third") == "k.ptx:1:1: no entry third; entries: first, second"
+    assert program.kernel("second").name == "second"
+    with pytest.raises(LaunchError, match=r"^k\.ptx: name one of the kernels; kernels: first, second$"):
+        program.kernel()
+    with pytest.raises(LaunchError, match=r"^k\.ptx: no kernel third; kernels: first, second$"):
+        program.kernel("third")
 
 
 def test_an_illegal_entry_does_not_spoil_the_others():
-    program = parse_module(".version 8.0 .target sm_90 .entry a() { foo; } .entry b() { ret; }", "k.ptx")
-    assert list(program.entry("b").commands({})) == []
-    assert message_of(program.entry, "a") == "k.ptx:1:41: foo is not supported"
+    program = Module(".version 8.0 .target sm_90 .entry a() { foo; } .entry b() { ret; }", "k.ptx")
+    assert program.kernel("b").launch(1, 32).warp_instructions == 1
+    assert message_of(program.kernel, "a") == "k.ptx:1:41: foo is not supported"

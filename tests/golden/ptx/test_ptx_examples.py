@@ -1,14 +1,12 @@
-"""The examples, and a kernel as a compiler writes it, on the golden machine against `golden.mma`."""
+"""The examples, and a kernel as a compiler writes it, against `golden.mma`."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+from modules import kernels
 
 from golden import mma
-from golden.memory import Memory
-from golden.ptx import parse_module
-from golden.warp import GoldenMachine
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 HALF, SINGLE = np.uint16, np.uint32
@@ -21,10 +19,9 @@ def random_matrix(generator, shape, dtype):
 
 
 class Placed:
-    """Matrices in the memory of a golden machine, each at a multiple of 4096 bytes."""
+    """Matrices as arguments of a kernel."""
 
     def __init__(self):
-        self.machine = GoldenMachine(registers=32, memory=Memory(1 << 18))
         self.arguments = {}
 
     def put(self, name, matrix, stride=None):
@@ -34,20 +31,18 @@ class Placed:
             matrix.dtype
         )
         padded[:, :columns] = matrix
-        self.reserve(name)
-        self.machine.memory.write(self.arguments[name], padded.reshape(-1).view(np.uint8))
+        self.arguments[name] = padded
 
     def reserve(self, name):
-        self.arguments[name] = 4096 * 4 * len(self.arguments)
+        self.arguments[name] = np.zeros(1 << 14, np.uint8)
 
     def get(self, name, shape, dtype):
         count = int(np.prod(shape)) * np.dtype(dtype).itemsize
-        return self.machine.memory.read(self.arguments[name], count).view(dtype).reshape(shape)
+        return self.arguments[name].reshape(-1).view(np.uint8)[:count].view(dtype).reshape(shape)
 
     def run(self, text, **scalars):
-        kernel = parse_module(text, "example.ptx").entry()
-        for command, _ in kernel.commands({**self.arguments, **scalars}, registers=32):
-            self.machine.execute(command)
+        (kernel,) = kernels(text, "example.ptx").values()
+        assert kernel.launch(1, 32, {**self.arguments, **scalars}, check=True).reports == ()
 
 
 @pytest.fixture
@@ -202,19 +197,12 @@ $L__info_string0:
 
 def test_a_kernel_as_compilers_write_it(generator):
     placed = Placed()
-    placed.machine = GoldenMachine(registers=64, memory=Memory(1 << 18))
     a, b = (random_matrix(generator, (16, 16), HALF) for _ in range(2))
     prefix = "_Z4tilePK6__halfS1_Pf_param_"
     placed.put(f"{prefix}0", a)
     placed.put(f"{prefix}1", b.T)
     placed.reserve(f"{prefix}2")
-    kernel = parse_module(COMPILED, "tile.ptx").entry()
-    lines = []
-    for command, line in kernel.commands(placed.arguments, registers=64):
-        placed.machine.execute(command)
-        lines.append((line.line, line.text.split()[0]))
+    placed.run(COMPILED)
     instruction = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
     d = mma(instruction, a, b, mma(instruction, a, b, np.zeros((16, 16), dtype=SINGLE)))
     assert np.array_equal(placed.get(f"{prefix}2", (16, 16), SINGLE).T, d)
-    for number, text in lines:
-        assert COMPILED.splitlines()[number - 1].split()[0] == text

@@ -1,12 +1,14 @@
-"""Whatever the text, the only exception is a PtxError."""
+"""Whatever the text, the only exceptions are those of texts and of launches."""
 
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 from hypothesis import given, strategies
-from modules import entry
+from modules import entry, kernels
 
-from golden.ptx import PtxError, parse_module
+from golden.ptx import PtxError
+from golden.simt import SimtError
 
 EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.ptx"))
 TEXTS = [path.read_text() for path in EXAMPLES]
@@ -23,13 +25,14 @@ WORDS = strategies.sampled_from(
 
 def exhaust(text):
     """Parse, check and run a module as far as it goes."""
-    with suppress(PtxError):
-        program = parse_module(text)
-        for name in program.entries:
-            kernel = program.entry(name)
-            arguments = {item.name: 64 for item in (*kernel.parameters, *kernel.variables)}
-            for _ in kernel.commands(arguments, registers=256, shared=range(1 << 16), step_limit=2000):
-                pass
+    with suppress(PtxError, SimtError):
+        for kernel in kernels(text).values():
+            arguments = [
+                bytes(item.size) if item.is_array else np.zeros(512, np.uint8) if item.size == 8 else 1
+                for item, _ in kernel.compiled.parameters
+            ]
+            with suppress(SimtError):
+                kernel.launch(1, 32, arguments, limit=2000)
 
 
 @given(strategies.text())

@@ -1,8 +1,9 @@
 """The syntax tree of modules and bodies."""
 
 import pytest
+from modules import kernels
 
-from golden.ptx import PtxError, parse_module
+from golden.ptx import PtxError
 from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
@@ -187,11 +188,12 @@ def test_the_names_of_predefined_registers():
     ]
 
 
-def test_what_programs_of_one_warp_may_declare():
-    program = parse_module(f"""{HEADER}
+def test_declarations_that_need_no_code():
+    """Functions without bodies, labels that nobody jumps to, directives in a body."""
+    loaded = kernels(f"""{HEADER}
     .extern .func (.param .b32 r) vprintf(.param .b64 x);
     .entry k() {{ .reg .pred %p; bra M; {{ L: bra L; }} .noreturn; M: L: ret; T: .branchtargets L; }}
     .const .f32 later = 1.0;
     """)
-    assert list(program.entry("k").commands({})) == []
-    assert program.entries == ("k",)
+    assert list(loaded) == ["k"]
+    assert loaded["k"].launch(1, 32).warp_instructions == 2

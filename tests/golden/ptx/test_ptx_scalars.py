@@ -1,37 +1,38 @@
-"""Scalar instructions: the value each computes, seen as the address or stride of a load."""
+"""Scalar instructions: the value each computes, as a kernel of one warp stores it."""
 
 import ctypes
 import math
 import re
 
+import numpy as np
 import pytest
-from hypothesis import given, strategies
-from modules import commands, vector
+from hypothesis import given, settings, strategies
+from modules import entry
 
-from golden.ptx import PtxError
-from golden.ptx.arithmetic import ARITHMETIC, integer_operation
-from golden.ptx.evaluation import by_array
-from golden.scalar import UnsupportedInstruction, operation
+from golden.simt import LaunchError
 
-LOAD = f"wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {vector('%a', 8)}, [%address], %stride;"
 DECLARATIONS = (
-    ".reg .b32 %a<8>; .reg .u64 %address; .reg .u32 %stride; .reg .pred %p, %q;"
+    ".reg .u64 %address, %out; .reg .u32 %stride; .reg .pred %p, %q; "
     ".reg .b16 %h<4>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .f32 %f<4>; .reg .f64 %fd<4>;"
-    "mov.u64 %address, 0; mov.u32 %stride, 0;"
+    "mov.u64 %address, 0; mov.u32 %stride, 0; ld.param.u64 %out, [out];"
 )
+STORE = "st.global.u64 [%out], %address; st.global.u32 [%out+8], %stride; ret;"
 
 
-def load(statements, parameters="", arguments=None):
-    (command,) = commands(f"{DECLARATIONS} {statements} {LOAD} ret;", parameters, arguments)
-    return command
+def values(statements, parameters="", arguments=None):
+    """What the statements leave in ``%address`` and ``%stride``, the same in all threads."""
+    out = np.zeros(2, np.uint64)
+    parameters = ".param .u64 out" + (f", {parameters}" if parameters else "")
+    entry(f"{DECLARATIONS} {statements} {STORE}", parameters).launch(1, 32, {"out": out, **(arguments or {})})
+    return [int(value) for value in out]
 
 
 def address(statements, **options):
-    return load(statements, **options).address
+    return values(statements, **options)[0]
 
 
 def stride(statements, **options):
-    return load(statements, **options).stride
+    return values(statements, **options)[1]
 
 
 WIDTHS = {
@@ -53,6 +54,7 @@ OPERATIONS = {
 }
 
 
+@settings(max_examples=40)
 @given(
     strategies.sampled_from(sorted(OPERATIONS)),
     strategies.sampled_from(sorted(WIDTHS)),
@@ -175,35 +177,6 @@ def test_comparisons_guard_statements(comparison, a, b, expected):
     assert address(text.replace("@%p", "@!%p")) == (0 if expected else 64)
 
 
-@pytest.mark.parametrize(
-    "opcode", [f"{name}.{type_}" for name, item in ARITHMETIC.items() for type_ in item.types]
-)
-@given(strategies.data())
-def test_integers_without_numpy_are_those_of_arrays(opcode, data):
-    found, arrays = integer_operation(tuple(opcode.split("."))), operation(opcode)
-    assert (found.results, found.operands) == (arrays.results, arrays.operands)
-    operands = [data.draw(strategies.integers(0, 2**bits - 1)) for bits in found.operands]
-    assert [found.evaluate(*operands)] == by_array(arrays.evaluate, arrays.operands, *operands)
-
-
-@pytest.mark.parametrize("sat", ["", ".sat"])
-@pytest.mark.parametrize("to", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
-@given(strategies.sampled_from(sorted(WIDTHS)), strategies.integers(0, 2**64 - 1))
-def test_conversions_without_numpy_are_those_of_arrays(to, sat, of, number):
-    name = f"cvt{sat}.{to}.{of}"
-    found = integer_operation(tuple(name.split(".")))
-    if found is None:
-        assert sat
-        with pytest.raises(UnsupportedInstruction):
-            operation(name)
-        return
-    arrays = operation(name)
-    assert found[:2] + found[3:] == (arrays.results, arrays.operands, arrays.signed)
-    (bits,) = found.operands
-    pattern = number % 2**bits
-    assert [found.evaluate(pattern)] == by_array(arrays.evaluate, arrays.operands, pattern)
-
-
 def test_predicates_are_values():
     text = (
         "setp.eq.u32 %p, 1, 1; mov.pred %q, 0; or.pred %p, %p, %q; not.pred %q, %p; @%q mov.u64 %address, 1;"
@@ -224,7 +197,7 @@ def test_predicates_are_values():
         (".u64 x", "ld.param.v2.u32 {_, %r0}, [x]; cvt.u64.u32 %address, %r0;", 0x500000006, 5),
         (".b64 x", "ld.param::entry.u64 %address, [x];", -1, 2**64 - 1),
         (".f64 x", "ld.param.f64 %fd0, [x]; mov.b64 %address, %fd0;", 1.0, 0x3FF0000000000000),
-        (".f64 x", "ld.param.f64 %fd0, [x]; mov.b64 %address, %fd0;", 0x4000000000000000, 0x4000000000000000),
+        (".f64 x", "ld.param.f64 %fd0, [x]; mov.b64 %address, %fd0;", 4, 0x4010000000000000),
         (".f32 x", "ld.param.f32 %f0, [x]; mov.b32 %r0, %f0; cvt.u64.u32 %address, %r0;", -2.0, 0xC0000000),
         (".f16 x", "ld.param.b16 %h0, [x]; cvt.u64.u16 %address, %h0;", 65504.0, 0x7BFF),
         (".f16 x", "ld.param.b16 %h0, [x]; cvt.u64.u16 %address, %h0;", math.inf, 0x7C00),
@@ -238,7 +211,7 @@ def test_parameters(declared, statement, argument, expected):
 
 @pytest.mark.parametrize(("type_", "value"), [("f16", 65520.0), ("f32", -3.5e38)])
 def test_a_number_that_would_be_infinite_is_refused(type_, value):
-    with pytest.raises(PtxError, match=f"argument x is {re.escape(str(value))}, which .{type_} cannot hold"):
+    with pytest.raises(LaunchError, match=f"x is .{type_}, which cannot hold {re.escape(str(value))}"):
         address("mov.u64 %address, 0;", parameters=f".param .{type_} x", arguments={"x": value})
 
 
@@ -252,9 +225,7 @@ def test_loops_and_returns():
 
 
 def test_a_return_ends_the_kernel():
-    assert commands(f"{DECLARATIONS} {LOAD} ret; {LOAD}") != []
-    assert len(commands(f"{DECLARATIONS} {LOAD} ret; {LOAD}")) == 1
-    assert len(commands(f"{DECLARATIONS} {LOAD} {LOAD}")) == 2
+    assert address(f"mov.u64 %address, 1; {STORE} mov.u64 %address, 2;") == 1
 
 
 def test_inner_blocks_have_their_own_registers():
@@ -265,8 +236,10 @@ def test_inner_blocks_have_their_own_registers():
 
 
 def test_addresses_have_offsets():
-    loads = {"[%address+32]": 96, "[%address+-32]": 32, "[%address-32]": 32, "[128]": 128, "[128+32]": 160}
-    for written, expected in loads.items():
-        text = f"{DECLARATIONS} mov.u64 %address, 64; {LOAD.replace('[%address]', written)}"
-        (command,) = commands(text)
-        assert command.address == expected
+    for written in ("[%rd0+8]", "[%rd1-8]", "[%rd1+-8]"):
+        out = np.zeros(4, np.uint64)
+        entry(
+            f"{DECLARATIONS} mov.u64 %rd0, %out; add.u64 %rd1, %out, 16; st.global.u64 {written}, 7; ret;",
+            ".param .u64 out",
+        ).launch(1, 1, [out])
+        assert out.tolist() == [0, 7, 0, 0]
