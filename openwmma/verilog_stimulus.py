@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.simt.trace_file import TraceReader
-from golden.tables.commands import Command, Load, Mma, Store, Work
+from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
@@ -99,9 +99,9 @@ class _Recorder(GoldenMachine):
     lines: list[str]
     """Of the commands that come next."""
 
-    def queue(self, work: Iterable[Work]) -> None:
+    def queue(self, commands: Iterable[Command]) -> None:
         """Record commands."""
-        for command, line in zip(work, self.lines, strict=True):
+        for command, line in zip(commands, self.lines, strict=True):
             assert isinstance(command, Command)
             self.stimulus.add(Kind.COMMAND, data=encode(command), line=line)
         self.lines.clear()
