@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from golden.host_arrays import raw_bytes
 from golden.integers import parsed_integer, shortened
+from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
+from golden.simt.tensor_map import TensorMap, tensor_map
 from openwmma.arguments import input_files, is_file, load_array, parse_number
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import array_bytes, require_folder, require_outputs
@@ -23,6 +25,11 @@ __all__ = ["LaunchOutput", "parse_extent", "prepare_launch"]
 
 _NAMED: Final = re.compile(r"(?P<key>[A-Za-z_$%][\w$]*|[0-9]+)=(?P<value>.+)", re.DOTALL)
 _TYPED: Final = re.compile(r"(?P<type>[us](?:8|16|32|64)|f(?:16|32|64)):(?P<value>.+)")
+_MAP: Final = re.compile(r"map:(?P<tensor>[^,]+)(?P<options>(?:,[^,]*)*)")
+_MAP_LISTS: Final = ("box", "element_strides")
+_MAP_NAMES: Final = ("type", "swizzle", "fill", "interleave", "promotion")
+"""Options of a tensor map: numbers as in 64x64, and names."""
+
 _VIEW: Final = re.compile(r":(?P<type>[^:]+):(?P<shape>[^:]+)")
 _MAX_AXES: Final = 3
 
@@ -109,7 +116,9 @@ def prepare_launch(
     kernel : Kernel
     args : sequence of str
         ``VALUE``, which takes the next position, or ``NAME=VALUE``, or ``POSITION=VALUE``. A value is an
-        .npy file, a number, or a number with its type as in ``f16:0.5``. The name of a variable takes a file,
+        .npy file, a number, a number with its type as in ``f16:0.5``, or a tensor map as in
+        ``map:a.npy,box=64x64,swizzle=128B`` with the options of `golden.simt.tensor_map.tensor_map`; in the
+        place of a file, it may have the name of an argument before it. The name of a variable takes a file,
         whose bytes are written to its beginning.
     outs : sequence of str
         ``KEY=FILE.npy`` or ``KEY=FILE.npy:TYPE:SHAPE``; the key is a position, a parameter or a variable. A
@@ -137,8 +146,9 @@ def prepare_launch(
             name = key if _is_variable(module, kernel, key) else _parameter("--arg", text, key, kernel)
         if name in given:
             raise UsageError(f"--arg {text}: {name} already has a value")
-        files[name] = input_files([value])
-        given[name] = _value(text, value)
+        found = _MAP.fullmatch(value)
+        files[name] = input_files([value if found is None else _tensor_file(found["tensor"], given)])
+        given[name] = _value(text, value) if found is None else _map(text, found, given)
         if name not in names:
             _set_variable(text, module, name, given[name])
     outputs = [_output(text, module, kernel, given) for text in outs]
@@ -207,6 +217,34 @@ def _value(text: str, value: str) -> Any:
         ) from None
 
 
+def _tensor_file(name: str, given: Mapping[str, Any]) -> str:
+    """The file of the tensor of a map; ``.npy`` may be left off. Empty where it is another argument's."""
+    return "" if name in given else name if is_file(name) else f"{name}.npy"
+
+
+def _map(text: str, found: re.Match[str], given: Mapping[str, Any]) -> TensorMap:
+    """The tensor map that an argument describes."""
+    file = _tensor_file(found["tensor"], given)
+    other = given[found["tensor"]] if not file else load_array(f"--arg {text}", Path(file))
+    tensor = other.tensor if isinstance(other, TensorMap) else other
+    options: dict[str, Any] = {}
+    for option in found["options"].split(",")[1:]:
+        key, _, value = option.partition("=")
+        is_list = key in _MAP_LISTS and re.fullmatch(r"[0-9]{1,9}(x[0-9]{1,9})*", value)
+        if not is_list and key not in _MAP_NAMES:
+            allowed = (
+                f"{' or '.join(_MAP_LISTS)} with numbers such as 64x64, {', '.join(_MAP_NAMES)} with a name"
+            )
+            raise UsageError(f"--arg {shortened(text)}: expected {allowed}, not {shortened(option)}")
+        options[key] = [int(part) for part in value.split("x")] if is_list else value
+    if "box" not in options:
+        raise UsageError(f"--arg {shortened(text)}: expected a box, as in map:a.npy,box=64x64")
+    try:
+        return tensor_map(tensor, **options)
+    except InvalidArgument as error:
+        raise UsageError(f"--arg {shortened(text)}: {error}") from None
+
+
 def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) -> LaunchOutput:
     match = re.fullmatch(r"(?P<key>[^=]+)=(?P<path>[^:]+\.npy|/(?:dev|proc)/[^:]+)(?P<view>:.*)?", text)
     if match is None:
@@ -223,10 +261,11 @@ def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) ->
         if view is None:
             raise UsageError(f"--out {text}: expected an --arg for {name}, or KEY=FILE.npy:TYPE:SHAPE")
         given[name] = np.zeros(view.shape, view.dtype)
-    if not isinstance(given[name], np.ndarray):
-        raise UsageError(f"--out {text}: expected an array as argument {name}, not {shortened(given[name])}")
-    _require_room(text, view, given[name].nbytes)
-    return LaunchOutput(path, name, given[name], "", view)
+    array = given[name].tensor if isinstance(given[name], TensorMap) else given[name]
+    if not isinstance(array, np.ndarray):
+        raise UsageError(f"--out {text}: expected an array as argument {name}, not {shortened(array)}")
+    _require_room(text, view, array.nbytes)
+    return LaunchOutput(path, name, array, "", view)
 
 
 def _parse_view(text: str, view: str) -> _View:

@@ -1,6 +1,6 @@
 """Looks for what a kernel must not do although a chip does not stop it.
 
-Reads of bytes that were never written, reads of bytes that ``cp.async`` may still be copying, barriers
+Reads of bytes that were never written, what `golden.simt.async_checker` looks for, barriers
 that part of a block never reaches, masks of lanes that overlap, fragments and arrays that are used as another
 type or layout than they were made for, and data races on shared memory. Two
 accesses of one byte are a race when at least one is a store, the threads are of different warps, and no
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Addresses, Threads, Values
-from golden.simt.block import BlockRun
+from golden.simt.async_checker import AsyncCheckedBlock
 from golden.simt.fragment_origins import FragmentOrigins, type_problem
 from golden.simt.memory_access import Piece
 from golden.simt.warp_operations import Masks
@@ -48,7 +48,7 @@ class Report:
         return f"{self.message} (kernel {self.kernel}, block {self.block}{thread}{more}) at {self.place}"
 
 
-class CheckedBlock(BlockRun):
+class CheckedBlock(AsyncCheckedBlock):
     """A block whose accesses are checked; parameters as for `BlockRun`."""
 
     def __init__(self, kernel: Any, launch: Any, number: int) -> None:
@@ -56,10 +56,6 @@ class CheckedBlock(BlockRun):
         size = self.shared.data.size
         for memory in (self.shared, self.local):
             memory.written = np.zeros(memory.data.size, dtype=np.bool_)
-        self._copying = np.zeros(size, dtype=np.int32)
-        self._group = np.zeros(size, dtype=np.int64)
-        self._committed = np.zeros(self.total, dtype=np.int64)
-        self._tracked: dict[int, list[NDArray[np.int64]]] = {}
         self._races = _Races(self.total, size) if launch.races else None
         self._origins = FragmentOrigins()
 
@@ -68,7 +64,7 @@ class CheckedBlock(BlockRun):
         places = piece.offsets[:, None] + np.arange(width)  # of each byte, shape (accesses, width)
         if reads:
             self._require_written(piece, places)
-        if piece.space == "shared":
+        if piece.memory is self.shared:
             self._check_shared(piece, places, reads=reads, writes=writes)
         if writes and piece.memory.written is not None:
             piece.memory.written[places] = True
@@ -124,57 +120,28 @@ class CheckedBlock(BlockRun):
                 "fragment", index, f"operand {use}: register {place}, from line {line}, {difference}"
             )
 
-    # Asynchronous copies
-
-    def copy_async(self, target: Access, source: Access, size: int, valid: Any) -> None:
-        """As `MemoryAccess.copy_async`; the bytes are in flight until their thread has waited for them."""
-        super().copy_async(target, source, size, valid)
-        places = target.addresses.view(np.int64)[:, None] + np.arange(size)
-        self._copying[places] = target.threads[:, None] + 1
-        self._group[places] = self._committed[target.threads][:, None]
-
-    def commit_copies(self, threads: Threads) -> None:
-        """``cp.async.commit_group``."""
-        self._committed[threads] += 1
-
-    def await_copies(self, threads: Threads, remaining: int, everything: bool) -> None:
-        """``cp.async.wait_group`` and ``wait_all``."""
-        done = np.zeros(self.total, dtype=np.int64)
-        done[threads] = self._committed[threads] + 1 if everything else self._committed[threads] - remaining
-        flying = np.flatnonzero(self._copying)
-        landed = self._group[flying] < done[self._copying[flying] - 1]
-        self._copying[flying[landed]] = 0
-
     # Barriers
 
     def arrive_copies(self, access: Access, increment: bool) -> None:
-        """As `MbarrierAccess.arrive_copies`; a wait for the barrier is one for the copies."""
+        """As `AsyncCheckedBlock.arrive_copies`, noted for races."""
         threads, addresses, _ = access
         phases = [self.mbarriers[offset].phase for offset in addresses.tolist() if offset in self.mbarriers]
         super().arrive_copies(access, increment)
-        flying = np.flatnonzero(self._copying)
-        for offset in np.unique(addresses).tolist():
-            theirs = np.isin(self._copying[flying] - 1, threads[addresses == offset])
-            self._tracked.setdefault(offset, []).append(flying[theirs])
         if self._races is not None:
             self._races.arrive(threads, addresses, np.array(phases))
 
     def arrive_mbarrier(self, access: Access, *arguments: Any) -> NDArray[np.uint64]:
-        """As `MbarrierAccess.arrive_mbarrier`, noted."""
+        """As `AsyncCheckedBlock.arrive_mbarrier`, noted for races."""
         words = super().arrive_mbarrier(access, *arguments)
         if self._races is not None:
             self._races.arrive(access.threads, access.addresses, words >> np.uint64(63))
         return words
 
     def wait_mbarrier(self, access: Access, phases: NDArray[Any]) -> NDArray[np.bool_]:
-        """As `MbarrierAccess.wait_mbarrier`; the copies that the barrier tracks have landed."""
+        """As `AsyncCheckedBlock.wait_mbarrier`, noted for races."""
         done = super().wait_mbarrier(access, phases)
-        found = access.some(done)
-        for offset in np.unique(found.addresses).tolist():
-            for places in self._tracked.pop(offset, ()):
-                self._copying[places] = 0
         if self._races is not None:
-            self._races.wait(found.threads, found.addresses, phases[done])
+            self._races.wait(access.threads[done], access.addresses[done], phases[done])
         return done
 
     def note_early_exit(self, index: int) -> None:
@@ -198,6 +165,7 @@ class CheckedBlock(BlockRun):
 
     def note_barrier(self, threads: Threads) -> None:
         """Note that threads have passed a barrier together."""
+        super().note_barrier(threads)
         if self._races is not None:
             self._races.barrier(threads)
 
@@ -205,11 +173,7 @@ class CheckedBlock(BlockRun):
 
     def _check_shared(self, piece: Piece, places: NDArray[np.int64], *, reads: bool, writes: bool) -> None:
         threads, _, index = piece.access
-        flying = (self._copying[places] != 0).any(axis=1)
-        if reads and flying.any():
-            position = int(np.argmax(flying))
-            message = "read of bytes that cp.async may still be copying"
-            self._report("flight", index, message, piece, position, int(flying.sum()))
+        self.check_async(piece, places, reads=reads, writes=writes)
         if self._races is not None:
             found = self._races.access(threads, places, index, writes=writes, atomic=reads and writes)
             if found is not None:

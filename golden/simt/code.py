@@ -29,6 +29,7 @@ from golden.ptx.syntax import (
 from golden.simt.arrays import Access
 from golden.simt.mbarrier_access import pending_count
 from golden.simt.warp_operations import active_mask, shuffle, vote
+from golden.tables.layouts import LANES
 
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 """The dtype of the raw bits of a register, by its width."""
@@ -141,6 +142,17 @@ class Writer:
             self.line("pass")
         self._specials = specials
         self._subset, self._indent = "", self._indent[:-4]
+
+    def watch(self, statement: Statement, watched: frozenset[int]) -> None:
+        """Tell the block which of some registers a statement uses, before it does."""
+        reads, writes = (tuple(watched.intersection(slots)) for slots in (statement.reads, statement.writes))
+        if getattr(statement, "whole", 0) > LANES or not (reads or writes):
+            return
+        threads = "ix"
+        if statement.guard is not None:
+            slot, negated = statement.guard
+            threads = f"ix[{'~' if negated else ''}{self.slot(slot)}]"
+        self.line(f"B.check_registers({threads}, {reads}, {writes}, {statement.index})")
 
     def announce(self, statement: Statement, writes: Sequence[int] = ()) -> None:
         """Tell `LaunchState.on_step` what an instruction has written; before a terminator takes effect."""
@@ -308,6 +320,8 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
         block: Block = kernel.blocks[last]
         size += block.size
         for step in block.steps:
+            if kernel.watched:
+                writer.watch(step, kernel.watched)
             writer.emit(step)
             if kernel.is_stepped:
                 writer.announce(step, step.writes)
@@ -319,6 +333,8 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
         last += 1
     if kernel.is_stepped and block.terminator is not None:
         writer.announce(block.terminator)
+    if kernel.watched and block.terminator is not None:
+        writer.watch(block.terminator, kernel.watched)
     ending = _ending(writer, block.terminator)
     stores = [slot for slot in writer.defined if slot in block.live_out]
     lines = ["def code(B, ix):", "    R = B.registers", "    n = ix.size"]

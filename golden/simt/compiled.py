@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from functools import cached_property
 from operator import itemgetter
 from typing import Final
 
@@ -45,6 +46,7 @@ from golden.simt.errors import LaunchError
 from golden.simt.inlining import ENTRY
 from golden.simt.names import readable
 from golden.simt.stack import STACK_POINTER
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 
 _LOCAL_ALIGNMENT: Final = 16
@@ -177,11 +179,24 @@ class CompiledKernel:
         """Whether it uses a predefined register that changes with time."""
         self.is_stepped = False
         """Whether its code announces each instruction."""
+        self.watched: frozenset[int] = frozenset()
+        """Registers of which the code tells uses."""
         self.codes = self._no_codes()
         """The compiled blocks for some and for all threads; None where not compiled yet."""
 
     def _no_codes(self) -> tuple[list[BlockCode | None], list[BlockCode | None]]:
         return [None] * len(self.blocks), [None] * len(self.blocks)
+
+    @cached_property
+    def checked(self) -> "CompiledKernel":
+        """The same kernel, whose code tells the block what uses the registers of multiplies of warpgroups."""
+        steps = [step for block in self.blocks for step in block.steps if step.whole > LANES]
+        slots = frozenset(slot for step in steps for slot in (*step.reads, *step.writes))
+        if not slots:
+            return self
+        found = copy(self)
+        found.watched, found.codes = slots, self._no_codes()
+        return found
 
     def stepped(self) -> "CompiledKernel":
         """The same kernel, whose code announces each instruction to `LaunchState.on_step`."""

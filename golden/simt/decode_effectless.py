@@ -56,6 +56,8 @@ def _decode(context: Context, instruction: Instruction, index: int) -> Step:
     if kinds[:1] == ("policy",):
         call = "full({threads}.size, 0, 'u8')"
         return call_step(context, instruction, index, call, (), [(operands[0], 64)], pure=True)
+    if {"proxy", "async"} <= {*words} and "global" not in words:
+        return call_step(context, instruction, index, "B.fence_proxy({threads})", (), ())
     return context.step(instruction, index, (), (), lambda writer: None, select=False)
 
 

@@ -67,6 +67,8 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
         index=index,
         negated=(-1 in negated[:1], -1 in negated[1:]),
         transposed=(not a_registers and 1 in order[:1], 1 in order[-1:]),
+        targets=context.registers(targets),
+        sources=context.registers(a_sources) if a_registers else (),
     )
 
     def emit(writer: Writer) -> None:

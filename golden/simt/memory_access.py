@@ -204,7 +204,10 @@ class MemoryAccess:
         width = min(size, 8)
         self.store("shared", target, list(words.view(f"u{width}").T), width)
 
-    def load_async(self, access: Access) -> Values:
+    def fence_proxy(self, threads: Threads) -> None:
+        """``fence.proxy.async``."""
+
+    def load_async(self, access: Access, user: str = "") -> Values:
         """Chunks of shared memory that are read asynchronously, as two words of 64 bits each."""
         found: Values = self.load("shared", access, 8, 2)
         return found

@@ -268,6 +268,8 @@ class Kernel:
         """
         compiled = self.compiled if contract else self.uncontracted
         extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
+        if check or races:
+            compiled = compiled.checked
         if on_step is not None:
             compiled = compiled.stepped()
         compiled.require_threads(extents[1])

@@ -96,7 +96,7 @@ class TensorCopies(MbarrierAccess):
             if not inside.any():
                 continue
             places = found.swizzled(int(source[1].addresses[i]) + transfer.places[inside])
-            words = self.load_async(_at(source[1], i, places))
+            words = self.load_async(_at(source[1], i, places), "store")
             reduction = None
             if operation:
                 if found.type not in _REDUCED:
@@ -129,7 +129,10 @@ class TensorCopies(MbarrierAccess):
                     self.fault(to[1].number, threads, message, i)
             steps = np.arange(0, size, CHUNK)
             access = _at(source[1], i, int(source[1].addresses[i]) + steps)
-            words = self.load_async(access) if source[0] == "shared" else self.load("global", access, 8, 2)
+            user = "store" if barrier is None else ""
+            words = (
+                self.load("global", access, 8, 2) if source[0] == "global" else self.load_async(access, user)
+            )
             landing = None if barrier is None else _landing(barrier, mask, i, size)
             target = to[0], _at(to[1], i, int(to[1].addresses[i]) + steps)
             self._write(target, words, Reduction(*reduction) if reduction else None, landing)

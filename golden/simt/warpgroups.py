@@ -32,6 +32,9 @@ class WarpgroupMultiply:
     negated: tuple[bool, bool]
     transposed: tuple[bool, bool]
     """Of A and B: whether the sign bits are inverted, and whether m or n is contiguous in place of k."""
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+    """The accumulators, and the registers of A."""
 
 
 class WarpgroupOperations(MemoryAccess):
@@ -119,7 +122,7 @@ class WarpgroupOperations(MemoryAccess):
             places.append(chunks)
         stacked = np.stack(places)
         owners = np.repeat(threads[::WARPGROUP], places[0].size)
-        words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index))
+        words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index), "wgmma")
         type_ = (form.instruction.a_type, form.instruction.b_type)[which]
         pairs = np.stack(words, axis=-1).reshape(*stacked.shape, 2)
         return matrix_of_chunks(pairs, _dtype(type_), form.transposed[which])

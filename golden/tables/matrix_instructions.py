@@ -6,6 +6,7 @@ combination that is in no table is an IllegalInstruction.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -223,7 +224,7 @@ class MmaInstruction:
         """The store of D to global memory."""
         return StoreInstruction(layout="row", shape=self.shape, type=self.d_type, space="global")
 
-    @property
+    @cached_property
     def family(self) -> Family:
         """The row of `WARP_FAMILIES` or `WGMMA_FAMILIES` this instruction belongs to."""
         return _families(self.mnemonic, "a", self._context(), self.a_type, self.shape, self.kind)[0]

@@ -38,7 +38,8 @@ def run(
             "--arg",
             metavar="[NAME=]VALUE",
             help="A parameter, by name, by number or in order: an .npy file, which is placed in memory, "
-            "or a number. A variable of the module by name: an .npy file.",
+            "a number, or a tensor map as in map:a.npy,box=64x64,swizzle=128B. A variable of the module by "
+            "name: an .npy file.",
         ),
     ] = None,
     out: Annotated[
