@@ -110,16 +110,21 @@ KERNELS = {
 }  # fmt: skip
 
 
+def without_places(text):
+    """PTX without the lines that only name places in the source."""
+    text = re.sub(r"(?ms)^\t?\.section.*", "", text)
+    lines = (
+        line for line in text.splitlines() if not re.match(r"\s*(\.loc|\.file|//|\$L__(tmp|func)\w*:)", line)
+    )
+    return "\n".join(lines) + "\n"
+
+
 def ptx(function, types, constants, options):
     places = {(function.arg_names.index(name),): value for name, value in constants.items()}
     signature = {**types, **dict.fromkeys(constants, "constexpr")}
     source = ASTSource(fn=function, signature=signature, constexprs=places)
     compiled = triton.compile(source, target=GPUTarget("cuda", 80, 32), options={"num_warps": 4, **options})
-    text = re.sub(r"(?ms)^\t?\.section.*", "", compiled.asm["ptx"])
-    lines = (
-        line for line in text.splitlines() if not re.match(r"\s*(\.loc|\.file|//|\$L__(tmp|func)\w*:)", line)
-    )
-    return "\n".join(lines) + "\n"
+    return without_places(compiled.asm["ptx"])
 
 
 if __name__ == "__main__":
