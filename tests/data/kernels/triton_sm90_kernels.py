@@ -4,8 +4,8 @@
     python tests/data/kernels/triton_sm90_kernels.py FOLDER
 
 writes the PTX for compute capability 9.0, with ``wgmma`` and tensor copies, without the lines that only name
-places in the source, and with the PTX version 8.8, which driver 580 takes. Launches left the same in memory on
-golden and on an NVIDIA H200, whose driver compiled this PTX.
+places in the source, and with the PTX version 8.8, which driver 580 takes. Launches left the same in memory
+on golden and on an NVIDIA H200, whose driver compiled this PTX.
 """
 
 # ruff: noqa: N803  compile-time constants have capital letters
