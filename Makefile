@@ -55,7 +55,7 @@ tools: $(CAMPAIGN_STAMP)
 
 .PHONY: test
 test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser and not soc"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser and not soc and not mmasim"
 
 .PHONY: test-long
 test-long: tools ## every test but those of Icarus Verilog
@@ -64,6 +64,11 @@ test-long: tools ## every test but those of Icarus Verilog
 .PHONY: test-cuda
 test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and needs no GPU
 	$(BIN)/python -m pytest $(PARALLEL) -m cuda
+
+.PHONY: test-mmasim
+test-mmasim: $(CAMPAIGN_STAMP) ## small formats against MMA-Sim, which brings PyTorch
+	@$(INSTALL) "mmasim==2.1.1"
+	$(BIN)/python -m pytest -m mmasim tests/golden/test_golden_small_formats.py
 
 .PHONY: test-soc
 test-soc: $(SOC_STAMP) ## the simulated SoC: C programs on its processor, and the host over litex_server

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.host_arrays import host_array, little_endian
 from golden.invalid_argument import InvalidArgument
-from golden.tables.formats import FORMATS, FloatFormat, Format
+from golden.tables.formats import FORMATS, SCALE_FORMATS, FloatFormat, Format
 from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
 
@@ -24,6 +24,8 @@ VALUES: Final = {
     "e3m2": "float6_e3m2fn",
     "e2m3": "float6_e2m3fn",
     "e2m1": "float4_e2m1fn",
+    "ue8m0": "float8_e8m0fnu",
+    "ue4m3": "float8_e4m3fn",
 }
 """The dtype, of numpy or of ml_dtypes, whose arrays hold values of a format."""
 
@@ -60,7 +62,7 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     memory. What does not fit is an InvalidArgument with the name `argument`.
     """
     checked = given_array(argument, array, "an array in host memory", f"an array of shape {_shape(extent)}")
-    element = FORMATS[type]
+    element = FORMATS.get(type) or SCALE_FORMATS[type]
     given, checked = checked.dtype, little_endian(checked)
     if _holds_values(checked, element):
         checked = checked.view(dtype_of(element))

@@ -1,13 +1,15 @@
 """Whole matrix multiplies: what `wmma.mma` and `mma` give for any batch of tiles."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import are_values, as_values, checked_operands, dtype_of
+from golden.arguments import are_values, as_values, checked_array, checked_operands, dtype_of
+from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.sparse_tiles import expanded_tiles, gathered_tiles
 from golden.arithmetic.tiles import (
@@ -23,7 +25,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.sparsity import checked_metadata, stored_places
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import USES
+from golden.tables.instruction_set import FP4_KINDS, SCALES, USES
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
@@ -35,6 +37,8 @@ def mma(
     c: ArrayLike,
     *,
     metadata: ArrayLike | None = None,
+    scale_a: ArrayLike | None = None,
+    scale_b: ArrayLike | None = None,
     profile: str | Profile | ExactProfile = "hopper",
     threads: int | None = None,
 ) -> NDArray[Any]:
@@ -56,6 +60,9 @@ def mma(
         arrays too. Nothing is rounded on the way in.
     metadata : array_like of uint8, shape (..., m, groups), or None
         Of a sparse multiply, and of no other: a nibble for each group, as `golden.tables.sparsity` says.
+    scale_a, scale_b : array_like, shapes (..., m, scales) and (..., scales, n), or None
+        Of a multiply with block scales, and of no other: values (ml_dtypes' float8_e8m0fnu; of ue4m3
+        float8_e4m3fn) or uint8. Each is for an equal part of k.
     profile : str, Profile or ExactProfile
         Name in `golden.tables.profiles.PROFILES` or `EXACT_PROFILES`, or the object.
     threads : int or None
@@ -82,6 +89,7 @@ def mma(
     shape = instruction.shape
     operands, leading = checked_operands(instruction, (a, b, c))
     operands += _places(instruction, metadata, leading)
+    operands += _scales(instruction, (scale_a, scale_b), leading)
     values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
     result = np.empty((len(operands[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
     in_chunks(_arithmetic(instruction, profile), operands, result, threads)
@@ -95,19 +103,22 @@ def multiply_fragments(
     b: ArrayLike,
     c: ArrayLike,
     profile: Profile | ExactProfile,
-    metadata: NDArray[np.uint8] | None = None,
+    extra: Mapping[str, NDArray[np.uint8]] = MappingProxyType({}),
 ) -> NDArray[np.uint32]:
-    """The fragment of D, from the fragments of A, B and C: uint32 of shape (..., registers, 32 lanes)."""
+    """The fragment of D, from the fragments of A, B and C: uint32 of shape (..., registers, 32 lanes).
+
+    `extra` are metadata and scales by the names that they have in `mma`.
+    """
     operands = []
     for use, words in zip(USES[:3], (a, b, c), strict=True):
         layout = instruction.layout(use)
         matrix = collect(words, use, instruction.types[use], instruction.shape, layout, instruction.is_sparse)
         extent = instruction.family.tiles, *instruction.extent(use)
         operands.append(matrix.reshape(*matrix.shape[:-2], *extent))
-    nibbles = None if metadata is None else metadata[..., None, :, :]
-    result = mma(instruction, *operands, metadata=nibbles, profile=profile)
+    others: dict[str, Any] = {name: array[..., None, :, :] for name, array in extra.items()}
+    result = mma(instruction, *operands, **others, profile=profile)
     matrix = result.reshape(*result.shape[:-3], -1, instruction.shape.n)
-    return distribute(matrix, "d", instruction.d_type, instruction.shape)
+    return distribute(matrix, "d", instruction.d_type, instruction.shape, sparse=instruction.is_sparse)
 
 
 def _places(
@@ -128,29 +139,54 @@ def _places(
     return [stored_places(sparsity, nibbles.reshape(-1, *extent))]
 
 
+def _scales(
+    instruction: MmaInstruction, scales: Sequence[ArrayLike | None], leading: tuple[int, ...]
+) -> list[NDArray[Any]]:
+    """The bytes of block scales, tile by tile; nothing where there are none."""
+    found = []
+    for name, use, given in zip(SCALES, USES, scales, strict=False):
+        extent, is_scaled = instruction.scale_extent(use), bool(instruction.scales)
+        if (given is None) == is_scaled:
+            allowed = f"an array of shape (..., {extent[0]}, {extent[1]})" if is_scaled else "None"
+            given_text = "None" if given is None else "an array"
+            raise InvalidArgument(name, given_text, f"{allowed} for {instruction}")
+        if given is None:
+            continue
+        checked = checked_array(name, given, instruction.scale_type, extent)
+        if checked.shape[:-2] != leading:
+            raise InvalidArgument(name, f"leading axes {checked.shape[:-2]}", f"{leading}, as a has")
+        found.append(checked.reshape(-1, *extent))
+    return found
+
+
 def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Callable[..., NDArray[Any]]:
     """D = A B + C of some tiles, by the arithmetic of the instruction's family."""
     work = _dense_arithmetic(instruction, profile)
     if not instruction.is_sparse:
         return work
-    is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
-    return partial(gathered_tiles if is_float else expanded_tiles, work=work)
+    gathers = isinstance(FORMATS[instruction.a_type], FloatFormat) and work.func is not fp4_tiles
+    return partial(gathered_tiles if gathers else expanded_tiles, work=work)
 
 
-def _dense_arithmetic(
-    instruction: MmaInstruction, profile: Profile | ExactProfile
-) -> Callable[..., NDArray[Any]]:
+def _dense_arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) -> partial[NDArray[Any]]:
     a_format = FORMATS[instruction.a_type]
     if not isinstance(a_format, FloatFormat):
         return partial(integer_tiles, operation=instruction.operation, satfinite=instruction.saturate)
     rounding, satf = instruction.rounding or "rn", instruction.saturate
     formats = tuple(float_format(instruction.types[use]) for use in USES)
     if isinstance(profile, ExactProfile):
-        return partial(exact_tiles, formats=formats, rounding=profile.rounding or rounding, satf=satf)
+        options: dict[str, Any] = {
+            "rounding": profile.rounding or rounding,
+            "scale_type": instruction.scale_type,
+        }
+        return partial(exact_tiles, formats=formats, satf=satf, **options)
+    if instruction.kind in FP4_KINDS:
+        group = (profile.fp4_group or 0) * (2 if instruction.is_sparse else 1)
+        return partial(fp4_tiles, scale_type=instruction.scale_type, group=group)
     if a_format.bits == 64:
         return partial(multiply_add_tiles, rounding=rounding)
     if instruction.family.tiles > 1 and not profile.quad_pairs:
         return partial(quad_pair_tiles, formats=formats)
-    if instruction.family.converted_to is not None:
+    if instruction.family.converted_to is not None and profile.narrow_block is None:
         return partial(fp8_tiles, formats=formats, profile=profile)
     return partial(float_tiles, formats=formats, profile=profile, mnemonic=instruction.mnemonic, satf=satf)

@@ -3,22 +3,28 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
+from golden.arithmetic.arrays import look_up
 from golden.arithmetic.decode import NAN, Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
+    CODE_BITS,
+    CODE_ZERO,
     GROUP,
+    NAN_EXPONENT,
     Operand,
     Rules,
     decode_factors,
     dot_products,
     mark_columns,
     marks_of_row,
+    signed_term,
+    unpack_factors,
 )
 from golden.tables.formats import FloatFormat
 
@@ -30,6 +36,9 @@ _FACTORS = 1 << 15
 
 _LANES = 16
 """Columns of a tile that are lanes."""
+
+_NONE: Final = np.empty(0, np.int32)
+"""Scales where there are none."""
 
 _FEW_LANES = 8
 """Likewise of a tile of so few columns."""
@@ -59,14 +68,19 @@ def chained(
     rules: Rules,
     block: int,
     parts: Sequence[int] | None = None,
+    scales: tuple[Patterns, Patterns] | None = None,
     out: Patterns | None = None,
 ) -> Patterns:
-    """The chain of FDPAs over all k, or over consecutive parts of k of these lengths."""
+    """The chain of FDPAs over all k, or over consecutive parts of k of these lengths.
+
+    With scales (tiles, m, blocks) and (tiles, blocks, n) each product of a block has a larger exponent; a
+    scale of `NAN_EXPONENT` makes the sum NaN.
+    """
     blocks = [min(block, part - start) for part in parts or [a.shape[2]] for start in range(0, part, block)]
     if not c.size or not blocks:
         return filled(out, c.copy())
     d = np.empty(c.shape, c.dtype) if out is None else out
-    _by_lanes(a, b, c, d, formats, rules, blocks)
+    _by_lanes(a, b, c, d, formats, rules, blocks, scales)
     return d
 
 
@@ -78,6 +92,7 @@ def _by_lanes(
     formats: tuple[FloatFormat, FloatFormat],
     rules: Rules,
     blocks: Sequence[int],
+    scales: tuple[Patterns, Patterns] | None = None,
 ) -> tuple[NDArray[np.int32], ...]:
     """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
     tiles, m, n = c.shape
@@ -94,14 +109,36 @@ def _by_lanes(
     rows = _room(step * m, len(blocks), rules.groups, 1)
     columns = _room(step * sets, len(blocks), rules.groups, lanes)
     sums = scratch(lanes)
-    room = tuple(scratch(lanes) for _ in range(4))
-    multiply = _multiplier(*(layout(format) for format in (*formats, rules.format)), rules.rounding, lanes)
+    room = tuple(scratch(lanes) for _ in range(5))
+    factors = (None if _has_codes(format) else layout(format) for format in formats)
+    multiply = _multiplier(*factors, layout(rules.format), rules.rounding, lanes)
     numbers = (*rules[:4], rules.discarded_bits)
-    flat = np.ascontiguousarray(a).reshape(-1), b.reshape(-1)
-    multiply(*read_only(*flat, c), results, rows, columns, sums, room, numbers)
+    flat = (_coded(np.ascontiguousarray(x).reshape(-1), y) for x, y in zip((a, b), formats, strict=True))
+    a_scales, b_scales = (_NONE, _NONE) if scales is None else scales
+    if scales is not None:
+        b_scales = _side_by_side(b_scales, lanes)
+    raised = (x.reshape(-1).astype(np.int32, copy=False) for x in (a_scales, b_scales))
+    multiply(*read_only(*flat, c, *raised), results, rows, columns, sums, room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room
+
+
+def _has_codes(format: FloatFormat) -> bool:
+    """Whether elements are looked up, by the same compiled code for every format."""
+    return format.bits <= CODE_BITS
+
+
+def _coded(bits: Patterns, format: FloatFormat) -> Patterns:
+    """Codes of elements that have codes; the bit patterns of others."""
+    return look_up(_codes(format), bits) if _has_codes(format) else bits
+
+
+@cache
+def _codes(format: FloatFormat) -> NDArray[np.int32]:
+    """See `golden.arithmetic.fdpa.unpack_factors`."""
+    found = [signed_term(bits, format) for bits in range(1 << format.bits)]
+    return np.array([exponent << CODE_BITS | term + CODE_ZERO for term, exponent in found], np.int32)
 
 
 def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) -> Patterns:
@@ -135,7 +172,7 @@ def block_sums(
         room = _by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
         count = tile[2].shape[2]
         largest[i, columns] = room[0][:count]
-        total[i, columns] = room[2][:count].astype(np.int64) + room[3][:count]
+        total[i, columns] = sum(part[:count].astype(np.int64) for part in room[2:])
     number, x, y = arrays.decode(d, fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
     special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | arrays.decode(c, fused).special
     special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
@@ -150,12 +187,14 @@ def _room(lines: int, blocks: int, groups: int, lanes: int) -> Operand:
 
 
 @cache
-def _decoder(format: Layout, lanes: int) -> Compiled:
-    """Decodes rows, or columns side by side."""
+def _decoder(format: Layout | None, lanes: int) -> Compiled:
+    """Decodes rows, or columns side by side; without a format from codes."""
+    fill: Any = decode_factors if format else unpack_factors
+    constants = format or ()
 
     def decode(bits: Any, scale: int, operand: Operand, groups: int) -> None:
         terms, exponents = operand.terms.reshape(-1), operand.exponents.reshape(-1)
-        decode_factors(bits, format, scale, terms, exponents)
+        fill(bits, constants, scale, terms, exponents)
         length = groups * GROUP
         lines, blocks, _ = operand.nan.shape
         for line in range(min(lines, len(bits) // (blocks * length * lanes))):
@@ -175,15 +214,45 @@ def _decoder(format: Layout, lanes: int) -> Compiled:
 
 
 @cache
+def _raiser(lanes: int) -> Compiled:
+    """Adds scales to the exponents of rows, or of columns side by side."""
+
+    def add(scales: Any, operand: Operand) -> None:
+        _, blocks, groups, places = operand.exponents.shape
+        for x in range(len(scales)):
+            line, block, lane = x // (blocks * lanes), x // lanes % blocks, x % lanes
+            if scales[x] == NAN_EXPONENT:
+                operand.nan[line, block, lane] = -1
+            else:
+                for group in range(groups):
+                    for place in range(lane, places, lanes):
+                        operand.exponents[line, block, group, place] += scales[x]
+
+    return Compiled(add)
+
+
+@cache
 def _multiplier(
-    a_format: Layout, b_format: Layout, format: Layout, rounding: int, lanes: int
+    a_format: Layout | None, b_format: Layout | None, format: Layout, rounding: int, lanes: int
 ) -> Callable[..., None]:
     """Decodes and multiplies as many tiles at a time as there is room for decoded ones."""
     decode_rows, decode_columns = _decoder(a_format, 1).dispatcher(), _decoder(b_format, lanes).dispatcher()
     multiply_decoded = _chains(format, rounding, lanes).dispatcher()
 
+    raise_rows, raise_columns = _raiser(1).dispatcher(), _raiser(lanes).dispatcher()
+
     def multiply(
-        a: Any, b: Any, c: Any, d: Any, rows: Operand, columns: Operand, sums: Any, room: Any, numbers: Any
+        a: Any,
+        b: Any,
+        c: Any,
+        a_scales: Any,
+        b_scales: Any,
+        d: Any,
+        rows: Operand,
+        columns: Operand,
+        sums: Any,
+        room: Any,
+        numbers: Any,
     ) -> None:
         tiles, m, _ = c.shape
         groups, fraction_bits, product_bits = numbers[:3]
@@ -193,6 +262,8 @@ def _multiplier(
             end = min(start + step, tiles)
             decode_rows(a[start * a_size : end * a_size], scale, rows, groups)
             decode_columns(b[start * b_size : end * b_size], 1, columns, groups)
+            raise_rows(a_scales[start * len(a_scales) // tiles : end * len(a_scales) // tiles], rows)
+            raise_columns(b_scales[start * len(b_scales) // tiles : end * len(b_scales) // tiles], columns)
             multiply_decoded(rows, columns, c[start:end], d[start:end], sums, room, numbers)
 
     return Compiled(multiply)

@@ -5,11 +5,23 @@ Sums are Python integers of any length, so this is never compiled.
 
 from collections.abc import Sequence
 
-from golden.arithmetic.decode import INFINITE, NAN, ZERO, decode
+from golden.arithmetic.decode import FINITE, INFINITE, NAN, ZERO, decode
 from golden.arithmetic.round_pack import DOWN, round_pack
+from golden.arithmetic.scales import SCALE_BITS, SCALE_TYPES, decode_scale
 from golden.tables.formats import FloatFormat
 
 Number = tuple[int, int, int, int]
+
+
+def scaled(number: Number, scale: int, scale_type: str) -> Number:
+    """A decoded number multiplied by a block scale; a scale that is NaN gives NaN."""
+    negative, significand, exponent, kind = number
+    factor, power, nan = decode_scale(scale, SCALE_TYPES.index(scale_type))
+    if kind == FINITE and not factor:
+        kind = ZERO
+    if nan or kind == NAN or (kind == INFINITE and not factor):
+        return negative, 0, exponent, NAN
+    return negative, significand * factor, exponent + power - SCALE_BITS, kind
 
 
 def zero_is_negative(signs: set[int], rounding: int) -> bool:
@@ -38,9 +50,10 @@ def exact_dot_product(
     """
     a_format, b_format, c_format, d_format = formats
     c_negative, c_significand, c_exponent, c_kind = decode(c, c_format)
-    a_last, b_last, c_last = (item.minimum_exponent - item.fraction_bits for item in formats[:3])
-    least = min(a_last + b_last, c_last)
-    scale = -a_format.fraction_bits - b_format.fraction_bits - least
+    fraction_bits = a_format.fraction_bits + b_format.fraction_bits
+    lowest = min((x[2] + y[2] for x, y in zip(a, b, strict=True)), default=0) - fraction_bits
+    least = min(lowest, c_format.minimum_exponent - c_format.fraction_bits)
+    scale = -fraction_bits - least
     magnitude = c_significand << (c_exponent - c_format.fraction_bits - least)
     total = -magnitude if c_negative else magnitude
     signs, infinities, nan = {c_negative}, set(), c_kind == NAN

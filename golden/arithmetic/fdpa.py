@@ -16,9 +16,19 @@ from golden.arithmetic.round_pack import pack, round_significand
 GROUP: Final = 4
 """Products added in one step; blocks of other lengths are filled up with zeros."""
 
+HALF: Final = 4
+"""Groups whose sum fits into a word; those behind them have a sum of their own."""
+
 INFINITE_EXPONENT: Final = 1 << 13
 NAN_EXPONENT: Final = 1 << 14
 """Stand where factors are not finite."""
+
+CODE_BITS: Final = 8
+CODE_ZERO: Final = 1 << CODE_BITS - 1
+"""Of a code: bits below the exponent, and the number that stands for a term of 0."""
+
+_LARGE: Final = 1 << 29
+"""Four times as much still fits into a word without a sign."""
 
 _FAR: Final = 31
 """Nothing is left of a term that is shifted so far."""
@@ -124,12 +134,20 @@ def aligned_addend(addend: int, exponent: int, largest: int, addend_bits: int, f
 
 
 @compiled
-def magnitude_of_sum(products: int, addend: int) -> tuple[int, int]:
-    """Sign and magnitude of the sum of two words, which may need a bit more than a word."""
-    half = word(word(products >> 1) + word(addend >> 1) + word(products & addend & 1))  # rounded down
-    negative = 1 if half < 0 else 0
-    total = word(products + addend)
-    return negative, unsigned_word(-total if negative else total)
+def magnitude_of_sum(products: int, more: int, addend: int) -> tuple[int, int, int]:
+    """Sign and magnitude of the sum of three words, in units of ``2**exponent``, which is the last result.
+
+    A sum that a word cannot hold has two bits less, the lowest one sticky.
+    """
+    rest = word(word(products & 3) + word(more & 3) + word(addend & 3))
+    quarter = word(word(word(products >> 2) + word(more >> 2)) + word(word(addend >> 2) + word(rest >> 2)))
+    negative = 1 if quarter < 0 else 0
+    sticky = word(1 if rest & 3 else 0)
+    total = word(word(products + more) + addend)
+    large = word(word(-word(quarter + sticky) if negative else quarter) | sticky)
+    fits = abs(quarter) < _LARGE
+    magnitude = word(word(-total if negative else total) if fits else large)
+    return negative, unsigned_word(magnitude), word(0 if fits else 2)
 
 
 @compiled
@@ -171,6 +189,14 @@ def decode_factors(bits: Any, format: Format, factor: int, terms: Any, exponents
     for i in range(len(bits)):
         term, exponents[i] = signed_term(bits[i], format)
         terms[i] = word(word(term) * word(factor))
+
+
+@compiled
+def unpack_factors(codes: Any, _: Any, factor: int, terms: Any, exponents: Any) -> None:
+    """As `decode_factors`, from codes instead of bit patterns: the exponent, and the term in the low byte."""
+    for i in range(len(codes)):
+        exponents[i] = codes[i] >> CODE_BITS
+        terms[i] = word(word((codes[i] & CODE_ZERO * 2 - 1) - CODE_ZERO) * word(factor))
 
 
 @compiled
@@ -223,11 +249,11 @@ def dot_products(
 ) -> None:
     """The chain of FDPAs over ascending k, for each lane.
 
-    `c` has a bit pattern for each lane; the results take their place. The four sequences of `room` take, of
+    `c` has a bit pattern for each lane; the results take their place. The five sequences of `room` take, of
     each lane's last sum, the largest exponent, the exponent of the addend, and in units
-    ``2**(largest - fraction_bits)`` the addend and the sum of the products.
+    ``2**(largest - fraction_bits)`` the addend, the sum of the products of the first groups and the others'.
     """
-    largest, powers, addends, products = room
+    largest, powers, addends, products, more = room
     format = rules.format
     fraction_bits = rules.fraction_bits
     beyond = max(rules.product_bits - fraction_bits, 0)
@@ -238,7 +264,7 @@ def dot_products(
         for lane in range(lanes):
             addends[lane], powers[lane] = signed_term(c[lane], format)
             largest[lane] = max(word(rules.least_exponent), word(powers[lane]))
-            products[lane] = 0
+            products[lane] = more[lane] = 0
         for group in range(rules.groups):
             a_powers, b_powers = a_exponents[group], b_exponents[group]
             for lane in range(lanes):
@@ -247,10 +273,11 @@ def dot_products(
         for group in range(rules.groups):
             a_factors, a_powers = a_terms[group], a_exponents[group]
             b_factors, b_powers = b_terms[group], b_exponents[group]
+            totals = products if group < HALF else more
             for lane in range(lanes):
                 reach = word(largest[lane] + beyond)
-                products[lane] = add_group(
-                    products[lane], reach, a_factors, a_powers, b_factors, b_powers, lanes, lane
+                totals[lane] = add_group(
+                    totals[lane], reach, a_factors, a_powers, b_factors, b_powers, lanes, lane
                 )
         # 3. The addend likewise, and one rounding, unless a term is NaN or an infinity.
         a_nan, a_infinite = a.nan[row][block][0], a.infinite[row][block][0]
@@ -265,6 +292,7 @@ def dot_products(
             addends[lane] = aligned_addend(
                 addends[lane], powers[lane], largest[lane], format.fraction_bits, fraction_bits
             )
-            negative, magnitude = magnitude_of_sum(products[lane], addends[lane])
-            rounded = word(round_sum(negative, magnitude, word(largest[lane] - fraction_bits), rules))
+            negative, magnitude, raised = magnitude_of_sum(products[lane], more[lane], addends[lane])
+            exponent = word(word(largest[lane] - fraction_bits) + raised)
+            rounded = word(round_sum(negative, magnitude, exponent, rules))
             c[lane] = special if special else rounded

@@ -1,6 +1,6 @@
 """The rules of an instruction's sums under a profile."""
 
-from golden.arithmetic.fdpa import GROUP, Rules
+from golden.arithmetic.fdpa import GROUP, HALF, Rules
 from golden.arithmetic.round_pack import NEAREST, TOWARDS_ZERO
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
@@ -9,7 +9,7 @@ from golden.tables.profiles import Profile
 
 _F32 = float_format("f32")
 _SUM_BITS = 31
-"""The sum of a block's products, each below ``2**(fraction_bits + 2)``, fits into 32 bits with its sign."""
+"""The sum of half a block, of products below ``2**(fraction_bits + 2)``, fits into 32 bits with its sign."""
 
 
 def fused_format(c_format: FloatFormat, d_format: FloatFormat) -> FloatFormat:
@@ -38,11 +38,11 @@ def fused_rules(
     these formats.
     """
     block = profile.block(a_format, mnemonic)
-    fp8 = a_format.bits == 8
-    kept = profile.fp8_fraction_bits if fp8 else profile.fraction_bits
+    short = a_format.bits <= 8 and profile.narrow_block is None
+    kept = profile.fp8_fraction_bits if short else profile.fraction_bits
     if block is None or kept is None:
         raise InvalidArgument("profile", f"{profile.name}, which has no {a_format.name}", "one that has")
-    greatest = _SUM_BITS - 2 - (block - 1).bit_length()
+    greatest = _SUM_BITS - 2 - (max(min(block, HALF * GROUP), block - HALF * GROUP) - 1).bit_length()
     if not 0 < kept <= greatest:
         raise InvalidArgument("profile", f"{kept} fraction bits", f"1 to {greatest} for {block} products")
     least = profile.least_exponent(fused)
@@ -57,7 +57,7 @@ def fused_rules(
             least_exponent=least,
             format=fused,
             rounding=TOWARDS_ZERO if truncated else NEAREST,
-            discarded_bits=_F32.fraction_bits - kept if fp8 and truncated else 0,
+            discarded_bits=_F32.fraction_bits - kept if short and truncated else 0,
         ),
         block,
     )

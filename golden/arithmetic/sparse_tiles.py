@@ -1,7 +1,6 @@
 """Tiles whose A is 2:4 sparse: what another arithmetic makes of the products that are stored."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,16 @@ def scattered(stored: Patterns, places: NDArray[np.int64], depth: int) -> Patter
 
 
 def expanded_tiles(
-    a: Patterns, b: Patterns, c: Patterns, places: Patterns, *, work: Callable[..., Patterns], **options: Any
+    a: Patterns,
+    b: Patterns,
+    c: Patterns,
+    places: Patterns,
+    *scales: Patterns,
+    work: Callable[..., Patterns],
+    out: Patterns,
 ) -> Patterns:
     """D by `work` on a dense A: for arithmetic in which a product with zero changes nothing."""
-    return work(scattered(a, places, b.shape[1]), b, c, **options)
+    return work(scattered(a, places, b.shape[1]), b, c, *scales, out=out)
 
 
 def gathered_tiles(
@@ -28,7 +33,7 @@ def gathered_tiles(
     b: Patterns,
     c: Patterns,
     places: Patterns,
-    *,
+    *scales: Patterns,
     work: Callable[..., Patterns],
     out: Patterns,
 ) -> Patterns:
@@ -39,6 +44,9 @@ def gathered_tiles(
     tiles, m, stored = a.shape
     n = b.shape[2]
     chosen = b[np.arange(tiles)[:, None, None], places].reshape(tiles * m, stored, n)
-    d = work(a.reshape(-1, 1, stored), chosen, c.reshape(-1, 1, n))
+    if scales:
+        rows, columns = scales
+        scales = rows.reshape(tiles * m, 1, -1), np.repeat(columns, m, axis=0)
+    d = work(a.reshape(-1, 1, stored), chosen, c.reshape(-1, 1, n), *scales)
     out[...] = d.reshape(out.shape)
     return out

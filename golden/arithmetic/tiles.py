@@ -5,13 +5,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import add, convert, fma, saturate
+from golden.arithmetic.arrays import add, convert, fma, look_up, saturate
 from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
 from golden.arithmetic.engine import Compiled, read_only, run_chunks
-from golden.arithmetic.exact import exact_dot_product
+from golden.arithmetic.exact import Number, exact_dot_product, scaled
+from golden.arithmetic.fdpa import NAN_EXPONENT
 from golden.arithmetic.fma import fused_multiply_add
+from golden.arithmetic.fp4_tiles import scale_table
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.tables.formats import FloatFormat, float_format
@@ -47,6 +50,8 @@ def float_tiles(
     a: Patterns,
     b: Patterns,
     c: Patterns,
+    scale_a: Patterns | None = None,
+    scale_b: Patterns | None = None,
     *,
     formats: Formats,
     profile: Profile,
@@ -60,6 +65,8 @@ def float_tiles(
     ----------
     a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
         Bit patterns.
+    scale_a, scale_b : ndarray, shapes (tiles, m, blocks), (tiles, blocks, n), or None
+        Bytes of ue8m0, which are added to the exponents of the products of a block.
     formats : tuple of FloatFormat
     profile : Profile
     mnemonic : {"wmma", "mma", "wgmma"}
@@ -80,11 +87,18 @@ def float_tiles(
     if c_format != fused:
         c = convert(c, c_format, fused)
     if d_format == fused and not satf:
-        return chained(a, b, c, (a_format, b_format), rules, block, out=out)
+        scales = None if scale_a is None or scale_b is None else (_powers(scale_a), _powers(scale_b))
+        return chained(a, b, c, (a_format, b_format), rules, block, scales=scales, out=out)
     d = chained(a, b, c, (a_format, b_format), rules, block)
     if d_format != fused:
         d = convert(d, fused, d_format)
     return filled(out, saturate(d, d_format) if satf else d)
+
+
+def _powers(scales: Patterns) -> NDArray[np.int32]:
+    """What scales of ue8m0 add to an exponent."""
+    table = scale_table("ue8m0")
+    return look_up(np.where(table[:, 2], np.int32(NAN_EXPONENT), table[:, 1]), scales)
 
 
 def fp8_tiles(
@@ -153,13 +167,27 @@ def _multiply_add(a: Any, b: Any, d: Any, format: Layout, rounding: int) -> None
                     )
 
 
+def _numbers(
+    lines: list[list[int]], format: FloatFormat, scales: Sequence[list[int]], scale_type: str
+) -> list[list[Number]]:
+    """The elements of rows or columns, multiplied by the scale of their part."""
+    if not scales:
+        return [[decode(x, format) for x in line] for line in lines]
+    part = len(lines[0]) // len(scales[0])
+    return [
+        [scaled(decode(x, format), line_scales[k // part], scale_type) for k, x in enumerate(line)]
+        for line, line_scales in zip(lines, scales, strict=True)
+    ]
+
+
 def exact_tiles(
     a: Patterns,
     b: Patterns,
     c: Patterns,
-    *,
+    *scales: Patterns,
     formats: Formats,
     rounding: str,
+    scale_type: str = "",
     satf: bool = False,
     out: Patterns | None = None,
 ) -> Patterns:
@@ -168,8 +196,9 @@ def exact_tiles(
     d = np.empty(c.shape, np.dtype(f"u{d_format.bits // 8}"))
     element = partial(exact_dot_product, formats=formats, rounding=ROUNDINGS.index(rounding))
     for tile in range(len(d)):
-        rows = [[decode(x, a_format) for x in row] for row in a[tile].tolist()]
-        columns = [[decode(x, b_format) for x in column] for column in b[tile].T.tolist()]
+        of_rows, of_columns = (scales[0][tile].tolist(), scales[1][tile].T.tolist()) if scales else ((), ())
+        rows = _numbers(a[tile].tolist(), a_format, of_rows, scale_type)
+        columns = _numbers(b[tile].T.tolist(), b_format, of_columns, scale_type)
         d[tile] = [
             [element(row, column, addend) for column, addend in zip(columns, line, strict=True)]
             for row, line in zip(rows, c[tile].tolist(), strict=True)

@@ -1,18 +1,36 @@
 """One result, step by step."""
 
+from collections.abc import Sequence
 from typing import Any, overload
 
 from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
 from golden.approximation.steps import Approximation
+from golden.arithmetic import fp4
 from golden.arithmetic.integer import OPERATIONS, combine, finish_integer
 from golden.arithmetic.round_pack import ROUNDINGS, saturate_to_finite
 from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
-from golden.explanation.operands import Array, Elements, checked_elements
-from golden.explanation.record import BitStep, Explanation, IntegerSum, Saturation, Step
+from golden.explanation.operands import (
+    Array,
+    Elements,
+    Scales,
+    checked_elements,
+    checked_places,
+    checked_scales,
+)
+from golden.explanation.record import (
+    BitStep,
+    Explanation,
+    FusedSum,
+    IntegerSum,
+    Number,
+    Saturation,
+    Step,
+)
 from golden.explanation.steps import Rules, convert, decoded, fused_sum
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import FP4_KINDS
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
@@ -30,6 +48,9 @@ def explain(
     b_column: Elements,
     c: float | Array,
     *,
+    metadata: Sequence[int] | Array | None = None,
+    scale_a: Sequence[int] | Array | None = None,
+    scale_b: Sequence[int] | Array | None = None,
     profile: str | Profile | ExactProfile = "hopper",
 ) -> Explanation: ...
 
@@ -40,6 +61,9 @@ def explain(
     b_column: Elements | float | None = None,
     c: float | Array | None = None,
     *,
+    metadata: Sequence[int] | Array | None = None,
+    scale_a: Sequence[int] | Array | None = None,
+    scale_b: Sequence[int] | Array | None = None,
     profile: str | Profile | ExactProfile = "hopper",
 ) -> Explanation | Approximation:
     """Every step from one row of A, one column of B and one element of C to the element of D.
@@ -59,6 +83,10 @@ def explain(
         accepted as a single bit only.
     c : number or array, shape ()
         Likewise.
+    metadata : list, tuple or array of int, shape (groups,), or None
+        Of a sparse multiply the nibbles of the row, whose `a_row` has the elements that are stored.
+    scale_a, scale_b : list, tuple or array of int, shape (scales,), or None
+        Of a multiply with block scales their bytes.
     profile : str, Profile or ExactProfile
 
     Returns
@@ -87,19 +115,29 @@ def explain(
         raise InvalidArgument("instruction", given, ", ".join(FORMS_OF_APPROXIMATION))
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
-    a, a_notes = checked_elements("a_row", a_row, instruction.a_type, instruction.shape.k)
+    a, a_notes = checked_elements("a_row", a_row, instruction.a_type, instruction.stored.k)
     b, b_notes = checked_elements("b_column", b_column, instruction.b_type, instruction.shape.k)
     (addend,), c_notes = checked_elements("c", c, instruction.c_type, None)
+    places = checked_places(instruction, metadata)
+    scales = checked_scales(instruction, scale_a, scale_b)
+    b = [b[k] for k in places]
     steps: tuple[Step, ...]
     if not isinstance(FORMATS[instruction.a_type], FloatFormat):
         steps = (_integers(instruction, a, b, addend),)
-    elif instruction.family.converted_to is not None and isinstance(profile, Profile):
+    elif instruction.kind in FP4_KINDS and isinstance(profile, Profile):
+        steps = (_groups(profile, factors_of(instruction, a, b, places, scales), addend),)
+    elif (
+        instruction.family.converted_to is not None
+        and isinstance(profile, Profile)
+        and profile.narrow_block is None
+    ):
         steps = tuple(_fp8(instruction, profile, a, b, addend))
         a_notes = [*a_notes, "the elements of a_row and b_column became f16, which holds all values of fp8"]
     elif instruction.family.tiles > 1 and isinstance(profile, Profile) and not profile.quad_pairs:
         steps = tuple(_quad_pair(instruction, a, b, addend))
     else:
-        steps = tuple(_floats(instruction, profile, a, b, addend))
+        factors = factors_of(instruction, a, b, places, scales)
+        steps = tuple(_floats(instruction, profile, factors, addend))
     return Explanation(
         instruction=str(instruction),
         profile=profile.name,
@@ -133,7 +171,7 @@ def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rule
     if d_format.bits == 64:
         return Rules(format=d_format, rounding=rounding, propagate_nan=True)
     multiplicands = float_format(instruction.a_type), float_format(instruction.b_type)
-    if instruction.family.converted_to is not None:
+    if instruction.family.converted_to is not None and profile.narrow_block is None:
         multiplicands = F16, F16
     fused = fused_format(c_format, d_format)
     rules, block = fused_rules(*multiplicands, fused, profile, instruction.mnemonic)
@@ -145,6 +183,49 @@ def _rules(instruction: MmaInstruction, profile: Profile | ExactProfile) -> Rule
         least_exponent=profile.least_exponent(fused),
         discarded_bits=rules.discarded_bits,
     )
+
+
+def factors_of(
+    instruction: MmaInstruction, a: list[int], b: list[int], places: Sequence[int], scales: Scales
+) -> list[tuple[Number, ...]]:
+    """The factors of each product, its block scales among them."""
+    a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
+    part = len(a) // max(1, len(scales))
+    return [
+        (decoded(f"a[{i}]", x, a_format), decoded(f"b[{k}]", y, b_format), *(scales and scales[i // part]))
+        for i, (x, y, k) in enumerate(zip(a, b, places, strict=True))
+    ]
+
+
+def _groups(profile: Profile, factors: list[tuple[Number, ...]], c: int) -> FusedSum:
+    """`golden.arithmetic.fp4`: a term for each group, whose exponent comes from its scales alone."""
+    size = profile.fp4_group or len(factors)
+    terms = []
+    for start in range(0, len(factors), size):
+        group = factors[start : start + size]
+        total, takes_part = 0, False
+        for x, y, *_ in group:
+            product = x.significand * y.significand << (x.exponent + y.exponent)
+            total += -product if x.negative != y.negative else product
+            takes_part |= product != 0
+        number = Number(
+            name=f"sum[{start}..{start + size - 1}]",
+            format="",
+            bits=0,
+            kind="normal" if takes_part else "zero",
+            negative=total < 0,
+            exponent=0,
+            significand=abs(total),
+            fraction_bits=2,
+        )
+        terms.append((number, *group[0][2:]))
+    rules = Rules(
+        format=F32,
+        rounding=ROUNDINGS.index("rz"),
+        fraction_bits=fp4.KEPT_BITS,
+        least_exponent=fp4.LEAST_EXPONENT,
+    )
+    return fused_sum(terms, decoded("c", c, F32), rules)
 
 
 def _fp8(instruction: MmaInstruction, profile: Profile, a: list[int], b: list[int], c: int) -> list[Step]:
@@ -198,21 +279,15 @@ def _quad_pair(instruction: MmaInstruction, a: list[int], b: list[int], c: int) 
 def _floats(
     instruction: MmaInstruction,
     profile: Profile | ExactProfile,
-    a: list[int],
-    b: list[int],
+    factors: list[tuple[Number, ...]],
     c: int,
 ) -> list[Step]:
-    a_format, b_format = float_format(instruction.a_type), float_format(instruction.b_type)
     c_format, d_format = float_format(instruction.c_type), float_format(instruction.d_type)
     rules = _rules(instruction, profile)
     steps: list[Step] = []
     if c_format != rules.format and rules.fraction_bits is not None:
         steps.append(convert(decoded("c", c, c_format), rules.format))
         c, c_format = steps[-1].result, rules.format
-    factors = [
-        (decoded(f"a[{k}]", x, a_format), decoded(f"b[{k}]", y, b_format))
-        for k, (x, y) in enumerate(zip(a, b, strict=True))
-    ]
     for start in range(0, len(factors), rules.block):
         steps.append(fused_sum(factors[start : start + rules.block], decoded("c", c, c_format), rules))
         c, c_format = steps[-1].result, rules.format

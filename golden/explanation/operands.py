@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
+from golden.arithmetic.scales import SCALE_BITS, SCALE_TYPES, decode_scale
+from golden.explanation.record import Number
 from golden.explanation.steps import F64, convert, decoded, float_value
 from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format
+from golden.tables.instruction_set import SCALES
+from golden.tables.matrix_instructions import MmaInstruction
 
 _TIMES = ("m", "M")
 """Kinds of dtypes for dates and spans of time."""
@@ -23,6 +27,9 @@ class Array(Protocol):
 
 
 Elements = Sequence[Any] | Array
+
+Scales = Sequence[tuple[Number, ...]]
+"""The scales of A and B, for each part of k that has its own."""
 
 
 def checked_elements(
@@ -54,6 +61,65 @@ def checked_elements(
         return [int(number) for number in numbers], []
     rounded = [_rounded(name, float(number), format) for name, number in zip(names, numbers, strict=True)]
     return [bits for bits, _ in rounded], [note for _, note in rounded if note is not None]
+
+
+def checked_places(instruction: MmaInstruction, metadata: object) -> Sequence[int]:
+    """The k of each element of A: every k, or those that the nibbles of the row say are stored."""
+    if not instruction.is_sparse:
+        if metadata is not None:
+            raise InvalidArgument("metadata", "a sequence", f"None for {instruction}, which is not sparse")
+        return range(instruction.shape.k)
+    sparsity = instruction.sparsity
+    nibbles = _small("metadata", metadata, sparsity.groups, "nibbles")
+    for group, nibble in enumerate(nibbles):
+        if nibble not in sparsity.nibbles:
+            allowed = ", ".join(f"{each:04b}" for each in sparsity.nibbles)
+            raise InvalidArgument("metadata", f"{nibble:04b} in group {group}", allowed)
+    return [
+        group * sparsity.group + place
+        for group, nibble in enumerate(nibbles)
+        for place in sparsity.places(nibble)
+    ]
+
+
+def checked_scales(instruction: MmaInstruction, scale_a: object, scale_b: object) -> Scales:
+    """Both scales of each part of k as numbers; nothing without block scales."""
+    if not instruction.scales:
+        for name, given in zip(SCALES, (scale_a, scale_b), strict=True):
+            if given is not None:
+                raise InvalidArgument(name, "a sequence", f"None for {instruction}")
+        return []
+    kind = SCALE_TYPES.index(instruction.scale_type)
+    sides = []
+    for name, given in zip(SCALES, (scale_a, scale_b), strict=True):
+        side = []
+        for part, bits in enumerate(_small(name, given, instruction.scales, "bytes")):
+            significand, exponent, nan = decode_scale(bits, kind)
+            side.append(
+                Number(
+                    name=f"{name}[{part}]",
+                    format=instruction.scale_type,
+                    bits=bits,
+                    kind="nan" if nan else "normal" if significand else "zero",
+                    negative=False,
+                    exponent=exponent,
+                    significand=significand,
+                    fraction_bits=SCALE_BITS,
+                )
+            )
+        sides.append(side)
+    return list(zip(*sides, strict=True))
+
+
+def _small(name: str, given: object, count: int, what: str) -> list[int]:
+    """So many integers below 256."""
+    numbers = _plain(given)
+    if not isinstance(numbers, list | tuple) or len(numbers) != count:
+        raise InvalidArgument(name, shortened(repr(given)), f"{count} {what} as integers")
+    for number in numbers:
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 8:
+            raise InvalidArgument(name, shortened(repr(number)), f"{count} {what} as integers")
+    return list(numbers)
 
 
 def _plain(given: object) -> Any:

@@ -32,7 +32,7 @@ class Term:
     """One term of a sum, before and after alignment."""
 
     factors: tuple[Number, ...]
-    """The two factors of a product, or c alone."""
+    """The two factors of a product and its block scales, or c alone."""
     kind: Literal["zero", "finite", "infinity", "nan"]
     """A product of an infinity and a zero is ``"nan"``."""
     negative: bool

@@ -19,6 +19,7 @@ from golden.tables.matrix_instructions import (
     StoreInstruction,
 )
 from golden.tables.matrix_instructions import Instruction as MatrixInstruction
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 
 MNEMONICS: Final = ("wmma", "mma", *MOVES)
 """First words of the opcodes that are matrix statements."""
@@ -46,7 +47,8 @@ class MatrixStatement:
     stride: Operand | None = None
     """Of a load or store, where it is given."""
     extra: tuple[tuple[Operand, int], ...] = ()
-    """What follows the fragments of a multiply, each with its bits: metadata and selector."""
+    """What follows the fragments of a multiply, each with its bits: metadata and selector, and of both block
+    scales the register, the number of a byte and the number of a thread."""
 
     def bits(self, use: Use) -> int:
         """The width of the registers of a fragment."""
@@ -73,12 +75,15 @@ def decode_matrix_statement(context: Context, statement: Instruction) -> MatrixS
     made = partial(MatrixStatement, statement=statement)
     taken = partial(_fragment, context)
     if isinstance(instruction, MmaInstruction):
-        sparse = 2 * instruction.is_sparse
-        what = f"the fragments d, a, b and c{', metadata and a selector' if sparse else ''}"
-        operands = context.operands(statement, 4 + sparse, what=what)
+        sparse, scaled = 2 * instruction.is_sparse, 4 * bool(instruction.scales)
+        what = "the fragments d, a, b and c"
+        what += ", metadata and a selector" if sparse else ""
+        what += ", scale and selectors of a, scale and selectors of b" if scaled else ""
+        operands = context.operands(statement, 4 + sparse + scaled, what=what)
         pairs = zip(instruction.types, operands, strict=False)
         fragments = {use: taken(instruction, use, operand) for use, operand in pairs}
-        extra = _metadata(context, instruction, operands[4:])
+        extra = _metadata(context, instruction, operands[4 : 4 + sparse])
+        extra += _scales(context, instruction, operands[4 + sparse :])
         return made(instruction=instruction, fragments=fragments, destination="d", extra=extra)
     use: Use
     if isinstance(instruction, MoveInstruction):
@@ -129,6 +134,28 @@ def _metadata(
         message = f"expected a selector from {allowed[0]} to {allowed[-1]} for {instruction}"
         raise context.error(selector, message)
     return (register, 32), (selector, 32)
+
+
+def _scales(
+    context: Context, instruction: MmaInstruction, operands: Sequence[Operand]
+) -> tuple[tuple[Operand, int], ...]:
+    """Of A and B the register of scales and both selectors; nothing without block scales."""
+    found: list[tuple[Operand, int]] = []
+    for use, register, selectors in zip("ab", operands[::2], operands[1::2], strict=False):
+        context.require_source(register, 32)
+        if not isinstance(selectors, Vector) or len(selectors.elements) != 2:
+            message = f"expected {{byte-id, thread-id}} of scale {use}: two constants or 16-bit registers"
+            raise context.error(selectors, message)
+        found.append((register, 32))
+        kinds = ("byte-id", BYTE_IDS[instruction.scale_vec]), ("thread-id", THREAD_IDS[use])
+        for selector, (name, allowed) in zip(selectors.elements, kinds, strict=True):
+            context.require_source(selector, 16)
+            if isinstance(selector, Immediate) and selector.value not in allowed:
+                choices = ", ".join(map(str, allowed))
+                message = f"{name} {selector.value} of scale {use}; allowed: {choices} for {instruction}"
+                raise context.error(selector, message)
+            found.append((selector, 16))
+    return tuple(found)
 
 
 def _accessed(context: Context, address: Address, space: Space) -> Space:

@@ -1,5 +1,6 @@
 """What executes the matrix instructions of a kernel: the golden model, all warps in one call."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from golden.simt.arrays import Words
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.profiles import HOPPER, ExactProfile, Profile
 
-Metadata = NDArray[np.uint8]
-"""Nibbles, shape (warps, rows, groups)."""
+Unpacked = NDArray[np.uint8]
+"""Nibbles or bytes, shape (warps, rows, columns)."""
 
 
 class GoldenEngine:
@@ -52,10 +53,10 @@ class GoldenEngine:
         return matrix_to_lines(collect(registers, "d", instruction.type, instruction.shape), instruction)
 
     def multiply(
-        self, instruction: MmaInstruction, a: Words, b: Words, c: Words, metadata: Metadata | None
+        self, instruction: MmaInstruction, a: Words, b: Words, c: Words, extra: Mapping[str, Unpacked]
     ) -> Words:
-        """The fragments D = A B + C of the warps; the metadata of a sparse A is unpacked."""
-        return multiply_fragments(instruction, a, b, c, self._profile, metadata)
+        """The fragments D = A B + C of the warps; metadata and scales are unpacked, by their names."""
+        return multiply_fragments(instruction, a, b, c, self._profile, extra)
 
     def multiply_matrices(
         self, instruction: MmaInstruction, a: NDArray[Any], b: NDArray[Any], c: NDArray[Any]

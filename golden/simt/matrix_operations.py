@@ -1,11 +1,14 @@
 """The matrix instructions of a block: from its registers to the engine and back."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.block_scales import pack_scales, unpack_scales, uses_of_scales
+from golden.invalid_argument import InvalidArgument
 from golden.lines import piece_addresses
 from golden.simt.arrays import Access, Addresses, Threads, Values, Words
 from golden.simt.memory_access import MemoryAccess
@@ -65,23 +68,45 @@ class MatrixOperations(MemoryAccess):
         index: int,
         *extra: NDArray[Any],
     ) -> Values:
-        """``wmma.mma``, ``mma.sync`` and ``mma.sp``, whose metadata and selector follow the number."""
+        """``wmma.mma``, ``mma.sync`` and ``mma.sp``; metadata, scales and selectors follow the number."""
         self.launch.matrix_instructions += threads.size // LANES
         sources = _packed(a), _packed(b), _packed(c)
-        metadata = None
+        unpacked = self._unpacked_extra(instruction, threads, index, extra)
+        words = self.launch.engine.multiply(instruction, *sources, unpacked)
+        if self.launch.trace is not None:
+            packed = [pack_metadata(instruction, unpacked["metadata"])] if instruction.is_sparse else []
+            packed += [
+                pack_scales(instruction, use, unpacked[f"scale_{use}"]) for use in uses_of_scales(instruction)
+            ]
+            if packed:
+                sources = *sources[:2], np.concatenate([sources[2], np.stack(packed, axis=1)], axis=1)
+            self.launch.trace.matrix(self, index, instruction, threads, (*sources, words))
+        return _unpacked(words, FORMATS[instruction.d_type].bits)
+
+    def _unpacked_extra(
+        self, instruction: MmaInstruction, threads: Threads, index: int, extra: Sequence[NDArray[Any]]
+    ) -> dict[str, NDArray[np.uint8]]:
+        """Metadata and block scales of each warp, by their names."""
+        unpacked = {}
+        warps = [operand.reshape(-1, LANES) for operand in extra]
         if instruction.is_sparse:
-            register, selector = extra[:2]
-            metadata = unpack_metadata(instruction, register.reshape(-1, LANES), int(selector[0]))
+            register, selector, *warps = warps
+            metadata = unpack_metadata(instruction, register, int(selector[0, 0]))
             undefined = first_undefined(instruction.sparsity, metadata)
             if undefined is not None:
                 self.fault(index, threads, str(undefined[1]), undefined[0][0] * LANES)
-        words = self.launch.engine.multiply(instruction, *sources, metadata)
-        if self.launch.trace is not None:
-            if metadata is not None:
-                packed = pack_metadata(instruction, metadata)[:, None]
-                sources = *sources[:2], np.concatenate([sources[2], packed], axis=1)
-            self.launch.trace.matrix(self, index, instruction, threads, (*sources, words))
-        return _unpacked(words, FORMATS[instruction.d_type].bits)
+            unpacked["metadata"] = metadata
+        for use, first in zip(uses_of_scales(instruction), (0, 3), strict=False):
+            for selector in warps[first + 1 : first + 3]:
+                differs = np.flatnonzero(selector != selector[:, :1])
+                if differs.size:
+                    self.fault(index, threads, f"lanes with other selectors of scale {use}", int(differs[0]))
+            chosen = (selector[:, 0] for selector in warps[first + 1 : first + 3])
+            try:
+                unpacked[f"scale_{use}"] = unpack_scales(instruction, use, warps[first], *chosen)
+            except InvalidArgument as error:
+                self.fault(index, threads, str(error))
+        return unpacked
 
     def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
         """``ldmatrix``."""

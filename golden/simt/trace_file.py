@@ -31,8 +31,8 @@ RECORD: Final = np.dtype(
 """What the warps of a block do together.
 
 `instruction` and `line` name texts, the others blobs; -1 where there is none. `warps` are their numbers (u4);
-`a`, `b`, `c` and `d` the fragments that they read and write, register after register (u4), behind `c` of a
-sparse multiply the metadata register for selector 0; `addresses`, of a
+`a`, `b`, `c` and `d` the fragments that they read and write, register after register (u4), behind `c` the
+registers of metadata and block scales, for selectors of 0; `addresses`, of a
 fragment or of rows of matrices, are generic (u8), `strides` count elements (u4).
 """
 

@@ -133,6 +133,19 @@ FORMATS: dict[str, Format] = {
 }
 """Every element type of the instruction set, by its PTX qualifier."""
 
+SCALE_FORMATS: dict[str, FloatFormat] = {
+    item.name: item
+    for item in (
+        FloatFormat(
+            name="ue8m0", bits=8, exponent_bits=8, fraction_bits=0, canonical_nan=0xFF, has_infinity=False
+        ),
+        FloatFormat(
+            name="ue4m3", bits=8, exponent_bits=4, fraction_bits=3, canonical_nan=0x7F, has_infinity=False
+        ),
+    )
+}
+"""Types of block scales, which have no sign: `golden.arithmetic.scales` decodes them."""
+
 
 def float_format(name: str) -> FloatFormat:
     """The floating-point format of that name; KeyError where there is none."""

@@ -198,6 +198,12 @@ SPARSE_FAMILIES: tuple[Family, ...] = (
 
 _SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _BYTES = ("e4m3", "e5m2")
+FP4_KINDS = ("mxf4", "mxf4nvf4")
+"""Kinds whose sums are of groups: `golden.arithmetic.fp4`."""
+
+SCALES = ("scale_a", "scale_b")
+"""Names of the operands with block scales."""
+
 _E8 = (("1X", "ue8m0"),)
 _MXF4 = (("2X", "ue8m0"),)
 _NVF4 = (("2X", "ue8m0"), ("4X", "ue8m0"), ("4X", "ue4m3"))

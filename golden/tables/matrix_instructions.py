@@ -206,6 +206,10 @@ class MmaInstruction:
         """Block scales of a row of A, and of a column of B."""
         return int(self.scale_vec[:1] or 0)
 
+    def scale_extent(self, use: Use) -> tuple[int, int]:
+        """Rows and columns of the block scales of A or B."""
+        return (self.shape.m, self.scales) if use == "a" else (self.scales, self.shape.n)
+
     @property
     def types(self) -> dict[Use, str]:
         """Element type of each operand, in the order in which PTX names them: d, a, b, c."""

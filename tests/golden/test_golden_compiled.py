@@ -81,7 +81,7 @@ def chained(a, b, c, formats, rules, block):
         for marks, mark in zip(rows[2:], marks_of_row(*factors), strict=True):
             marks[0][part][0] = mark
     d = [c]
-    dot_products(rows, 0, columns, 0, d, 1, tuple([0] for _ in range(4)), rules)
+    dot_products(rows, 0, columns, 0, d, 1, tuple([0] for _ in range(5)), rules)
     return d[0]
 
 

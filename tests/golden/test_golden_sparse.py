@@ -4,13 +4,13 @@ import re
 
 import numpy as np
 import pytest
+from fragment_kernels import fragment_kernel
 from golden_captures import COMPACT, full_folder
 
 import golden
 from golden import sparsity
 from golden.arguments import dtype_of
 from golden.ptx.mnemonic import parse_instruction
-from golden.simt import Module
 from golden.simt.errors import KernelFault
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import SPARSE_FAMILIES
@@ -57,47 +57,13 @@ def test_multiply_equals_the_chip(name):
     np.testing.assert_array_equal(golden.mma(instruction, a, b, c, metadata=metadata), d)
 
 
-def kernel(instruction, selector, mnemonic="mma.sp::ordered_metadata"):
-    """A kernel in which each warp multiplies the registers that it loads: a, b, c and d are parameters."""
-    counts = {use: layout.registers for use, layout in instruction.fragments.items()}
-    floats = instruction.d_type == "f32"
-    lines = [
-        ".version 8.5 .target sm_90 .address_size 64",
-        ".visible .entry k(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u64 e) {",
-        ".reg .b32 %r<8>; .reg .b64 %x<4>;",
-        "mov.u32 %r0, %tid.x; and.b32 %r1, %r0, 31; shr.u32 %r2, %r0, 5;",
-    ]
-    operands = {}
-    for use in "abcde":
-        count = 1 if use == "e" else counts[use]
-        kind = "f32" if floats and use in "cd" else "b32"
-        lines += [
-            f".reg .{kind} %{use}<{count}>; ld.param.u64 %x0, [{use}];",
-            f"mad.lo.u32 %r3, %r2, {count * LANES}, %r1; mul.wide.u32 %x1, %r3, 4; add.u64 %x2, %x0, %x1;",
-        ]
-        names = [f"%{use}{i}" for i in range(count)]
-        operands[use] = ", ".join(names)
-        if use != "d":
-            lines += [f"ld.global.{kind} {name}, [%x2+{i * 4 * LANES}];" for i, name in enumerate(names)]
-    fragments = ", ".join(f"{{{operands[use]}}}" for use in "dabc")
-    text = str(instruction).replace("mma.sp::ordered_metadata", mnemonic)
-    lines += [
-        f"{text} {fragments}, %e0, {selector};",
-        f"ld.param.u64 %x0, [d]; mad.lo.u32 %r3, %r2, {counts['d'] * LANES}, %r1;",
-        "mul.wide.u32 %x1, %r3, 4; add.u64 %x2, %x0, %x1;",
-        *(f"st.global.b32 [%x2+{i * 4 * LANES}], %d{i};" for i in range(counts["d"])),
-        "ret; }",
-    ]
-    return Module("\n".join(lines), "sparse.ptx").kernel()
-
-
 @pytest.mark.parametrize("mnemonic", ["mma.sp::ordered_metadata", "mma.sp"])
 @pytest.mark.parametrize("name", [name for name in CAPTURES if re.search(r"f16_f16_\d|tf32|s8|s4", name)])
 def test_kernel_equals_the_chip(name, mnemonic):
     instruction, selector, words, registers = CAPTURES[name]
     d = np.zeros_like(words["d"])
     arguments = [d, *(words[use] for use in "abc"), registers]
-    kernel(instruction, selector, mnemonic).launch(1, LANES * len(d), arguments)
+    fragment_kernel(instruction, f"%e0, {selector}", mnemonic=mnemonic).launch(1, LANES * len(d), arguments)
     np.testing.assert_array_equal(d, words["d"])
 
 
@@ -252,7 +218,7 @@ def test_undefined_nibble_is_a_fault_of_its_warp():
     registers[1, 4 * 3 + 2] &= ~np.uint32(0xF00)
     arguments = [np.zeros_like(words["d"]), *(words[use] for use in "abc"), registers]
     with pytest.raises(KernelFault, match=r"0000 in row 3, group 2.*thread \(32, 0, 0\)"):
-        kernel(instruction, selector).launch(1, LANES * len(registers), arguments)
+        fragment_kernel(instruction, f"%e0, {selector}").launch(1, LANES * len(registers), arguments)
 
 
 @pytest.mark.parametrize(

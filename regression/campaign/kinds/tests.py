@@ -27,7 +27,7 @@ class Tests(Kind):
     name = "tests"
     unit = "tests"
     options: ClassVar[Configuration] = {
-        "marks": "not icarus and not cuda and not gpu and not browser and not soc",
+        "marks": "not icarus and not cuda and not gpu and not browser and not soc and not mmasim",
         "path": [],
     }
 
