@@ -19,7 +19,7 @@ REPOSITORY = Path(__file__).parents[2]
 COMPACT = REPOSITORY / "tests" / "data"
 VARIABLE = "OPENWMMA_CAPTURES"
 
-TABLES = ("instructions", "layouts", "matmul", "matrix_moves", "scalar", "sparse")
+TABLES = ("hopper", "instructions", "layouts", "matmul", "matrix_moves", "scalar", "small_formats", "sparse")
 """Files beside the captures that hold no batches of tiles."""
 
 FULL_FILE = re.compile(r"public_(float16|rest|window|mma_sync|wgmma)(16b?|_(corner|under))?\.npz")
