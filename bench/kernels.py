@@ -3,8 +3,9 @@
     python -m bench.kernels [PRESET ...]
 
 prints a table and writes ``build/bench/kernels.json``. The presets, by default ``small``, are those on which
-the RTL and lockstep are measured. ``bench/data/gemm_block.cu`` is the kernel of eight warps; nvcc 13.0 made
-its PTX.
+the RTL and lockstep are measured, `standard` with 2 and 8 warps too. Cycles are those in which the core had a
+command; what the host writes into shared memory in between takes no cycle in a simulation.
+``bench/data/gemm_block.cu`` is the kernel of eight warps; nvcc 13.0 made its PTX.
 """
 
 import resource
@@ -30,6 +31,7 @@ REPETITIONS: Final = 3
 SIZE: Final = 128
 REGISTERS: Final = 16_000
 THREADS: Final = 1024
+WARPS: Final = (2, 8)
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def shared_gemm() -> Run:
     return best("gemm_shared", "golden", lambda: kernel.launch((2, 2), 128, [a, b, d, SIZE, SIZE, SIZE]))
 
 
-def block_gemm(on: str, preset: str | None = None, **options: Any) -> Run:
+def block_gemm(on: str, preset: str | None = None, warps: int | None = None, **options: Any) -> Run:
     """One block of eight warps: 128 x 128 x 128."""
     path = ROOT / "data" / "gemm_block.ptx"
     kernel = openwmma.Module(path).kernel()
@@ -80,6 +82,8 @@ def block_gemm(on: str, preset: str | None = None, **options: Any) -> Run:
     a, b = (random.standard_normal((SIZE, SIZE)).astype(np.float16) for _ in range(2))
     d = np.zeros((SIZE, SIZE), np.float32)
     machine = f"{on} {preset}" if preset else on
+    if warps is not None:
+        machine, options["config"] = f"{machine}, {warps} warps", {"warps": warps}
     arguments = [a, b, d, SIZE, SIZE]
     return best(
         "gemm_block", machine, lambda: kernel.launch(1, 256, arguments, on=on, preset=preset, **options)
@@ -118,6 +122,7 @@ def main() -> None:
     with NamedTemporaryFile() as file:
         runs.append(replace(block_gemm("golden", trace_file=file.name), machine="golden, traced"))
     runs += [block_gemm(on, preset) for preset in presets for on in ("rtl", "lockstep")]
+    runs += [block_gemm("rtl", "standard", warps) for warps in WARPS if "standard" in presets]
     memory = many_registers()
     table = Table("kernel", "machine", "warp instr.", "matrix", "seconds", "warp instr./s", "cycles", "busy")
     for run in runs:

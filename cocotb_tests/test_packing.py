@@ -10,7 +10,7 @@ from amaranth.lib import data
 from cocotb_tests.packing import Packing
 from hdl.config import PRESETS
 from hdl.control.scoreboard import Footprint
-from hdl.memory.line_walk import part_layout
+from hdl.memory.line_address_generator import part_layout
 from hdl.multiply.tile.request import TileRequest, TileShape
 
 

@@ -36,7 +36,7 @@ class Counters:
     stall_unit: int = 0
     """Cycles in which the next command waited: for registers that an earlier one still reads or writes, for
     memory likewise, or for its unit to take it; 0 on the golden machine."""
-    stall_empty: int = 0
+    queue_empty_cycles: int = 0
     """Cycles in which commands were in progress, but none waited in the queue; 0 on the golden machine."""
 
     def __add__(self, other: "Counters") -> Self:

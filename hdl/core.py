@@ -25,7 +25,7 @@ from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
 from hdl.verilog.shared_module import SharedModule
 
-_TO_HOST: Final = ("busy", "cause", "executed", "progress", *(f"stall_{name}" for name in STALLS))
+_TO_HOST: Final = ("busy", "cause", "executed", "progress", *STALLS)
 """What the host shows of the warps."""
 
 DOT_PRODUCT_MODULE: Final = "openwmma_dot_product_unit"

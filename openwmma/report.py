@@ -56,7 +56,7 @@ def _counter_rows(counters: Counters, config: CoreConfig | None) -> list[tuple[s
             "waiting for registers": counters.stall_registers,
             "waiting for memory": counters.stall_memory,
             "waiting for a unit": counters.stall_unit,
-            "waiting for the host": counters.stall_empty,
+            "waiting for the host": counters.queue_empty_cycles,
         }
         rows += [
             (name, f"{cycles:,} cycles, {cycles / counters.cycles / warps:.1%}")

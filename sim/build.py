@@ -19,7 +19,7 @@ from hdl.verilog.modules import Conversion, convert
 from sim.cache import cache_folder, cached
 from sim.compiler import using
 from sim.fastest import fastest
-from sim.trace.probes import probes_of, register_file
+from sim.trace.probes import probes_of, register_file, shared_memory
 from sim.verilate import build_verilog
 
 __all__ = ["build_core", "core_description", "core_verilog", "counting"]
@@ -93,6 +93,7 @@ def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | Non
             counts=counts,
             probes=probes_of(config) if observed else (),
             inspected=register_file(config) if verilog is None else (),
+            shared=shared_memory(config) if verilog is None else (),
         )
 
     with using(fastest(config, None if observed or counts or verilog else build)):

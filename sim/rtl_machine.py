@@ -17,6 +17,7 @@ from sim.simulation import BusTiming, Simulation
 from sim.trace.trace_file import TraceFile
 from sim.waves.layout_files import write_layouts
 from sim.waves.signal_groups import signal_groups
+from sim.word_storage import WordStorage
 
 __all__ = ["RtlMachine"]
 
@@ -36,6 +37,8 @@ class RtlMachine(HostedMachine):
         Where to write a trace of what each unit did with each command, when the machine is closed.
     timing : BusTiming
         How the memory behaves.
+    window : bool
+        Whether the host reaches shared memory through its window, as on a board, not without a cycle.
     library : Path or None
         A simulation that `sim.build.build_core` built of other Verilog, to be run in place of the core's.
 
@@ -56,6 +59,7 @@ class RtlMachine(HostedMachine):
         waves: Path | None = None,
         trace: TraceFile | None = None,
         timing: BusTiming | None = None,
+        window: bool = False,
         library: Path | None = None,
     ) -> None:
         self._memory = memory
@@ -72,6 +76,9 @@ class RtlMachine(HostedMachine):
         except BaseException:
             self._simulation.close()
             raise
+        if self._is_own and not window:
+            access = self._simulation.read_shared, self._simulation.write_shared
+            self._shared = WordStorage(config.shared_base, config.shared_bytes, *access)
 
     @property
     def simulation(self) -> Simulation:

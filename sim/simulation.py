@@ -225,6 +225,27 @@ class Simulation:
         self._judge(self._library.openwmma_inspect(self._handle(), values.size, values.ctypes.data))
         return values
 
+    def read_shared(self, offset: int, count: int) -> NDArray[np.uint32]:
+        """Words of the on-chip memory from a byte offset on; no cycle passes.
+
+        Raises
+        ------
+        SimulationError
+            There are fewer words, or the library was built of other Verilog than a core's.
+        """
+        values = np.empty(count, dtype=np.uint32)
+        self._judge(
+            self._library.openwmma_read_shared(self._handle(), offset // 4, count, values.ctypes.data)
+        )
+        return values
+
+    def write_shared(self, offset: int, values: NDArray[np.uint32]) -> None:
+        """Write words of the on-chip memory; as `read_shared`."""
+        data = np.ascontiguousarray(values, dtype=np.uint32).reshape(-1)
+        self._judge(
+            self._library.openwmma_write_shared(self._handle(), offset // 4, data.size, data.ctypes.data)
+        )
+
     def write(self, address: int, values: NDArray[np.uint32]) -> None:
         """Write successive host registers, the first at byte address `address`.
 
@@ -325,6 +346,8 @@ def _load(path: Path) -> ctypes.CDLL:
         "openwmma_set_slave_error": (None, (pointer, u64, u64)),
         "openwmma_read": (ctypes.c_int, (pointer, u32, u32, pointer)),
         "openwmma_inspect": (ctypes.c_int, (pointer, u32, pointer)),
+        "openwmma_read_shared": (ctypes.c_int, (pointer, u32, u32, pointer)),
+        "openwmma_write_shared": (ctypes.c_int, (pointer, u32, u32, pointer)),
         "openwmma_write": (ctypes.c_int, (pointer, pointer, pointer, u32)),
         "openwmma_queue": (ctypes.c_int, (pointer, pointer, u32)),
         "openwmma_finish": (ctypes.c_int, (pointer,)),

@@ -156,6 +156,7 @@ def build_verilog(
     counts: bool = False,
     probes: Sequence[Probe] = (),
     inspected: Sequence[Probe] = (),
+    shared: Sequence[Probe] = (),
 ) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
@@ -174,6 +175,8 @@ def build_verilog(
     inspected : sequence of Probe
         The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`); if several,
         each has a row in its turn.
+    shared : sequence of Probe
+        The on-chip memory, of which words can be read and written without a cycle.
 
     Returns
     -------
@@ -186,9 +189,9 @@ def build_verilog(
     """
     texts = _Texts(
         verilog,
-        _configuration_header(constants, inspected),
+        _configuration_header(constants, inspected, shared),
         harness_header(probes),
-        verilator_settings([*(probes if observed else ()), *inspected]),
+        verilator_settings([*(probes if observed else ()), *inspected, *shared]),
     )
     sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
     variant = _Variant(observed, counts)
@@ -255,7 +258,9 @@ def _block_archive(block: Block) -> Path:
     return archive
 
 
-def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Probe]) -> str:
+def _configuration_header(
+    constants: Mapping[str, int], inspected: Sequence[Probe], shared: Sequence[Probe]
+) -> str:
     values = {
         **constants,
         "COMMAND": host_map.COMMAND,
@@ -272,6 +277,7 @@ def _configuration_header(constants: Mapping[str, int], inspected: Sequence[Prob
     text = "\n".join(lines)
     memories = " ".join(f"MEMORY({probe.member})" for probe in inspected)
     memory = f"#define OPENWMMA_INSPECTED(MEMORY) {memories}\n" if inspected else ""
+    memory += "".join(f"#define OPENWMMA_SHARED {probe.member}\n" for probe in shared)
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 

@@ -40,7 +40,7 @@ INCREMENTS = {
     "STALL_REGISTERS": "stall_registers",
     "STALL_MEMORY": "stall_memory",
     "STALL_UNIT": "stall_unit",
-    "STALL_EMPTY": "stall_empty",
+    "QUEUE_EMPTY_CYCLES": "queue_empty",
 }
 """The counters that count, and what each counts."""
 INPUTS = ("cause", "executed", "progress", "shared_ready", *INCREMENTS.values())

@@ -75,7 +75,7 @@ REQUESTS = {
 }
 
 
-STALLS = ("stall_registers", "stall_memory", "stall_unit", "stall_empty")
+STALLS = ("stall_registers", "stall_memory", "stall_unit", "queue_empty")
 
 
 @dataclass(eq=False)

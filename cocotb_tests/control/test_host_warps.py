@@ -27,7 +27,7 @@ COUNT_FROM = (1 << 63) - 100
 """The counters start with this, so that a carry passes through all their bits."""
 INPUTS = (
     *("busy", "cause", "executed", "progress", "busy_units", "read_beat", "write_beat"),
-    *(f"stall_{name}" for name in STALLS),
+    *STALLS,
     *("shared_ready", "read_ready", "write_ready", *(f"commands_{warp}_ready" for warp in range(WARPS))),
 )
 
@@ -189,7 +189,11 @@ async def stalls_of_all_warps_count(dut: Any) -> None:
     """A cycle adds as many stalls as warps stall, to the others one; carries pass through all bits."""
     host, rng = await host_of(dut)
     single = {"CYCLES": "busy", "READ_BEATS": "read_beat", "WRITE_BEATS": "write_beat"}
-    ports = {**{f"STALL_{name.upper()}": f"stall_{name}" for name in STALLS}, **single}
+    ports = {
+        **{name.upper(): name for name in STALLS if name != "queue_empty"},
+        "QUEUE_EMPTY_CYCLES": "queue_empty",
+        **single,
+    }
     expected = dict.fromkeys(ports, COUNT_FROM)
     for cycle in range(300):
         for name, port in ports.items():

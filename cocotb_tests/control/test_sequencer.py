@@ -307,7 +307,7 @@ async def stalls_of_a_warp(dut: Any, warp: int, source: StreamSource) -> None:
         (A_STORE, same_bytes, "stall_registers"),
     ):
         valid = getattr(dut, f"{unit_of(newer).name.lower()}_valid")
-        for command, expected in ((older, "stall_empty"), (newer, reason)):
+        for command, expected in ((older, "queue_empty"), (newer, reason)):
             await source.send(bits_of(command, warp))
             for _ in range(30):
                 await RisingEdge(dut.aclk)
@@ -336,7 +336,7 @@ async def stalls_of_a_warp(dut: Any, warp: int, source: StreamSource) -> None:
     await source.send(bits_of(replace(A_LOAD, address=2), warp))
     for _ in range(40):
         await RisingEdge(dut.aclk)
-        assert stalled() in ([], ["stall_empty"])
+        assert stalled() in ([], ["queue_empty"])
     for _ in range(loads):
         await end(dut, Unit.LOAD)
     assert of_warp(dut.cause, warp, CAUSE_BITS) == Cause.MISALIGNED_ADDRESS
@@ -438,7 +438,7 @@ async def all_slots_taken(dut: Any) -> None:
     for warp in range(warps()):
         await fill(warp)
         for ended, unit in enumerate(unit for unit, same in commands.items() for _ in same):
-            assert int(dut.busy.value) == int(dut.stall_empty.value) == 1 << warp
+            assert int(dut.busy.value) == int(dut.queue_empty.value) == 1 << warp
             assert count_of(dut, warp) == ended
             await end(dut, unit)
         assert not dut.busy.value

@@ -11,7 +11,7 @@ from cocotb.triggers import RisingEdge
 from cocotb_tests.configurations import MEMORY_PATHS
 from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.memory.accesses import beat_of
-from cocotb_tests.memory.line_walks import Placed
+from cocotb_tests.memory.placed_fragments import Placed
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from hdl.config import CoreConfig

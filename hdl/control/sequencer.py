@@ -142,7 +142,7 @@ class Sequencer(Component):
         Of the oldest store that failed.
     executed : Out(64)
         Commands executed to their end, a cycle late while busy; at a fault, the index of the one at fault.
-    stall_registers, stall_memory, stall_unit, stall_empty : Out(1)
+    stall_registers, stall_memory, stall_unit, queue_empty : Out(1)
         In this cycle nothing was started because: an operand is still in use; so are bytes of memory; the
         unit takes nothing; there was no command while others were in flight.
     """
@@ -165,7 +165,7 @@ class Sequencer(Component):
             "stall_registers": Out(1),
             "stall_memory": Out(1),
             "stall_unit": Out(1),
-            "stall_empty": Out(1),
+            "queue_empty": Out(1),
         }
         super().__init__(members)
 
@@ -212,7 +212,7 @@ class Sequencer(Component):
         with m.If(pipe.running):
             m.d.comb += [
                 self.busy.eq(has_any | ~quiet | pipe.failed),
-                self.stall_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
+                self.queue_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
 
     def _decode(self, m: Module, pipe: "_Handover", decoded: data.View, compared: data.View) -> None:

@@ -16,8 +16,8 @@ from hdl.control.scoreboard import Unit, slots
 from hdl.control.sequencer import Sequencer, unit_members
 from hdl.memory.beats import CAUSE_BITS
 
-STALLS: Final = ("registers", "memory", "unit", "empty")
-"""Why a warp started no command in a cycle, as in the names of the counters."""
+STALLS: Final = ("stall_registers", "stall_memory", "stall_unit", "queue_empty")
+"""Why a warp started no command in a cycle."""
 
 _REPORTS: Final = MappingProxyType({"cause": CAUSE_BITS, "progress": 16, "executed": 64})
 """Bits of what each warp reports."""
@@ -52,7 +52,7 @@ class Warps(Component):
         One command of each warp at a time.
     clear, busy : In(warps), Out(warps)
         As of the sequencer, a bit for each warp, like the four below.
-    stall_registers, stall_memory, stall_unit, stall_empty : Out(warps)
+    stall_registers, stall_memory, stall_unit, queue_empty : Out(warps)
     cause, progress, executed : Out(ArrayLayout(..., warps))
     """
 
@@ -66,7 +66,7 @@ class Warps(Component):
             "serial": In(1),
             "clear": In(warps),
             "busy": Out(warps),
-            **{f"stall_{name}": Out(warps) for name in STALLS},
+            **{name: Out(warps) for name in STALLS},
             **{name: Out(data.ArrayLayout(bits, warps)) for name, bits in _REPORTS.items()},
         }
         super().__init__(members)
@@ -75,7 +75,7 @@ class Warps(Component):
         sequencers = [
             Sequencer(self._config, warp, count_from=self._count_from) for warp in range(self._config.warps)
         ]
-        bits = ("busy", *(f"stall_{name}" for name in STALLS))
+        bits = ("busy", *STALLS)
         for warp, sequencer in enumerate(sequencers):
             m.submodules[f"sequencer_{warp}"] = sequencer
             connect(m, flipped(self.commands[warp]), sequencer.commands)

@@ -11,7 +11,7 @@ BEYOND = 0b1011_0000
 
 
 class Place(Fma64Stage):
-    """Decide who leads, and with that the addend's shift and the window's exponent.
+    """Compute the addend's shift and the window's exponent from the distance of the exponents.
 
     Expected critical path: a 13-bit subtraction.
     Testbench: cocotb_tests/fma64/test_fma64_align.py.

@@ -8,7 +8,7 @@ from hdl.component import Component
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.beats import access_layout, is_last_beat, space_burst_layout
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, log2_exact
-from hdl.memory.line_walk import finds_rows, row_quads_signature
+from hdl.memory.line_address_generator import finds_rows, row_quads_signature
 from hdl.stream.queue import Queue
 
 _PAGE_BITS = log2_exact(PAGE_BYTES)

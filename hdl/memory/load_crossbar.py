@@ -22,7 +22,7 @@ from hdl.memory.bank_mapping import (
 from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout
 from hdl.memory.fragment_geometry import BlockOrder, Pattern, log2_exact
-from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
+from hdl.memory.line_address_generator import LineAddressGenerator, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, tile_word_bits
 from hdl.stream.pipeline import delay, register
 from hdl.stream.queue import Queue
@@ -64,7 +64,7 @@ class LoadCrossbar(Component):
     fragment whose registers repeat each other, every word comes once. Nothing of a fragment comes out before
     all of it has come in, so that one whose memory reports an error can leave the registers alone.
 
-    Throughput: a part of a beat (`hdl.memory.line_walk`) and `beat_quads` quads per cycle, from one fragment
+    Throughput: a part of a beat and `beat_quads` quads per cycle, from one fragment
     to the next without a gap. Latency from the last beat to the first quads: 8 cycles. Neither ready depends
     on the other: the one follows from the number of filled buffers, the other from the room in the queue.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
@@ -77,7 +77,7 @@ class LoadCrossbar(Component):
     words : Out(stream.Signature(loaded_layout(config)))
         Word after word of each different register.
     row_quads : In(row_quads_signature(config))
-        Only where `hdl.memory.line_walk.finds_rows`.
+        Only where `hdl.memory.line_address_generator.finds_rows`.
     banks : Out(banks_signature(config))
     """
 
@@ -102,10 +102,10 @@ class LoadCrossbar(Component):
 
     def _fill(self, m: Module, fill: Any, filled: Queue, freed: Signal) -> None:
         """Beats into the banks; the exchange of their bytes takes a cycle of its own."""
-        m.submodules.walk = walk = LineWalk(self._config, is_store=False)
+        m.submodules.lines = lines = LineAddressGenerator(self._config, is_store=False)
         if finds_rows(self._config):
-            connect(m, flipped(self.row_quads), walk.row_quads)
-        access, part, beat = self.access.payload, walk.part, self.beats.payload
+            connect(m, flipped(self.row_quads), lines.row_quads)
+        access, part, beat = self.access.payload, lines.part, self.beats.payload
         geometry = access.geometry
         buffer = Signal(BUFFER_BITS)
         occupied = Signal(range(BUFFERS + 1))
@@ -114,12 +114,12 @@ class LoadCrossbar(Component):
         cause = Signal(CAUSE_BITS)
         cause_now = Signal(CAUSE_BITS)
         m.d.comb += [
-            walk.access.eq(access),
-            room.eq(self.access.valid & (occupied != BUFFERS) & walk.valid & fill.ready),
-            fill.valid.eq(self.access.valid & (occupied != BUFFERS) & walk.valid & self.beats.valid),
-            walk.step.eq(fill.valid & fill.ready),
+            lines.access.eq(access),
+            room.eq(self.access.valid & (occupied != BUFFERS) & lines.valid & fill.ready),
+            fill.valid.eq(self.access.valid & (occupied != BUFFERS) & lines.valid & self.beats.valid),
+            lines.step.eq(fill.valid & fill.ready),
             self.beats.ready.eq(room & part.beat_end),
-            completed.eq(walk.step & part.last),
+            completed.eq(lines.step & part.last),
             self.access.ready.eq(completed),
             cause_now.eq(cause),
         ]
@@ -127,12 +127,12 @@ class LoadCrossbar(Component):
             m.d.comb += cause_now.eq(
                 Mux(beat.response[0], Cause.READ_DECODE_ERROR.value, Cause.READ_SLAVE_ERROR.value)
             )
-        with m.If(walk.step):
+        with m.If(lines.step):
             m.d.sync += cause.eq(Mux(part.last, 0, cause_now))
         m.d.sync += [buffer.eq(buffer + completed), occupied.eq(occupied + completed - freed)]
 
         kept = Signal.like(beat.data, reset_less=True)
-        with m.If(walk.step & part.beat_end):
+        with m.If(lines.step & part.beat_end):
             m.d.sync += kept.eq(beat.data)
         earlier = Mux(part.is_rest, part.lanes, 0)
         data: Value = Cat(

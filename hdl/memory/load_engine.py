@@ -10,7 +10,7 @@ from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_writer import FragmentWriter
-from hdl.memory.line_walk import finds_rows
+from hdl.memory.line_address_generator import finds_rows
 from hdl.memory.load_crossbar import LoadCrossbar
 from hdl.registers.register_ports import register_write_signature
 from hdl.stream.queue import Queue
@@ -27,12 +27,12 @@ class LoadEngine(Component):
     which takes the beats; and to the unit that writes the registers. The crossbar holds whole fragments, so a
     load whose memory reports an error writes no register. All work in order.
 
-    Throughput: the longest of a burst per cycle, a part of a beat per cycle (`hdl.memory.line_walk`), a quad
-    per cycle, and a register word written per cycle, from one load to the next without a gap: an f16
-    multiplicand of 16x16 takes 32 cycles (64 where the register file has one quad in a word, since its
-    registers repeat). At most `LOADS_IN_FLIGHT` are in flight. Latency: 3 cycles from the request to the
-    first burst; 8 from the last beat to the first quad of the registers, the quads of the fragment, then 2 to
-    `done`. `request.ready` and `beats.ready` do not depend on another ready.
+    Throughput: the longest of a burst per cycle, a part of a beat per cycle
+    (`hdl.memory.line_address_generator`), a quad per cycle, and a register word written per cycle, from one
+    load to the next without a gap: an f16 multiplicand of 16x16 takes 32 cycles (64 where the register file
+    has one quad in a word, since its registers repeat). At most `LOADS_IN_FLIGHT` are in flight. Latency: 3
+    cycles from the request to the first burst; 8 from the last beat to the first quad of the registers, the
+    quads of the fragment, then 2 to `done`. `request.ready` and `beats.ready` do not depend on another ready.
 
     Members
     -------

@@ -21,7 +21,7 @@ from hdl.memory.bank_mapping import (
 from hdl.memory.banks import DRAIN_LATENCY, banks_signature
 from hdl.memory.beats import access_layout
 from hdl.memory.fragment_geometry import BlockOrder, Pattern
-from hdl.memory.line_walk import LineWalk, finds_rows, row_quads_signature
+from hdl.memory.line_address_generator import LineAddressGenerator, finds_rows, row_quads_signature
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 from hdl.stream.pipeline import delay
 
@@ -54,8 +54,8 @@ class StoreCrossbar(Component):
     within a beat of one quad, that only changes how its words are exchanged; in a beat of several, it is
     rotated there.
 
-    Throughput: `beat_quads` quads and a part of a beat (`hdl.memory.line_walk`) per cycle, from one fragment
-    to the next without a gap. Latency from the last quad to the first beat: 6 cycles.
+    Throughput: `beat_quads` quads and a part of a beat per cycle, from one fragment to the
+    next without a gap. Latency from the last quad to the first beat: 6 cycles.
     Expected critical path: pattern, bits of a bank's address; or five levels of exchanges.
 
     Members
@@ -73,7 +73,7 @@ class StoreCrossbar(Component):
         Of each fragment; taken when it has been read out.
     beats : Out(stream.Signature(stored_layout(config)))
     row_quads : In(row_quads_signature(config))
-        Only where `hdl.memory.line_walk.finds_rows`.
+        Only where `hdl.memory.line_address_generator.finds_rows`.
     banks : Out(banks_signature(config))
         Its fills come before all others.
     """
@@ -118,20 +118,20 @@ class StoreCrossbar(Component):
         quads = self._config.beat_quads
         tag = stored_layout(self._config)["tag"].shape
         m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, tag)
-        m.submodules.walk = walk = LineWalk(self._config, is_store=True)
+        m.submodules.lines = lines = LineAddressGenerator(self._config, is_store=True)
         if finds_rows(self._config):
-            connect(m, flipped(self.row_quads), walk.row_quads)
-        access, part = self.access.payload, walk.part
+            connect(m, flipped(self.row_quads), lines.row_quads)
+        access, part = self.access.payload, lines.part
         filled = Signal(range(BUFFERS + 1))
         buffer = Signal(BUFFER_BITS)
         final = Signal()
         m.d.comb += [
-            walk.access.eq(access),
-            banks.drain.valid.eq(self.access.valid & queue.ready & (filled != 0) & walk.valid),
-            walk.step.eq(banks.drain.valid & banks.drain.ready),
-            final.eq(walk.step & part.last),
+            lines.access.eq(access),
+            banks.drain.valid.eq(self.access.valid & queue.ready & (filled != 0) & lines.valid),
+            lines.step.eq(banks.drain.valid & banks.drain.ready),
+            final.eq(lines.step & part.last),
             self.access.ready.eq(final),
-            queue.enter.eq(walk.step & part.beat_end),
+            queue.enter.eq(lines.step & part.beat_end),
         ]
         m.d.sync += [
             filled.eq(filled + (self.quad.valid & self.quad.last) - final),
@@ -145,7 +145,7 @@ class StoreCrossbar(Component):
         if quads > 1:
             back = delay(m, (-part.offset)[: len(part.offset)], DRAIN_LATENCY, "part_back")
             beat = rotated(m, beat, back, LANE_BITS)
-        writes = walk.step & ~part.is_idle
+        writes = lines.step & ~part.is_idle
         lanes, beyond = (
             delay(m, Mux(writes, words, 0), DRAIN_LATENCY, name, reset_less=False)
             for name, words in (("part_lanes", part.lanes), ("part_next_lanes", part.next_lanes))

@@ -14,7 +14,7 @@ from hdl.memory.banks import banks_signature
 from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, write_beat_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
-from hdl.memory.line_walk import finds_rows
+from hdl.memory.line_address_generator import finds_rows
 from hdl.memory.store_crossbar import StoreCrossbar
 from hdl.registers.register_ports import quad_read_signature
 from hdl.stream.queue import Queue

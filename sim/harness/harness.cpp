@@ -105,6 +105,22 @@ int openwmma_inspect(void *harness, std::uint32_t count, std::uint32_t *values) 
     });
 }
 
+int openwmma_read_shared(void *harness, std::uint32_t first, std::uint32_t count, std::uint32_t *values) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] {
+        std::copy_n(self.simulation.shared_words(first, count), count, values);
+        return DONE;
+    });
+}
+
+int openwmma_write_shared(void *harness, std::uint32_t first, std::uint32_t count, const std::uint32_t *values) {
+    auto &self = *static_cast<Harness *>(harness);
+    return guarded([&] {
+        std::copy_n(values, count, self.simulation.shared_words(first, count));
+        return DONE;
+    });
+}
+
 int openwmma_write(void *harness, const std::uint32_t *addresses, const std::uint32_t *values, std::uint32_t count) {
     auto &self = *static_cast<Harness *>(harness);
     return guarded([&] { return self.host.write(addresses, values, count) == openwmma::OKAY ? DONE : REFUSED; });

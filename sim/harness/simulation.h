@@ -96,6 +96,16 @@ class Simulation {
 #endif
     }
 
+    // Words of the on-chip memory, which lie one after the other.
+    std::uint32_t *shared_words([[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t count) {
+#ifdef OPENWMMA_SHARED
+        auto &memory = top_.rootp->OPENWMMA_SHARED;
+        static_assert(sizeof memory[0] % sizeof(std::uint32_t) == 0);
+        if (first + count <= sizeof memory / sizeof(std::uint32_t)) return reinterpret_cast<std::uint32_t *>(&memory[0]) + first;
+#endif
+        throw SimulationError("no on-chip memory of " + std::to_string(first + count) + " words");
+    }
+
     // Ends the simulation when the deadline has passed, with the state of its ports.
     void check(std::uint64_t deadline, const char *awaited) const {
         if (cycles_ > deadline) throw SimulationError(std::string("no end of ") + awaited + " after " + std::to_string(cycles_) + " cycles" + state());

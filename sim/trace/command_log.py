@@ -26,11 +26,6 @@ class CommandLog:
     def __init__(self) -> None:
         self._parts: defaultdict[int, list[list[LoggedCommand]]] = defaultdict(lambda: [[]])
         self._places: deque[object] = deque()
-        self._current: object = None
-
-    def stay(self, place: object) -> None:
-        """Tell the place of all commands from now on that are given no place of their own."""
-        self._current = place
 
     def place(self, place: object) -> None:
         """Tell the place of the next command that has none; to be called before the core gets it."""
@@ -42,7 +37,7 @@ class CommandLog:
 
     def hand_over(self, command: Command, warp: int) -> None:
         """Add a command to those that a warp gets."""
-        place = self._places.popleft() if self._places else self._current
+        place = self._places.popleft() if self._places else None
         self._parts[warp][-1].append(LoggedCommand(command, place))
 
     def drop(self, warp: int) -> None:

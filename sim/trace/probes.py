@@ -20,6 +20,7 @@ __all__ = [
     "of_warp",
     "probes_of",
     "register_file",
+    "shared_memory",
     "verilator_settings",
 ]
 
@@ -122,7 +123,7 @@ def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     each_warp = [
         *_whole("host.registers.queue", "input__valid", "input__ready", "level", "clear"),
         *_whole("sequencer", "commands__valid", "commands__ready", "decode", "start", "halt"),
-        *_whole("sequencer", "stall_registers", "stall_memory", "stall_unit", "stall_empty"),
+        *_whole("sequencer", "stall_registers", "stall_memory", "stall_unit", "queue_empty"),
         *_whole("sequencer", "serial", "cause"),
         *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict"),
         *_whole("sequencer.scoreboard", "fetched", "done"),
@@ -159,6 +160,11 @@ def register_file(config: CoreConfig) -> tuple[Probe, ...]:
     count = config.register_memories
     names = [f"memory_{number}" for number in range(count)] if count > 1 else ["memory"]
     return tuple(Probe(path="registers", signal=name) for name in names)
+
+
+def shared_memory(config: CoreConfig) -> tuple[Probe, ...]:
+    """The on-chip memory, a row for each beat; nothing without it."""
+    return (Probe(path="memory.shared", signal="memory"),) if config.shared_bytes else ()
 
 
 def _whole(path: str, *signals: str) -> list[Probe]:

@@ -123,7 +123,7 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
             reason="queue empty",
             detail="commands are in flight, but the host has queued no more",
         )
-        for item in recording.high("sequencer.stall_empty")
+        for item in recording.high("sequencer.queue_empty")
     ]
     return sorted(found, key=lambda wait: wait.first)
 

@@ -81,7 +81,7 @@ def observed_unit(config: DotProductConfig) -> tuple[Top, list[Observation]]:
 
 
 _CORE = {
-    "sequencer": ("stall_registers", "stall_memory", "stall_unit", "stall_empty", "fetched", "done"),
+    "sequencer": ("stall_registers", "stall_memory", "stall_unit", "queue_empty", "fetched", "done"),
     "scoreboard": ("unit", "footprint", "full", "allocate"),
     "tile": ("busy_units",),
 }

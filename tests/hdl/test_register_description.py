@@ -50,7 +50,7 @@ ADDRESSES = {
     "STALL_REGISTERS": 0x0A0,
     "STALL_MEMORY": 0x0A8,
     "STALL_UNIT": 0x0B0,
-    "STALL_EMPTY": 0x0B8,
+    "QUEUE_EMPTY_CYCLES": 0x0B8,
 }
 """Written out by hand: software built for version 0.5.0 of the map depends on each."""
 CONSTANTS = [

@@ -4,16 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rtl import BASE, load, memory_of_noise, store
+from rtl import BASE, WIDE, load, memory_of_noise, store
 
 from golden.memory import Memory
 from golden.programs.execution import execute
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
+from sim import host_map
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.mismatch import Mismatch
 from sim.rtl_machine import RtlMachine
+from sim.simulation import SimulationError
 
 CONFIG = PRESETS["small"]
 WINDOW = CONFIG.shared_base
@@ -28,9 +30,10 @@ def shared(command, space="shared"):
     return replace(command, instruction=replace(command.instruction, space=space))
 
 
-@pytest.fixture
-def rtl():
-    machine = RtlMachine(CONFIG, memory_of_noise())
+@pytest.fixture(params=[True, False], ids=["window", "no cycles"])
+def rtl(request):
+    """A core whose shared memory the host reaches through its window, or without a cycle."""
+    machine = RtlMachine(CONFIG, memory_of_noise(), window=request.param)
     yield machine
     machine.close()
 
@@ -75,6 +78,22 @@ def test_the_window_ends_where_the_memory_does(rtl, address, count):
         rtl.shared.read(address, count)
     with pytest.raises(IndexError, match=message):
         rtl.shared.write(address, np.zeros(count, dtype=np.uint8))
+
+
+@pytest.mark.parametrize("config", [CONFIG, WIDE], ids=["a beat of 16 bytes", "a beat of 32 bytes"])
+def test_words_that_take_no_cycle_are_those_of_the_window(config):
+    machine = RtlMachine(config, memory_of_noise())
+    words = np.random.default_rng(6).integers(0, 1 << 32, config.shared_bytes // 4, dtype=np.uint32)
+    before = machine.simulation.cycles
+    machine.shared.write(config.shared_base, words.view(np.uint8))
+    assert machine.simulation.cycles == before
+    found = machine.simulation.read(host_map.SHARED_WINDOW, words.size)
+    np.testing.assert_array_equal(found, words)
+    machine.simulation.write(host_map.SHARED_WINDOW + 64, words[:5])
+    assert machine.shared.read(config.shared_base + 64, 20).view(np.uint32).tolist() == words[:5].tolist()
+    with pytest.raises(SimulationError, match=f"no on-chip memory of {words.size + 1} words"):
+        machine.simulation.write_shared(4 * words.size, words[:1])
+    machine.close()
 
 
 def test_a_core_without_shared_memory_has_no_window():

@@ -185,7 +185,7 @@ def test_waits_are_those_that_the_core_counts(traced):
         cycles[kind] += wait.last - wait.first + 1
     assert cycles.pop("registers") == counters.stall_registers
     assert cycles.pop("memory") == counters.stall_memory
-    assert cycles.pop("empty") == counters.stall_empty
+    assert cycles.pop("empty") == counters.queue_empty_cycles
     assert sum(cycles.values()) == counters.stall_unit
     assert {"row", "unit", "serial"} >= set(cycles) > {"row"}
     details = " ".join(wait.detail for wait in found)

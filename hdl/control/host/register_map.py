@@ -69,8 +69,8 @@ def _counter(name: str, offset: int, meaning: str) -> Register:
     return _register(name, offset, meaning + rule, count, width=2 * WORD_BITS)
 
 
-def _stall(name: str, offset: int, meaning: str) -> Register:
-    return _counter(f"STALL_{name}", offset, f"Sum over all warps of the cycles in which {meaning}.")
+def _waits(name: str, offset: int, meaning: str) -> Register:
+    return _counter(name, offset, f"Sum over all warps of the cycles in which {meaning}.")
 
 
 _REGISTERS: Final = (
@@ -198,10 +198,10 @@ _REGISTERS: Final = (
             values=MappingProxyType({name.upper(): code for name, code in PROFILE_CODES.items()}),
         ),
     ),
-    _stall("REGISTERS", 0x0A0, "its next command waited for its registers"),
-    _stall("MEMORY", 0x0A8, "its next command waited for memory an earlier one uses"),
-    _stall("UNIT", 0x0B0, "its next command waited for its unit"),
-    _stall("EMPTY", 0x0B8, "a command was in progress, but none waited in the queue"),
+    _waits("STALL_REGISTERS", 0x0A0, "its next command waited for its registers"),
+    _waits("STALL_MEMORY", 0x0A8, "its next command waited for memory an earlier one uses"),
+    _waits("STALL_UNIT", 0x0B0, "its next command waited for its unit"),
+    _waits("QUEUE_EMPTY_CYCLES", 0x0B8, "a command was in progress, but none waited in the queue"),
 )
 
 REGISTER_MAP: Final[Mapping[str, Register]] = MappingProxyType({item.name: item for item in _REGISTERS})

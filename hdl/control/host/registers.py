@@ -32,7 +32,7 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
     read_beat, write_beat : In(1)
         A beat was transferred in this cycle.
     busy_units : In(range(units + 1))
-    stall_registers, stall_memory, stall_unit, stall_empty : In(warps)
+    stall_registers, stall_memory, stall_unit, queue_empty : In(warps)
         The warp dispatched no command in this cycle, for this reason.
     clear : Out(warps)
     irq : Out(1)
@@ -49,7 +49,7 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
         "read_beat": In(1),
         "write_beat": In(1),
         "busy_units": In(range(config.dot_product_units + 1)),
-        **{f"stall_{name}": In(warps) for name in STALLS},
+        **{name: In(warps) for name in STALLS},
         "clear": Out(warps),
         "irq": Out(1),
         "serial": Out(1),
@@ -218,7 +218,7 @@ class HostRegisters(Component):
 
     def _counters(self, m: Module) -> Counters:
         """The counters of the whole core: all but INSTRUCTIONS, of which each warp has one."""
-        stalls = (getattr(self, f"stall_{name}") for name in STALLS)
+        stalls = (getattr(self, name) for name in STALLS)
         units, warps = self._config.dot_product_units, self._config.warps
         increments = (
             *((self.busy.any(), 1), (self.busy_units, units), (self.read_beat, 1), (self.write_beat, 1)),

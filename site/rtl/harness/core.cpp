@@ -49,7 +49,7 @@ void note() {
     add(top.sequencer_stall_registers, 1);
     add(top.sequencer_stall_memory, 1);
     add(top.sequencer_stall_unit, 1);
-    add(top.sequencer_stall_empty, 1);
+    add(top.sequencer_queue_empty, 1);
     add(top.sequencer_taken, 1);
     add(top.sequencer_given, 1);
     add(top.scoreboard_full, 1);

@@ -1,4 +1,4 @@
-"""The walk over the lines of a fragment, beat by beat: both crossbars take the same steps."""
+"""The address generator for the lines of a fragment, beat by beat: both crossbars take the same steps."""
 
 from typing import Any
 
@@ -54,7 +54,7 @@ def part_layout(config: CoreConfig) -> data.StructLayout:
 
 
 def finds_rows(config: CoreConfig) -> bool:
-    """Whether the walk must be told where in its beat a listed line is."""
+    """Whether the generator must be told where in its beat a listed line is."""
     return config.shared_bytes > 0 and config.beat_quads > 1
 
 
@@ -63,7 +63,7 @@ def row_quads_signature(config: CoreConfig) -> stream.Signature:
     return stream.Signature(unsigned(log2_exact(config.beat_quads)))
 
 
-class LineWalk(Component):
+class LineAddressGenerator(Component):
     """Says which parts of beats belong to which segments, in the order of memory.
 
     Lines begin at multiples of four bytes; the memory knows only whole beats. So a group of segments lies in

@@ -8,10 +8,10 @@ from typing import Any
 from cocotb_tests.memory.accesses import BEAT, Access, alignment_of, random_stride
 from cocotb_tests.memory.fragments import random_fragment
 
-__all__ = ["Placed", "random_walk"]
+__all__ = ["Placed", "random_access"]
 
 
-def random_walk(rng: random.Random, row: tuple[Any, ...], beat: int = BEAT) -> Access:
+def random_access(rng: random.Random, row: tuple[Any, ...], beat: int = BEAT) -> Access:
     """An access at any legal offset and stride."""
     address = alignment_of(row) * rng.randrange(512)
     return Access(row=row, register=0, address=address, stride=random_stride(rng, row), beat=beat)
@@ -37,7 +37,7 @@ class Placed:
     @classmethod
     def random(cls, rng: random.Random, row: tuple[Any, ...], beat: int = BEAT) -> "Placed":
         """Content and place at random."""
-        return cls(random_walk(rng, row, beat), *random_fragment(rng, row))
+        return cls(random_access(rng, row, beat), *random_fragment(rng, row))
 
     @cached_property
     def contents(self) -> list[bytes]:
