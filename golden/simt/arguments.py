@@ -148,6 +148,8 @@ def _placed(found: TensorMap, parameter: Variable, bound: BoundArguments) -> Ten
     """A tensor map with the address of its array in device memory."""
     if found.tensor is None:
         return found
+    if isinstance(found.tensor, DeviceBuffer):
+        return replace(found, address=found.tensor.allocation.address)
     array = shared_array(found.tensor)
     assert array is not None  # as it has been one when the map was made
     return replace(found, address=bound.place(array, parameter.name))

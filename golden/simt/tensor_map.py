@@ -92,7 +92,7 @@ class TensorMap:
     fill: str = "NONE"
     promotion: str = "NONE"
     tensor: Any = field(default=None, compare=False, repr=False)
-    """The array that has its address when a kernel is launched; None where `address` has it."""
+    """The array or buffer whose address a launch takes; None where `address` is the only one."""
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "TensorMap":
@@ -316,7 +316,7 @@ def tensor_map(
         strides=tuple(steps[-2::-1]) if len(shape) > 1 else (),
         box=_extents("box", box, len(shape), 256),
         element_strides=_extents("element_strides", element_strides or ones, len(shape), 8),
-        tensor=None if isinstance(buffer, DeviceBuffer) else tensor,
+        tensor=tensor,
         **given,
     )
     if found.problem:

@@ -12,6 +12,7 @@ from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES
 from openwmma.cli import main
+from openwmma.descriptor_grid import descriptor_grid
 from openwmma.fragment_grid import fragment_grid
 
 FRAGMENTS = sorted(
@@ -116,3 +117,65 @@ def test_an_unknown_use_is_named(capsys):
 def test_help_has_an_example(capsys):
     assert main(["layout", "--help"]) == 0
     assert "openwmma layout c f32 m16n16k16" in capsys.readouterr().out
+
+
+def address_of(descriptor, row, k, bits, *, transposed):
+    """Where the first byte of an element lies, by the formulas of docs/explanation/tma-and-swizzles.md."""
+    start, leading, stride = (16 * (descriptor >> low & 0x3FFF) for low in (0, 16, 32))
+    base, mode = descriptor >> 49 & 7, descriptor >> 62
+    span = {0: 16, 1: 128, 2: 64, 3: 32}[mode]
+    byte = k * bits // 8
+    if not transposed and mode == 0:
+        place = start + row % 8 * 16 + row // 8 * stride + byte // 16 * leading + byte % 16
+    elif not transposed:
+        place = start + row % 8 * span + row // 8 * stride + byte
+    elif mode == 0:
+        place = start + row % 8 * 2 + row // 8 * stride + k % 8 * 16 + k // 8 * leading
+    else:
+        per = span // 2
+        place = start + row % per * 2 + row // per * leading + k % 8 * span + k // 8 * stride
+    return place ^ (((place >> 3) - (base << 4)) & {0: 0, 1: 0x70, 2: 0x30, 3: 0x10}[mode])
+
+
+@pytest.mark.parametrize("type", ["f16", "tf32", "e4m3"])
+@pytest.mark.parametrize("use", "ab")
+@pytest.mark.parametrize("mode", range(4))
+def test_a_descriptor_finds_its_elements(use, type, mode):
+    bits = FORMATS[type].bits
+    for transposed in (False, True)[: 1 + (bits == 16)]:
+        descriptor = 0x123 | 0x11 << 16 | 0x46 << 32 | mode << 62 | (5 << 49 if mode else 0)
+        grid = descriptor_grid(use, type, f"m64n24k{256 // bits}", descriptor, transposed=transposed)
+        assert len(grid.cells) * 128 // bits == grid.rows * grid.columns
+        for cell in grid.cells:
+            row, k = (cell.row, cell.column) if use == "a" else (cell.column, cell.row)
+            assert cell.address == address_of(descriptor, row, k, bits, transposed=transposed)
+            assert cell.quad == cell.address // 16 % 8
+
+
+def test_a_descriptor_on_the_command_line(capsys):
+    """The swizzle spreads eight rows over the banks; rows that are 128 bytes apart without one share them."""
+    shown = ["layout", "a", "f16", "m64n8k16", "--descriptor"]
+    assert main([*shown, "0x4000004000010000", "--svg", "a.svg"]) == 0
+    printed = capsys.readouterr().out
+    assert "The first 8 rows touch 32 of 32 banks." in printed
+    assert re.search(r"^ *3 0x001b0 0x001a0 *$", printed, re.MULTILINE)
+    assert len(ET.parse("a.svg").findall(f".//{SVG}rect")) >= 128
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("a", "f16", "m64n8k16", "--descriptor", "x"), "--descriptor x: expected an integer of 64 bits"),
+        (("a", "f16", "m64n8k16", "--descriptor", "0x1" + 16 * "0"), "descriptor: got 0x10000000000000000"),
+        (("c", "f16", "m64n8k16", "--descriptor", "1"), "an operand with a descriptor: got c of 'f16'"),
+        (
+            ("a", "f16", "m16n8k16", "--descriptor", "1"),
+            "got a of 'f16', 'm16n8k16'; allowed: a and b of f16",
+        ),
+        (("a", "s8", "m64n8k32", "--descriptor", "1", "--transposed"), "order: got transposed s8; allowed"),
+        (("a", "f16", "m16n8k16", "--transposed"), "--transposed: expected --descriptor with it"),
+    ],
+)
+def test_what_has_no_descriptor_is_refused(capsys, arguments, part):
+    assert main(["layout", *arguments]) == 2
+    assert part in " ".join(capsys.readouterr().err.split())

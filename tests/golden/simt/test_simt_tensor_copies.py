@@ -202,6 +202,16 @@ def test_a_map_of_an_array_is_an_argument():
     assert matrix[:2].tolist() == np.arange(48).reshape(2, 24).tolist()
 
 
+def test_a_map_keeps_its_buffer():
+    tile = tensor_map(device(np.ones((4, 16), np.float16)), (16, 4))
+    image = np.zeros(IMAGE, np.uint8)
+    kernel("load", 2).launch(1, 1, [tile, image, np.uint32(0), np.uint32(128), np.int32(0), np.int32(0)])
+    assert (image[:128].view(np.float16) == 1).all()
+    tile.tensor.free()
+    with pytest.raises(LaunchError, match="has been freed"):
+        kernel("load", 2).launch(1, 1, [tile, image, np.uint32(0), np.uint32(128), np.int32(0), np.int32(0)])
+
+
 def refusal(kind, at, options=(), offset=0, content=None, count=512):
     options = {"box": (16, 8), **dict(options)}
     argument = tensor_map(np.zeros((16, 32), np.float32), **options) if content is None else content
