@@ -8,6 +8,7 @@ from golden.approximation.instructions import FORMS
 from golden.approximation.steps import Approximation
 from golden.arguments import dtype_of
 from golden.explanation.explain import explain
+from golden.integers import parsed_integer, shortened
 from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
 from openwmma.element_values import parse_elements, parse_scalar
@@ -45,7 +46,9 @@ class ExplainedResult:
         return (*self.steps, Picture(title="result", ruler=None, facts=self.comparison))
 
 
-def explain_text(instruction: str, a: str, b: str | None, c: str | None, profile: str) -> ExplainedResult:
+def explain_text(
+    instruction: str, a: str, b: str | None, c: str | None, profile: str, **extra: str | None
+) -> ExplainedResult:
     """Explain one result of an instruction.
 
     Parameters
@@ -57,6 +60,8 @@ def explain_text(instruction: str, a: str, b: str | None, c: str | None, profile
         given.
     profile : str
         Of a multiply.
+    **extra : str or None
+        `metadata` of a sparse row, nibbles of four binary digits; `scale_a` and `scale_b`, bytes.
 
     Raises
     ------
@@ -70,11 +75,12 @@ def explain_text(instruction: str, a: str, b: str | None, c: str | None, profile
     parsed = resolve_instruction(instruction)
     if b is None:
         raise UsageError(f"--b: expected a column of B, as {instruction} multiplies")
-    a_row, a_notes = parse_elements("--a", a, parsed.a_type, parsed.shape.k)
+    given: dict[str, Any] = {name: _integers(name, text) for name, text in extra.items() if text is not None}
+    a_row, a_notes = parse_elements("--a", a, parsed.a_type, parsed.stored.k)
     b_column, b_notes = parse_elements("--b", b, parsed.b_type, parsed.shape.k)
     addend, c_notes = parse_scalar("--c", c or "0", parsed.c_type)
-    found = explain(parsed, a_row, b_column, addend, profile=profile)
-    exact = explain(parsed, a_row, b_column, addend, profile="exact")
+    found = explain(parsed, a_row, b_column, addend, profile=profile, **given)
+    exact = explain(parsed, a_row, b_column, addend, profile="exact", **given)
     return ExplainedResult(
         title=f"{parsed}, profile {found.profile}",
         notes=(*a_notes, *b_notes, *c_notes, *found.notes),
@@ -82,6 +88,19 @@ def explain_text(instruction: str, a: str, b: str | None, c: str | None, profile
         comparison=compared(parsed, found, exact),
         result=found.result,
     )
+
+
+def _integers(name: str, text: str) -> list[int]:
+    """The nibbles or bytes of an option."""
+    option = f"--{name.replace('_', '-')}"
+    numbers = []
+    for word in text.split(","):
+        number = parsed_integer(f"0b{word.strip()}" if name == "metadata" else word.strip())
+        if number is None:
+            expected = "nibbles as in 0100,1101" if name == "metadata" else "bytes as in 0x7f,128"
+            raise UsageError(f"{option} {shortened(text)}: expected {expected}")
+        numbers.append(number)
+    return numbers
 
 
 def _approximate(instruction: str, a: str, b: str | None, c: str | None, profile: str) -> ExplainedResult:

@@ -29,6 +29,16 @@ def explain(
     c: Annotated[
         str | None, typer.Option("--c", metavar="VALUE", help="The element of C, 0 by default.")
     ] = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option("--metadata", metavar="NIBBLES", help="Of a sparse row of A: 0100,1101 and so on."),
+    ] = None,
+    scale_a: Annotated[
+        str | None, typer.Option("--scale-a", metavar="BYTES", help="Block scales of the row, as in 0x7f.")
+    ] = None,
+    scale_b: Annotated[
+        str | None, typer.Option("--scale-b", metavar="BYTES", help="Block scales of the column.")
+    ] = None,
     profile: Annotated[
         str, typer.Option("--profile", help="Numerics: hopper, another generation, or exact.")
     ] = DEFAULT_PROFILE,
@@ -56,7 +66,8 @@ def explain(
     require_outputs(written, force=force)
     require_suffix("--html", html, ".html", ".htm")
     require_suffix("--svg", svg, ".svg")
-    found = explain_text(instruction, a, b, c, profile)
+    extra = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    found = explain_text(instruction, a, b, c, profile, **extra)
     content = explanation_text(found)
     files = {html: html_page(content, found.title)} if html is not None else {}
     if svg is not None:

@@ -2,15 +2,16 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.console import Console
 
 from golden.integers import parsed_integer, shortened
+from golden.tables.instruction_set import Use
 from openwmma.descriptor_grid import descriptor_grid
 from openwmma.explanation_text import print_wide
-from openwmma.fragment_grid import fragment_grid
+from openwmma.fragment_grid import fragment_grid, metadata_grid, scale_grid
 from openwmma.layout_svg import layout_svg
 from openwmma.layout_text import layout_text
 from openwmma.options import Force
@@ -28,12 +29,26 @@ class MatrixUse(StrEnum):
     B = "b"
     C = "c"
     D = "d"
+    METADATA = "metadata"
+    SCALE_A = "scale_a"
+    SCALE_B = "scale_b"
 
 
 def layout(
-    use: Annotated[MatrixUse, typer.Argument(metavar="USE", help="The matrix: a, b, c or d.")],
-    type: Annotated[str, typer.Argument(metavar="TYPE", help="Element type, as in f16.")],
-    shape: Annotated[str, typer.Argument(metavar="SHAPE", help="Of the instruction, as in m16n16k16.")],
+    use: Annotated[
+        MatrixUse, typer.Argument(metavar="USE", help="The matrix: a, b, c, d, metadata, scale_a or scale_b.")
+    ],
+    type: Annotated[
+        str, typer.Argument(metavar="TYPE", help="Element type, as in f16; of scales 1X, 2X or 4X.")
+    ],
+    shape: Annotated[
+        str | None,
+        typer.Argument(metavar="SHAPE", help="Of the instruction, as in m16n16k16; not of scales."),
+    ] = None,
+    sparse: Annotated[bool, typer.Option("--sparse", help="Of mma.sp, whose A holds half of its k.")] = False,
+    selector: Annotated[int, typer.Option("--selector", metavar="NUMBER", help="Of metadata.")] = 0,
+    byte_id: Annotated[int, typer.Option("--byte-id", metavar="NUMBER", help="Of scales.")] = 0,
+    thread_id: Annotated[int, typer.Option("--thread-id", metavar="NUMBER", help="Of scales.")] = 0,
     descriptor: Annotated[
         str | None,
         typer.Option(metavar="BITS", help="Of A or B of wgmma: addresses in shared memory, not lanes."),
@@ -50,6 +65,12 @@ def layout(
 
         openwmma layout c f32 m16n16k16
 
+    The metadata of a sparse multiply, and the scales of B in an NVFP4 multiply:
+
+        openwmma layout metadata f16 m16n8k32 --selector 1
+
+        openwmma layout scale_b 4X
+
     `T21 r1` is lane 21, register 1 of the fragment. Lanes of one colour are a quad, four neighbouring lanes.
     The rows of A of wgmma in shared memory, with a swizzle of 128 bytes:
 
@@ -60,13 +81,19 @@ def layout(
     if svg is not None:
         require_outputs([(f"--svg {svg}", svg)], force=force)
         require_suffix("--svg", svg, ".svg")
-    if descriptor is None:
-        grid = fragment_grid(use.value, type, shape)
+    if use in (MatrixUse.SCALE_A, MatrixUse.SCALE_B):
+        grid = scale_grid(use.value[-1], type, byte_id, thread_id)
+    elif shape is None:
+        raise UsageError("SHAPE: expected the shape of the instruction, as in m16n16k16")
+    elif use is MatrixUse.METADATA:
+        grid = metadata_grid(type, shape, selector)
+    elif descriptor is None:
+        grid = fragment_grid(cast(Use, use.value), type, shape, sparse=sparse)
     else:
         bits = parsed_integer(descriptor)
         if bits is None:
             raise UsageError(f"--descriptor {shortened(descriptor)}: expected an integer of 64 bits")
-        grid = descriptor_grid(use.value, type, shape, bits, transposed=transposed)
+        grid = descriptor_grid(cast(Use, use.value), type, shape, bits, transposed=transposed)
     if svg is not None:
         write_files({svg: layout_svg(grid)})
     print_wide(layout_text(grid, Console().width))

@@ -1,15 +1,19 @@
 """`openwmma mma`: a batch of tiles, by `golden.programs.tiles.multiply_tiles`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from numpy.typing import NDArray
 
+from golden.arguments import dtype_of
+from golden.multiply import mma as golden_mma
 from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction, resolve_profile
+from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.profiles import HOPPER
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
 from openwmma.options import (
@@ -28,6 +32,7 @@ from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.terminal import tell
+from openwmma.usage import UsageError
 from sim.files import write_files
 
 __all__ = ["mma"]
@@ -47,6 +52,18 @@ def mma(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="D.npy", help="The result, shape (..., m, n).")
     ],
+    metadata: Annotated[
+        Path | None,
+        typer.Option("--metadata", metavar="E.npy", help="Of mma.sp, nibbles of shape (..., m, groups)."),
+    ] = None,
+    scale_a: Annotated[
+        Path | None,
+        typer.Option("--scale-a", metavar="SA.npy", help="Block scales of A, shape (..., m, scales)."),
+    ] = None,
+    scale_b: Annotated[
+        Path | None,
+        typer.Option("--scale-b", metavar="SB.npy", help="Block scales of B, shape (..., scales, n)."),
+    ] = None,
     on: On = MachineKind.GOLDEN,
     preset: RunPreset = None,
     profile: RunProfile = None,
@@ -68,6 +85,9 @@ def mma(
     integers (f16 and bf16: uint16, f32: uint32, e4m3 and e5m2: uint8); D comes as raw bit patterns. Leading
     axes are the batch.
 
+    Of a sparse multiply (mma.sp) A has the elements that are stored. Golden alone executes these, and
+    multiplies of 8, 6 and 4 bits with block scales, by --profile blackwell.
+
     A mma.sync has no loads: its operands are written to the registers. A wgmma.mma_async is multiplied in
     tiles of 16 rows and 8 columns, each as the warp that has it would.
     """
@@ -83,7 +103,15 @@ def mma(
     )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
-    require_outputs([(f"--output {output}", output), *target.outputs], (a, b, c), force=force)
+    named = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    given = {name: path for name, path in named.items() if path is not None}
+    require_outputs(
+        [(f"--output {output}", output), *target.outputs], (a, b, c, *given.values()), force=force
+    )
+    if given or parsed.is_sparse or parsed.kind:
+        extra = {name: load_array(f"--{name.replace('_', '-')}", path) for name, path in given.items()}
+        _on_golden(parsed, operands, extra, output, target)
+        return
     if target.gpu is not None:
         _on_gpu(parsed, operands, output, target)
         return
@@ -99,6 +127,22 @@ def mma(
         )
     write_files({output: array_bytes(result.d)})
     print_result(str(parsed), target, result.execution, source.config)
+
+
+def _on_golden(
+    instruction: MmaInstruction,
+    operands: Sequence[NDArray[Any]],
+    extra: Mapping[str, NDArray[Any]],
+    output: Path,
+    target: Target,
+) -> None:
+    """A multiply that no core executes yet."""
+    if target.on is not MachineKind.GOLDEN or target.preset or target.settings:
+        raise UsageError(f"{instruction}: expected --on golden without a preset, which alone executes it")
+    given: dict[str, Any] = dict(extra)
+    d = golden_mma(instruction, *operands, **given, profile=target.profile or HOPPER.name)
+    write_files({output: array_bytes(d.view(dtype_of(FORMATS[instruction.d_type])))})
+    tell(f"{instruction}: {d[..., 0, 0].size} tiles on golden")
 
 
 def _on_gpu(
