@@ -11,7 +11,10 @@ from golden.simt.atomics import REDUCTIONS
 from golden.simt.code import call_step
 
 _BYTES: Final = ".mbarrier::complete_tx::bytes"
-_LOADED: Final = f".shared::cluster|.shared::cta .global {_BYTES} .multicast::cluster? .{HINT}?"
+_LOADED: Final = (
+    f".shared::cluster .global {_BYTES} .multicast::cluster? .{HINT}?",
+    f".shared::cta .global {_BYTES} .{HINT}?",
+)
 _SENT: Final = f".shared::cluster .shared::cta {_BYTES}"
 _STORED: Final = f".global .shared::cta .bulk_group .{HINT}?"
 _RANKS: Final = ("1d", "2d", "3d", "4d", "5d")
@@ -66,10 +69,16 @@ _LINES: Final = (
     _Line("cp .async .bulk .commit_group", (), "commit_bulk"),
     _Line("cp .async .bulk .wait_group", (_GROUPS,), "await_bulk"),
     _Line("cp .async .bulk .wait_group .read", (_GROUPS,), "await_bulk", {"reads": True}),
-    _Line(f"cp .async .bulk {_TENSOR} {_LOADED}", ("shared", "tensor", "shared", "mask"), "load_tensor"),
+    *(
+        _Line(f"cp .async .bulk {_TENSOR} {end}", ("shared", "tensor", "shared", "mask"), "load_tensor")
+        for end in _LOADED
+    ),
     _Line(f"cp .async .bulk {_TENSOR} {_STORED}", ("tensor", "shared"), "store_tensor"),
     _Line(f"cp .async .bulk .prefetch {_TENSOR} .L2 .global .{HINT}?", ("tensor",)),
-    _Line(f"cp .async .bulk {_LOADED}", ("shared", "global", "size", "shared", "mask"), "copy_bulk"),
+    *(
+        _Line(f"cp .async .bulk {end}", ("shared", "global", "size", "shared", "mask"), "copy_bulk")
+        for end in _LOADED
+    ),
     _Line(f"cp .async .bulk {_SENT}", ("shared", "shared", "size", "shared"), "copy_bulk"),
     _Line(f"cp .async .bulk {_STORED}", ("global", "shared", "size"), "copy_bulk"),
     _Line(f"cp .async .bulk .prefetch .L2 .global .{HINT}?", ("global", "size")),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from golden.ptx.accesses import VECTORS, accessed_values, element_type
+from golden.ptx.accesses import accessed_values
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.syntax import Instruction, Symbol
 from golden.simt.atomics import REDUCTIONS, atomic_function
@@ -68,16 +68,17 @@ def decode_transacted(context: Context, instruction: Instruction, index: int) ->
     found = split_qualifiers(context, instruction, groups)
     needed = {"completion", "type"} | ({"order", "scope", "operation"} if reduces else set())
     operation, name = found.get("operation", ""), found.get("type", "")
+    if (operation, name) == ("add", "s64"):
+        name = "u64"  # which has the same sums
     sent = name in ("u32", "s32", "b32") or (operation, name) == ("add", "u64")
     if not needed <= found.keys() or (reduces and (name not in REDUCTIONS[operation] or not sent)):
         raise context.unsupported(instruction)
     place, source, barrier = context.operands(instruction, 3)
     type_, elements = accessed_values(context, instruction, source, found)
-    assert len(elements) in (1, *VECTORS.values())
     space = "shared" if "space" in found else "generic"
     places = {name: context.require_address(item, space) for name, item in (("to", place), ("bar", barrier))}
     for element in elements:
-        context.require_source(element, type_.bits, element_type(source, element, type_))
+        context.require_source(element, type_.bits, type_.name)
 
     def emit(writer: Writer) -> None:
         to, bar = (f"({space!r}, {writer.access(context, address)})" for address in places.values())

@@ -25,7 +25,7 @@ def _decode(context: Context, instruction: Instruction, index: int) -> Step:
     name = instruction.opcode[1] if len(instruction.opcode) > 1 else ""
     if name == "mma_async":
         return _multiply(context, instruction, index)
-    if name not in _CALLS or chosen_qualifiers("wgmma .sync .aligned", instruction.opcode[2:]) is None:
+    if name not in _CALLS or chosen_qualifiers("wgmma .sync .aligned?", instruction.opcode[2:]) is None:
         raise context.unsupported(instruction)
     groups = 0
     for operand in context.operands(instruction, int(name == "wait_group")):
@@ -40,8 +40,6 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
     except IllegalInstruction as error:
         raise context.error(instruction, str(error)) from error
     assert isinstance(parsed, MmaInstruction)
-    if "aligned" not in instruction.opcode:
-        raise context.unsupported(instruction, "it lacks .aligned")
     a_registers = len(instruction.operands) > 1 and isinstance(instruction.operands[1], Vector)
     is_float = isinstance(FORMATS[parsed.a_type], FloatFormat)
     flags = 2 * is_float + (2 - a_registers) * (is_float and FORMATS[parsed.a_type].bits == 16)

@@ -23,6 +23,8 @@ STRICTER = {
     r"mov\.b128 %q1, (glob|shar|loca|cons|func)": "an address has 64 bits",
     r"mov\.(u64|s64|b64|f64) %d1, k": "kernels are launched by the host alone",
     r"(atom\.\S*|ldu\.\S*)b128": WIDE,
+    r"st\.async\S* \[%r1\], [{%]": "the assembler does not count the registers of a vector of st.async",
+    r"cp\.async\.bulk\S* \[%r1\], \[%r2\]": "an address in .global has 64 bits",
     r"cp\.async\.mbarrier\.arrive\.(noinc\.)?b64 \[%r1\]": "refused in a file without other errors",
     r"atom\.\S*(and|or|xor|exch)\.b\d+ %.1, \[%d2\], %.3, %.4": "a fourth operand without a use",
     r"w?mma\.\S*(s4|u4|b1|f64|tf32)": "shapes that the manual does not have",

@@ -179,6 +179,37 @@ stacksave stackrestore .u32|u64|b32 : t
 mma .sp|sp::ordered_metadata|sp::foo .sync? .aligned? .m16n8k16 .row? .col? .f32 .f16.f16 .f32 : X
 mma .sp|sp::ordered_metadata .sync .aligned TILE .row .col RESULT PAIR RESULT : X
 mma .sp .sync .aligned .m16n8k32|m16n8k64 .row .col MODIFIER .s32.s8.s8.s32|s32.s4.u4.s32|f32.f16.f16.f32 : X
+wgmma .fence|commit_group .sync? .aligned? : EMPTY / 1
+wgmma .wait_group .sync? .aligned? : EMPTY / 0 / 7 / %r1
+wgmma .mma_async .sync? .aligned? .m64n8k16|m64n8k8|m64n12k16 .f32 .f16|bf16|tf32 .f16|bf16|tf32 : \
+{%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 -1 0 1 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 1 / {%rf1,%rf2,%rf3,%rf4} {%r1,%r2,%r3,%r4} %d2 %p1 1 1 1 / {%rf1,%rf2,%rf3,%rf4} {%r1,%r2,%r3,%r4} %d2 %p1 1 1 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 2 0 1 / \
+{%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 1 0 2 / {%rf1,%rf2,%rf3,%rf4} %d1 %r2 %p1 1 1 0 0 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %r1 1 1 0 0 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2
+wgmma .mma_async .sync .aligned .m64n8k16 .f16 .f16 .f16 : {%r1,%r2} %d1 %d2 %p1 1 1 0 0 / {%r1,%r2,%r3,%r4} %d1 %d2 %p1 1 1 0 0
+wgmma .mma_async .sync .aligned .m64n8k32|m64n40k32|m64n8k256 .s32|f32 .s8|u8|e4m3|b1 .s8|u8|e5m2|b1 .satfinite|and.popc|xor.popc? : \
+{%r1,%r2,%r3,%r4} %d1 %d2 %p1 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 1 / {%r1,%r2,%r3,%r4} {%r1,%r2,%r3,%r4} %d1 %p1
+cp .async .bulk .commit_group|wait_group .read? : EMPTY / 0 / %r1
+cp .async .bulk .tensor .1d|2d .shared::cta|shared::cluster|shared .global .tile|im2col? .mbarrier::complete_tx::bytes? \
+.multicast::cluster? HINT? : [%r1] [%d2,{%r3,%r4}] [%r5] / [%r1] [%d2,{%r3}] [%r5] / [%r1] [%d2,{%r3,%r4}] [%r5] %h1 / \
+[%r1] [%d2,{%r3,%r4}] [%r5] %d1 / [%r1] [%d2,{%r3,%r4}] [%r5] %h1 %d1
+cp .async .bulk .tensor .1d|2d .global .shared::cta|shared .tile? .bulk_group? HINT? : \
+[%d2,{%r3,%r4}] [%r5] / [%d2,{%r3}] [%r5] / [%d2,{%r3,%r4}] [%r5] %d1 / [%d2,{%d3,%d4}] [%r5]
+cp .reduce .async .bulk .tensor .2d .global .shared::cta ATOMIC .tile? .bulk_group HINT? : \
+[%d2,{%r3,%r4}] [%r5] / [%d2,{%r3,%r4}] [%r5] %d1
+cp .async .bulk .prefetch .tensor .2d .L2 .global HINT? : [%d2,{%r3,%r4}] / [%d2,{%r3,%r4}] %d1
+cp .async .bulk .shared::cluster|shared::cta .global|shared::cta .mbarrier::complete_tx::bytes .multicast::cluster? HINT? : \
+[%r1] [%d2] %r3 [%r4] / [%r1] [%d2] 16 [%r4] %h1 / [%r1] [%r2] %r3 [%r4] / [%r1] [%d2] %r3 [%r4] %d1 / [%r1] [%d2] %r3 [%r4] %h1 %d1
+cp .async .bulk .global .shared::cta .bulk_group HINT? : [%d1] [%r2] %r3 / [%d1] [%r2] %r3 %d4
+cp .async .bulk .prefetch .L2 .global HINT? : [%d1] %r2 / [%d1] %r2 %d3
+cp .reduce .async .bulk .global .shared::cta .bulk_group ATOMIC .noftz? N : [%d1] [%r2] %r3
+cp .reduce .async .bulk .shared::cluster .shared::cta .mbarrier::complete_tx::bytes ATOMIC N : [%r1] [%r2] %r3 [%r4]
+tensormap .replace .tile .global_address|rank|box_dim|global_dim|global_stride|element_stride|elemtype|swizzle_mode|fill_mode\
+|interleave_layout .global|shared::cta|shared? .b1024 .b32|b64 : [%d1] %r2 / [%d1] %d2 / [%d1] 1 %r2 / [%d1] 1 %d2 / [%d1] 1
+tensormap .cp_fenceproxy .global .shared::cta .tensormap::generic .release|acquire .gpu|cta .sync .aligned? : [%d1] [%r2] 128 / \
+[%d1] [%r2] 64 / [%d1] [%r2]
+st .async .weak|relaxed? .cluster? .shared::cluster .mbarrier::complete_tx::bytes .v2|v4? .b16|b32|u32|f32|b64|s64 : \
+[%r1] %r2 [%r3] / [%r1] %d2 [%r3] / [%r1] {%r2,%r3} [%r3] / [%r1] {%rf2,%rf3,%rf4,%rf5} [%r3] / [%r1] %rf2 [%r3] / [%r1] {%d2,%d3} [%r3]
+red .async .relaxed|release? .cluster|gpu? .shared::cluster|global .mbarrier::complete_tx::bytes ATOMIC .u32|s32|b32|u64|s64|f32 : \
+[%r1] %r2 [%r3] / [%r1] %d2 [%r3]
 """
 LISTS |= {
     "EVICT": "L1::evict_last L1::evict_first L1::evict_normal L1::evict_unchanged L1::no_allocate L2::evict_last",

@@ -223,7 +223,7 @@ def test_a_grid_is_made_of_clusters(extents, grid, part):
         ("barrier.cluster.arrive 1;", "takes 0 operands, not 1"),
         ("mapa.u64 %rd1, box, 1;", "needs an address of .shared::cluster"),
         ("mapa.shared::cluster.u32 %rd1, %r1, 1;", "expected a destination of 32 bits"),
-        (f"red.async.relaxed.cluster.{TRANSACTED}.add.s64 [%rd1], %rd2, [%rd1];", "is not supported"),
+        (f"red.async.relaxed.cluster.{TRANSACTED}.max.s64 [%rd1], %rd2, [%rd1];", "is not supported"),
         (f"red.async.{TRANSACTED}.add.u32 [%rd1], %r2, [%rd1];", "is not supported"),
     ],
 )
