@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, dtype_of, given_array
 from golden.host_arrays import little_endian
-from golden.integers import checked_text, quoted
+from golden.integers import checked_object, checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, SHAPES, WARP_FAMILIES, Layout, Shape, Use
@@ -167,13 +167,14 @@ def _table(use: Use, type: str, shape: Shape, in_memory: Layout | None, sparse: 
 
 def _checked_table(use: Use, type: str, shape: Shape | str, layout: Layout | None, sparse: bool) -> _Table:
     """The tables of a fragment, after a check that some instruction has it."""
-    hashable = layout is None or layout.__class__ is str
+    hashable = sparse.__class__ is bool and (layout is None or layout.__class__ is str)
     if hashable and use.__class__ is type.__class__ is str and shape.__class__ in (str, Shape):
         return _known_table(use, type, shape, layout, sparse)
     return _find_table(use, type, shape, layout, sparse)
 
 
 def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None, sparse: bool) -> _Table:
+    checked_object("sparse", sparse, (bool, np.bool_), "True or False")
     if not isinstance(use, str) or use not in get_args(Use):
         raise InvalidArgument("use", quoted(use), "a, b, c, d")
     type = checked_text("type", type)

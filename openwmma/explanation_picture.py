@@ -7,19 +7,18 @@ from fractions import Fraction
 from typing import Final
 
 from golden.approximation.steps import Approximation
+from golden.arithmetic.number import Number, decoded
 from golden.explanation.record import (
     BitStep,
     Conversion,
     Explanation,
     FusedSum,
     IntegerSum,
-    Number,
     Rounding,
     Saturation,
     Step,
     Term,
 )
-from golden.explanation.steps import decoded
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 

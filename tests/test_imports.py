@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterable, Mapping
 
 import pytest
 from repository_imports import FOLDERS, ROOT, Import, imports, imports_of_source, modules_of
@@ -80,6 +81,54 @@ def test_every_import_is_in_the_table() -> None:
 )
 def test_a_violation_is_found(file: str, text: str, module: str) -> None:
     assert [item.module for item in imports_of_source(file, text) if not is_allowed(item)] == [module]
+
+
+def folder_imports(items: Iterable[Import]) -> dict[tuple[str, ...], dict[str, set[str]]]:
+    """By folder: which of its subfolders import which others."""
+    found: dict[tuple[str, ...], dict[str, set[str]]] = {}
+    for item in items:
+        importer, imported = item.file.split("/")[:-1], item.module.split(".")
+        if not ROOT.joinpath(*imported).is_dir():
+            imported = imported[:-1]
+        common = 0
+        while common < min(len(importer), len(imported)) and importer[common] == imported[common]:
+            common += 1
+        if 0 < common < min(len(importer), len(imported)):
+            folder = found.setdefault(tuple(importer[:common]), {})
+            folder.setdefault(importer[common], set()).add(imported[common])
+    return found
+
+
+def in_circles(graph: Mapping[str, set[str]]) -> set[str]:
+    """The subfolders that import themselves through others."""
+
+    def reached(start: str) -> set[str]:
+        found, new = set[str](), set(graph.get(start, ()))
+        while new:
+            found |= new
+            new = {name for item in new for name in graph.get(item, ())} - found
+        return found
+
+    return {name for name in graph if name in reached(name)}
+
+
+WITHOUT_CIRCLES = ("golden", "sim", "boards", "openwmma")
+
+
+def test_no_subfolders_import_each_other_in_a_circle() -> None:
+    found = {
+        "/".join(folder): sorted(circle)
+        for folder, graph in folder_imports(imports()).items()
+        if folder[0] in WITHOUT_CIRCLES and (circle := in_circles(graph))
+    }
+    assert found == {}
+
+
+def test_a_circle_is_found() -> None:
+    files = {"golden/ptx/a.py": "golden.simt.module", "golden/simt/a.py": "golden.tables.formats"}
+    files |= {"golden/tables/a.py": "golden.ptx.source", "golden/scalar/a.py": "golden.ptx.source"}
+    items = [item for file, name in files.items() for item in imports_of_source(file, f"import {name}")]
+    assert in_circles(folder_imports(items)["golden",]) == {"ptx", "simt", "tables"}
 
 
 def loaded_by(modules: list[str]) -> list[str]:

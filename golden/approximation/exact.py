@@ -12,8 +12,8 @@ from typing import Any, Final
 import mpmath
 
 from golden.approximation.instructions import ApproximateInstruction
+from golden.arithmetic.number import decoded
 from golden.arithmetic.round_pack import NEAREST, round_pack
-from golden.explanation.steps import decoded
 from golden.tables.formats import FloatFormat, float_format
 
 _PRECISION: Final = 600

@@ -31,8 +31,8 @@ from golden.approximation.unit import (
     Argument,
 )
 from golden.arithmetic.fma import add, multiply
+from golden.arithmetic.number import float_value
 from golden.arithmetic.round_pack import NEAREST, convert
-from golden.explanation.steps import float_value
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FloatFormat, float_format
 

@@ -7,6 +7,7 @@ from golden.approximation.instructions import FORMS as FORMS_OF_APPROXIMATION
 from golden.approximation.steps import Approximation
 from golden.arithmetic import fp4
 from golden.arithmetic.integer import OPERATIONS, combine, finish_integer
+from golden.arithmetic.number import Number, decoded
 from golden.arithmetic.round_pack import ROUNDINGS, saturate_to_finite
 from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.explanation.operands import (
@@ -22,11 +23,10 @@ from golden.explanation.record import (
     Explanation,
     FusedSum,
     IntegerSum,
-    Number,
     Saturation,
     Step,
 )
-from golden.explanation.steps import Rules, convert, decoded, fused_sum
+from golden.explanation.steps import Rules, convert, fused_sum
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS, FloatFormat, float_format

@@ -7,8 +7,8 @@ from numbers import Integral, Real
 from typing import Any, Protocol
 
 from golden.arithmetic.scales import SCALE_BITS, SCALE_TYPES, decode_scale
-from golden.explanation.record import Number
-from golden.explanation.steps import F64, convert, decoded, float_value
+from golden.arithmetic.number import F64, Number, decoded, float_value
+from golden.explanation.steps import convert
 from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, Format

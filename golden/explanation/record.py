@@ -3,28 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-Class = Literal["zero", "subnormal", "normal", "infinity", "nan"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Number:
-    """A decoded floating-point number: ``significand * 2**(exponent - fraction_bits)``, with its sign."""
-
-    name: str
-    """Where it comes from: ``"a[3]"``, ``"b[3]"`` or ``"c"``."""
-    format: str
-    """PTX type."""
-    bits: int
-    """The bit pattern."""
-    kind: Class
-    negative: bool
-    """The sign bit."""
-    exponent: int
-    """Unbiased; the minimum exponent for zeros and subnormals."""
-    significand: int
-    """Hidden bit included; of a NaN its payload."""
-    fraction_bits: int
-    """Places of the significand behind the point."""
+from golden.arithmetic.number import Number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,20 +1,17 @@
 """Single steps of floating-point arithmetic on one result, in Python integers, every detail kept."""
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from golden.arithmetic import round_pack
-from golden.arithmetic.decode import FINITE, decode
 from golden.arithmetic.exact import zero_is_negative
 from golden.arithmetic.fdpa import align
 from golden.arithmetic.fma import fused_multiply_add
+from golden.arithmetic.number import Number
 from golden.arithmetic.round_pack import ROUNDINGS, pack, round_significand
-from golden.explanation.record import Class, Conversion, FusedSum, Number, Rounding, Term
-from golden.tables.formats import FloatFormat, float_format
-
-F64 = float_format("f64")
+from golden.explanation.record import Conversion, FusedSum, Rounding, Term
+from golden.tables.formats import FloatFormat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,29 +33,6 @@ class Rules:
     """Lower limit of Emax."""
     discarded_bits: int = 0
     """Lowest fraction bits that are zero in every result."""
-
-
-def decoded(name: str, bits: int, format: FloatFormat) -> Number:
-    """Take one bit pattern apart; bits that the format ignores have no say."""
-    negative, significand, exponent, kind = decode(bits, format)
-    names: tuple[Class, ...] = ("zero", "normal", "infinity", "nan")
-    subnormal = kind == FINITE and significand >> format.fraction_bits == 0
-    return Number(
-        name=name,
-        format=format.name,
-        bits=bits,
-        kind="subnormal" if subnormal else names[kind],
-        negative=negative == 1,
-        exponent=exponent,
-        significand=significand,
-        fraction_bits=format.fraction_bits,
-    )
-
-
-def float_value(bits: int, format: FloatFormat) -> float:
-    """The value of a bit pattern; every NaN is the same."""
-    (value,) = struct.unpack("<d", round_pack.convert(bits, format, F64).to_bytes(8, "little"))
-    return float(value)
 
 
 def fused_sum(factors: Sequence[tuple[Number, ...]], c: Number, rules: Rules) -> FusedSum:

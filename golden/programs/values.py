@@ -1,6 +1,6 @@
 """Commands and elements as a reader wants to see them."""
 
-from golden.explanation.steps import float_value
+from golden.arithmetic.number import float_value
 from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
 from golden.tables.formats import FORMATS, FloatFormat
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.ptx.qualifier_lines import chosen_qualifiers
+from golden.qualifier_lines import chosen_qualifiers
 
 Array = NDArray[Any]
 """Raw bits of one operand, one element for each thread."""
@@ -64,7 +64,7 @@ class Form:
     """A line of syntax, and what makes the operation of each mnemonic that it describes."""
 
     syntax: str
-    """As `golden.ptx.qualifier_lines` describes it, with types taken in their order."""
+    """As `golden.qualifier_lines` describes it, with types taken in their order."""
     build: Callable[..., Any]
     """Takes one string for each qualifier in the order of the syntax, without its dot, empty where it is left
     off. Returns results, operands and evaluation, and optionally `Operation.signed`; None where the

@@ -5,8 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from golden.ptx.accesses import HINT
 from golden.ptx.decoding import Context, Step
-from golden.ptx.qualifier_lines import chosen_qualifiers
 from golden.ptx.syntax import Address, Instruction, Operand, TensorAddress
+from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.atomics import REDUCTIONS
 from golden.simt.code import call_step
 
@@ -35,7 +35,7 @@ _FIELDS: Final[Mapping[str, tuple[range | str, ...]]] = {
 
 class _Line(NamedTuple):
     syntax: str
-    """As `golden.ptx.qualifier_lines`."""
+    """As `golden.qualifier_lines`."""
     kinds: tuple[str | range, ...]
     """Of the operands; a range of a constant."""
     method: str = ""

@@ -3,8 +3,8 @@
 from typing import Final
 
 from golden.ptx.decoding import Context, Step
-from golden.ptx.qualifier_lines import chosen_qualifiers
 from golden.ptx.syntax import Immediate, Instruction, Operand
+from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.code import call_step
 
 _EVICTIONS: Final = ".L2::evict_last|.L2::evict_normal|.L2::evict_first|.L2::evict_unchanged"
@@ -38,7 +38,7 @@ _LINES: Final = (
     (f"createpolicy .range .global? {_EVICTIONS} {_THEN} .b64", ("policy", "address", "u32", "u32")),
     ("createpolicy .cvt .L2 .b64", ("policy", "b64")),
 )
-"""Syntax, as `golden.ptx.qualifier_lines`, and the operands."""
+"""Syntax, as `golden.qualifier_lines`, and the operands."""
 
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:

@@ -4,8 +4,8 @@ from typing import Final
 
 from golden.ptx.decoding import Context, Step
 from golden.ptx.mnemonic import parse_instruction
-from golden.ptx.qualifier_lines import chosen_qualifiers
 from golden.ptx.syntax import Instruction, Operand, Register, Vector
+from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.code import Writer, call_step
 from golden.simt.warpgroups import WARPGROUP, WarpgroupMultiply
 from golden.tables.formats import FORMATS, FloatFormat

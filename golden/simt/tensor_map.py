@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.host_arrays import host_array
+from golden.arguments import given_array
 from golden.integers import checked_integer, listed, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.simt.buffers import DeviceBuffer
@@ -290,7 +290,7 @@ def tensor_map(
     ------
     InvalidArgument
     """
-    buffer = tensor if isinstance(tensor, DeviceBuffer) else host_array(tensor)
+    buffer = tensor if isinstance(tensor, DeviceBuffer) else given_array("tensor", tensor, "an array in host memory")
     shape = buffer.shape
     steps = buffer.strides if isinstance(buffer, np.ndarray) else _dense(shape, buffer.dtype.itemsize)
     if not 1 <= len(shape) <= _RANKS or 0 in shape:

@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from golden.arithmetic.number import Number
 from golden.explanation.record import (
     BitStep,
     Conversion,
     FusedSum,
     IntegerSum,
-    Number,
     Rounding,
     Saturation,
     Step,
