@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, Protocol
 
-from golden.arithmetic.scales import SCALE_BITS, SCALE_TYPES, decode_scale
 from golden.arithmetic.number import F64, Number, decoded, float_value
+from golden.arithmetic.scales import SCALE_BITS, SCALE_TYPES, decode_scale
 from golden.explanation.steps import convert
 from golden.integers import shortened
 from golden.invalid_argument import InvalidArgument

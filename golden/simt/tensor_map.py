@@ -290,7 +290,11 @@ def tensor_map(
     ------
     InvalidArgument
     """
-    buffer = tensor if isinstance(tensor, DeviceBuffer) else given_array("tensor", tensor, "an array in host memory")
+    buffer = (
+        tensor
+        if isinstance(tensor, DeviceBuffer)
+        else given_array("tensor", tensor, "an array in host memory")
+    )
     shape = buffer.shape
     steps = buffer.strides if isinstance(buffer, np.ndarray) else _dense(shape, buffer.dtype.itemsize)
     if not 1 <= len(shape) <= _RANKS or 0 in shape:
