@@ -14,6 +14,7 @@ from golden.integers import checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.profiles import PROFILES, Profile
+from openwmma.block_scaled import block_scaled_matmul, has_block_scales
 from openwmma.product_chains import (
     Accumulation,
     ProductRule,
@@ -95,7 +96,9 @@ def matmul(
         As by ``torch._addmm_activation``.
     scale_a, scale_b : float or array_like of float32, or None
         fp8 only, as by ``torch._scaled_mm``: one for all of A and one for all of B, or one for each row of A,
-        shape (m, 1), and for each column of B, shape (1, n).
+        shape (m, 1), and for each column of B, shape (1, n). Block scales of float8_e8m0fnu or float8_e4m3fn
+        make it `openwmma.block_scaled.block_scaled_matmul`: MXFP8 and NVFP4 by the profile ``"blackwell"``,
+        not confirmed by a chip here, with `d_type` and `alpha` alone.
     split_k : int or sequence of int
         Number of equal parts of k, or their lengths. Each is a chain of its own; they are added in f32, for
         f64 in f64, in ascending order.
@@ -119,6 +122,26 @@ def matmul(
     ------
     InvalidArgument
     """
+    if scale_a is not None and scale_b is not None and has_block_scales(scale_a):
+        defaults = (None, None, None, None, None, 1, 1, False, "fast")
+        given_others = (a_type, b_type, bias, c, activation, beta, split_k, interleaved, accumulation)
+        names = (
+            "a_type",
+            "b_type",
+            "bias",
+            "c",
+            "activation",
+            "beta",
+            "split_k",
+            "interleaved",
+            "accumulation",
+        )
+        for name, value, default in zip(names, given_others, defaults, strict=True):
+            if value is not default and not (isinstance(value, int | float | str) and value == default):
+                raise InvalidArgument(name, quoted(value), "the default beside block scales")
+        if profile not in (None, "blackwell"):
+            raise InvalidArgument("profile", quoted(profile), "blackwell for block scales")
+        return block_scaled_matmul(a, b, scale_a, scale_b, d_type=d_type, alpha=alpha)
     x, a_name, a_raw = checked_operand("a", a, a_type)
     y, b_name, b_raw = checked_operand("b", b, b_type)
     if c is not None and min(x.ndim, y.ndim) == 1:
