@@ -3,8 +3,8 @@
     python examples/nvfp4_layer.py
 
 Weights are A, activations B; the products are golden's, to the bit. The rules of `mma.sp` were measured on
-an NVIDIA H200, those of NVFP4 by others (docs/explanation/small-formats.md). A core does not execute them yet,
-so no cycles are shown; `multiplies` counts the products that are added.
+an NVIDIA H200, those of NVFP4 by others (docs/explanation/small-formats.md). A core does not execute them
+yet, so no cycles are shown; `multiplies` counts the products that are added.
 """
 
 import ml_dtypes
