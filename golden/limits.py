@@ -77,7 +77,10 @@ BLOCK: Final = (1024, 1024, 64)
 """Threads of a block along x, y and z (CUDA, compute capability 9.0)."""
 
 CLUSTER: Final = 8
-"""Blocks of a cluster (CUDA, the portable size)."""
+"""Blocks of a cluster of a kernel without `.maxclusterrank` (CUDA, the portable size)."""
+
+MOST_CLUSTER: Final = 16
+"""Blocks of a cluster (CUDA, compute capability 9.0)."""
 
 THREADS: Final = 1024
 """Threads of a block (CUDA, compute capability 9.0)."""

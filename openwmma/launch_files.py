@@ -59,7 +59,7 @@ class SavedLaunch:
         The variables of the module, with the contents that they have when it is loaded.
     inputs : iterable of Path
         Files that must not be overwritten.
-    contract : bool
+    contract, cluster
         As for the launch.
 
     Raises
@@ -80,6 +80,7 @@ class SavedLaunch:
         inputs: Iterable[Path],
         *,
         contract: bool,
+        cluster: Any = None,
     ) -> None:
         self._files = saved_files(path)
         try:
@@ -98,6 +99,7 @@ class SavedLaunch:
             "block": _triple(extents[1]),
             "shared": integer_of(shared),
             **({} if contract else {"contract": False}),
+            **({} if cluster is None else {"cluster": _triple(cluster)}),
         }
         self._arrays: LaunchArrays
         self._before: dict[str, Pointers]

@@ -194,7 +194,7 @@ class RecordedLaunch:
                 raise
             reason = shortened(repr(error), _REASON)
             raise LaunchError(f"{self.name}: malformed arguments ({reason})") from None
-        options = {"contract": case.get("contract", True)} | options
+        options = {"contract": case.get("contract", True), "cluster": case.get("cluster")} | options
         return kernel.launch(case["grid"], case["block"], arguments, case.get("shared", 0), **options)
 
     def differences(self) -> list[ArrayDifference]:

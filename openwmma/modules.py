@@ -181,6 +181,7 @@ class Kernel:
         races: bool = False,
         limit: int = WARP_INSTRUCTIONS,
         contract: bool = True,
+        cluster: Extent | None = None,
         save: str | Path | None = None,
         on_block: Callable[[int, int], None] | None = None,
         on_step: Callable[..., None] | None = None,
@@ -189,8 +190,9 @@ class Kernel:
 
         Parameters
         ----------
-        grid, block : int or sequence of up to three int
-            Blocks of the grid, and threads of a block, along x, y and z.
+        grid, block, cluster : int or sequence of up to three int
+            Blocks of the grid, threads of a block, and blocks of a cluster, along x, y and z; the cluster is
+            None for those that the kernel is compiled for.
         arguments : sequence, or mapping of str to value
             By position or by name. A pointer takes an array, which is updated in place, a buffer of
             `openwmma.device` or `openwmma.empty`, or an address. A scalar takes a number, which becomes one
@@ -216,14 +218,11 @@ class Kernel:
         waves : path or None
             Where a simulated core writes its waveform.
         trace : path or None
-            Where a simulated core writes what each of its units did with each command, for Perfetto; see
-            docs/how-to/traces.md.
+            Where a simulated core writes what its units did, for Perfetto; see docs/how-to/traces.md.
         trace_file : path or None
-            Where the matrix instructions of the launch are written with their data; see
-            docs/how-to/replay.md.
+            Where the matrix instructions are written with their data; see docs/how-to/replay.md.
         jobs : int
-            Most processes that run blocks; 0 for all cores of the machine. Memory is the same for any
-            number; see docs/how-to/running-kernels.md.
+            Most processes that run blocks; 0 for all cores. See docs/how-to/running-kernels.md.
         check, races : bool
             Whether to look for reads of bytes never written or still being copied, and for data races on
             shared memory too.
@@ -282,12 +281,14 @@ class Kernel:
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         if recorded is not None:
             require_outputs([*target.outputs, (f"trace_file {recorded}", recorded)])
+        if cluster is not None and target.on is MachineKind.CUDA:
+            raise LaunchError("on cuda a cluster must be the kernel's own, by .reqnctapercluster")
         recorder = None
         folder = checked_path("save", save)
         if folder is not None:
             recorder = SavedLaunch(
                 folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
-                self._module.variables, self._module.files, contract=contract,
+                self._module.variables, self._module.files, contract=contract, cluster=cluster,
             ).record  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
         with open_stage(target, compiled, recorded) as stage:
@@ -302,6 +303,7 @@ class Kernel:
                 races=races,
                 limit=limit,
                 contract=contract,
+                cluster=cluster,
                 jobs=jobs,
                 on_block=on_block,
                 trace=stage.trace,

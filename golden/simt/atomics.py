@@ -5,8 +5,10 @@ from functools import cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from golden.scalar import operation
+from golden.simt.arrays import Values
 
 _INTEGERS: Final = ("u32", "s32", "u64", "s64")
 HALVES: Final = ("f16", "bf16", "f16x2", "bf16x2")
@@ -44,3 +46,46 @@ def atomic_function(name: str, type_: str, *, flush: bool = False) -> Callable[.
         return function
     rounding = ".rn" if name == "add" and type_[0] in "fb" else ""
     return operation(f"{name}{rounding}{'.ftz' if flush else ''}.{type_}").evaluate
+
+
+def in_order(
+    view: NDArray[Any], cells: NDArray[np.int64], function: Callable[..., Any], sources: Values
+) -> tuple[NDArray[Any], bool]:
+    """Do an atomic in each thread, one after the other; the old values, and whether any cell has changed."""
+    if function is np.add:
+        return _add(view, cells, np.broadcast_to(sources[0], cells.shape)), bool(sources[0].any())
+    old, is_changed = np.empty(cells.size, dtype=view.dtype), False
+    left = np.arange(cells.size)
+    while left.size:
+        # Until a cell changes, all its threads find what is in it: one round does for all of them, and
+        # for the first that changes it.
+        where = cells[left]
+        before = view[where]
+        after = function(before, *(source[left] for source in sources))
+        old[left] = before
+        changing = np.flatnonzero(before != after)
+        if not changing.size:
+            break
+        is_changed = True
+        changed, first = np.unique(where[changing], return_index=True)
+        first = changing[first]
+        view[changed] = after[first]
+        place = np.minimum(np.searchsorted(changed, where), changed.size - 1)
+        left = left[(changed[place] == where) & (np.arange(left.size) > first[place])]
+    return old, is_changed
+
+
+def _add(view: NDArray[Any], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
+    """Sums of integers: what a thread finds is what was there and the values of the threads before it."""
+    order = np.argsort(cells, kind="stable")
+    sorted_cells = cells[order]
+    ends = np.cumsum(values[order], dtype=view.dtype)
+    before = ends - values[order]
+    starts = np.flatnonzero(np.diff(sorted_cells, prepend=-1))
+    group = np.cumsum(np.diff(sorted_cells, prepend=-1) != 0) - 1
+    found = view[sorted_cells] + before - before[starts][group]
+    lasts = np.append(starts[1:], cells.size) - 1
+    view[sorted_cells[lasts]] = found[lasts] + values[order][lasts]
+    old = np.empty(cells.size, dtype=view.dtype)
+    old[order] = found
+    return old

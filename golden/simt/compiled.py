@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Final
 
 from golden.integers import shortened
-from golden.limits import CLUSTER, LOCAL_BYTES, PARAMETER_BYTES, SHARED_BYTES, THREADS
+from golden.limits import CLUSTER, LOCAL_BYTES, MOST_CLUSTER, PARAMETER_BYTES, SHARED_BYTES, THREADS
 from golden.locks import LOCK
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.contraction.passes import contract_blocks
@@ -251,18 +251,34 @@ class CompiledKernel:
         if required is not None and tuple([*required, 1, 1][:3]) != block:
             raise LaunchError(f"{self.readable} is compiled for blocks of {required}, not {block}")
 
-    def cluster(self, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-        """The blocks of a cluster; LaunchError for too many, and for a grid that is not made of clusters."""
-        x, y, z = cluster = tuple([*self.directives.get(".reqnctapercluster", ()), 1, 1, 1][:3])
-        blocks, told = x * y * z, f"{self.readable} is compiled for clusters of {cluster}"
+    def cluster(
+        self, grid: tuple[int, int, int], given: tuple[int, int, int] | None
+    ) -> tuple[int, int, int] | None:
+        """The blocks of a cluster, None where the launch has no clusters; `given` are those of the launch.
+
+        LaunchError for too many, for others than the kernel is compiled for, and for a grid that is not made
+        of clusters.
+        """
+        required = self.directives.get(".reqnctapercluster")
         if ".blocksareclusters" in self.directives:
             raise LaunchError(f"{self.readable} has .blocksareclusters, grids of clusters, which are not run")
-        if blocks > CLUSTER:
-            raise LaunchError(f"{told}, but a cluster has at most {CLUSTER} blocks, not {blocks}")
-        for axis, extent, whole in zip("xyz", grid, cluster, strict=True):
+        x, y, z = tuple([*required, 1, 1][:3]) if required is not None else given or (1, 1, 1)
+        told = (
+            f"{self.readable} is compiled for clusters" if required is not None else "the launch has clusters"
+        )
+        if given is not None and given != (x, y, z):
+            raise LaunchError(f"{told} of {(x, y, z)}, not {given}")
+        (most,) = self.directives.get(".maxclusterrank", (CLUSTER,))
+        most = min(most, MOST_CLUSTER)
+        if x * y * z > most:
+            blocks = f"a cluster has at most {most} blocks, not {x * y * z}"
+            raise LaunchError(f"{told} of {(x, y, z)}, but {blocks}")
+        for axis, extent, whole in zip("xyz", grid, (x, y, z), strict=True):
             if extent % whole:
-                raise LaunchError(f"{told}, so grid.{axis} must be a multiple of {whole}, not {extent}")
-        return x, y, z
+                raise LaunchError(
+                    f"{told} of {(x, y, z)}, so grid.{axis} must be a multiple of {whole}, not {extent}"
+                )
+        return None if required is given is None else (x, y, z)
 
     def require_shared(self, shared: int) -> None:
         """Refuse dynamic shared memory beyond what a block has."""

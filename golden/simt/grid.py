@@ -66,8 +66,8 @@ class LaunchState:
     block: tuple[int, int, int]
     dynamic_shared: int
     """Bytes of dynamic shared memory."""
-    cluster: tuple[int, int, int] = (1, 1, 1)
-    """Blocks of a cluster."""
+    cluster: tuple[int, int, int] | None = None
+    """Blocks of a cluster; None where there are none."""
     jobs: int = 1
     """Most processes that run blocks."""
     on_block: Callable[[int, int], None] | None = None
@@ -100,12 +100,13 @@ class LaunchState:
 
     def cluster_blocks(self, number: int) -> list[int]:
         """The numbers of the blocks of a cluster, by its number, in the order of their ranks."""
-        (wide, high, _), (columns, rows, _) = self.cluster, self.grid
+        cluster = self.cluster or (1, 1, 1)
+        (wide, high, deep), (columns, rows, _) = cluster, self.grid
         x, y, z = coordinates(number, (columns // wide, rows // high, 1))
-        first = (x * wide, y * high, z * self.cluster[2])
+        first = (x * wide, y * high, z * deep)
         found = []
-        for rank in range(math.prod(self.cluster)):
-            i, j, k = (at + own for at, own in zip(first, coordinates(rank, self.cluster), strict=True))
+        for rank in range(math.prod(cluster)):
+            i, j, k = (at + own for at, own in zip(first, coordinates(rank, cluster), strict=True))
             found.append(i + columns * (j + rows * k))
         return found
 
@@ -165,7 +166,7 @@ def run_grid(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
             launch.on_block(done, total)
 
     one = kernel.block_bytes(math.prod(launch.block), kernel.shared_base + launch.dynamic_shared)
-    size = math.prod(launch.cluster)
+    size = math.prod(launch.cluster or ())
     most = max(size, WAITING_BYTES // one)
     started = 0
     waiting: list[_Waiting] = []

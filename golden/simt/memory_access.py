@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.limits import CLUSTER
+from golden.limits import MOST_CLUSTER
 from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.address_map import (
@@ -23,6 +23,7 @@ from golden.simt.address_map import (
     WINDOWS,
 )
 from golden.simt.arrays import Access, Addresses, Threads, Values
+from golden.simt.atomics import in_order
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.stack import Stack
@@ -59,8 +60,9 @@ class MemoryAccess:
         self.launch = launch
         """It counts the stores, and the atomics that changed something."""
         self.geometry = Geometry(
-            *(launch.grid, launch.block, index, launch.dynamic_shared, total_shared, launch.cluster),
-            explicit=".reqnctapercluster" in kernel.directives,
+            *(launch.grid, launch.block, index, launch.dynamic_shared, total_shared),
+            cluster=launch.cluster or (1, 1, 1),
+            explicit=launch.cluster is not None,
         )
         self.peers: list[Any] = []
         """The blocks of the cluster, this one too, by rank; none where it is alone."""
@@ -126,54 +128,10 @@ class MemoryAccess:
             some = [source[positions] for source in sources]
             view, cells = piece.elements(size)
             with LOCK:  # other launches wait meanwhile
-                if operation is np.add:
-                    result[positions] = self._add(view, cells, some[0])
-                else:
-                    result[positions] = self._exchange(view, cells, operation, some)
+                result[positions], changes = in_order(view, cells, operation, some)
+            self.launch.changed += changes
             self.note_access(piece, size, reads=True, writes=True)
         return result
-
-    def _exchange(
-        self, view: NDArray[Any], cells: NDArray[np.int64], operation: Any, sources: Values
-    ) -> NDArray[Any]:
-        """Any atomic, by each thread in their order, in rounds; the old values."""
-        old = np.empty(cells.size, dtype=view.dtype)
-        left = np.arange(cells.size)
-        while left.size:
-            # Until a cell changes, all its threads find what is in it: one round does for all of them, and
-            # for the first that changes it.
-            where = cells[left]
-            before = view[where]
-            after = operation(before, *(source[left] for source in sources))
-            old[left] = before
-            changing = np.flatnonzero(before != after)
-            if not changing.size:
-                break
-            self.launch.changed += 1
-            changed, first = np.unique(where[changing], return_index=True)
-            first = changing[first]
-            view[changed] = after[first]
-            place = np.minimum(np.searchsorted(changed, where), changed.size - 1)
-            left = left[(changed[place] == where) & (np.arange(left.size) > first[place])]
-        return old
-
-    def _add(self, view: NDArray[Any], cells: NDArray[np.int64], values: NDArray[Any]) -> NDArray[Any]:
-        """Sums of integers: what a thread finds is what was there and the values of the threads before it."""
-        values = np.broadcast_to(values, cells.shape)
-        if values.any():
-            self.launch.changed += 1
-        order = np.argsort(cells, kind="stable")
-        sorted_cells = cells[order]
-        ends = np.cumsum(values[order], dtype=view.dtype)
-        before = ends - values[order]
-        starts = np.flatnonzero(np.diff(sorted_cells, prepend=-1))
-        group = np.cumsum(np.diff(sorted_cells, prepend=-1) != 0) - 1
-        found = view[sorted_cells] + before - before[starts][group]
-        lasts = np.append(starts[1:], cells.size) - 1
-        view[sorted_cells[lasts]] = found[lasts] + values[order][lasts]
-        old = np.empty(cells.size, dtype=view.dtype)
-        old[order] = found
-        return old
 
     # Asynchronous copies, from global to shared memory
 
@@ -272,7 +230,7 @@ class MemoryAccess:
         for rank in np.unique(ranks).tolist():
             where = np.flatnonzero(ranks == rank)
             some = access.some(where)
-            if len(blocks) <= rank <= CLUSTER:
+            if len(blocks) <= rank <= MOST_CLUSTER:
                 message = f"shared memory of rank {rank - 1}, but the cluster has {len(blocks) - 1} blocks"
                 self.refuse(some, 0, message)
             if rank >= len(blocks):

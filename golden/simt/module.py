@@ -221,6 +221,7 @@ class Kernel:
         trace: TraceRecorder | None = None,
         on_step: Callable[..., None] | None = None,
         contract: bool = True,
+        cluster: Extent | None = None,
         recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
     ) -> LaunchResult:
@@ -252,6 +253,8 @@ class Kernel:
             See `golden.simt.grid.LaunchState`; with one job.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
+        cluster : int, sequence of up to three int, or None
+            Blocks of a cluster along x, y and z; None for those that the kernel is compiled for.
         recorder : callable or None
             From the arguments to a context for the time of the launch, when they are in device memory.
         runner : callable
@@ -277,6 +280,8 @@ class Kernel:
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
         limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
         compiled.require_shared(shared)
+        given = None if cluster is None else extent("cluster", cluster, GRID)
+        clusters = compiled.cluster(extents[0], given)
         engine = GoldenEngine() if engine is None else engine
         compiled.require(engine.missing)
         bound = bind(compiled, arguments, self._memory)
@@ -291,7 +296,7 @@ class Kernel:
                 grid=extents[0],
                 block=extents[1],
                 dynamic_shared=shared,
-                cluster=compiled.cluster(extents[0]),
+                cluster=clusters,
                 check=check,
                 races=races,
                 trace=trace,

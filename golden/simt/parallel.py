@@ -99,7 +99,7 @@ def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
         or launch.check
         or launch.races
         or kernel.reads_clock
-        or launch.cluster != (1, 1, 1)
+        or launch.cluster is not None
     ):
         return run_grid(kernel, launch)
     ranges = list(itertools.pairwise(total * place // count for place in range(count + 1)))

@@ -60,6 +60,10 @@ def run(
     block: Annotated[
         str | None, typer.Option("--block", metavar="X,Y,Z", help="Threads of a block; 32 by default.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="X,Y,Z", help="Blocks of a cluster; the kernel's by default."),
+    ] = None,
     shared: Annotated[
         int, typer.Option("--shared", metavar="BYTES", help="Dynamic shared memory of a block.")
     ] = 0,
@@ -179,7 +183,7 @@ def run(
         step=step,
     )
     if launch is not None:
-        if file is not None or arg or out or grid or block or entry or save or shared:
+        if file is not None or arg or out or grid or block or cluster or entry or save or shared:
             raise UsageError("--launch: expected no file, arguments or grid beside it, which the file has")
         return repeat_file(launch, case, options, allow_outside=allow_outside)
     if allow_outside:
@@ -196,6 +200,7 @@ def run(
             entry=entry,
             grid=grid or "1",
             block=block or "32",
+            cluster=cluster,
             shared=shared,
             args=arg or [],
             outs=out or [],

@@ -137,7 +137,7 @@ class Launch:
     Parameters
     ----------
     entry : str or None
-    grid, block : str
+    grid, block, cluster : str
     shared : int
         Bytes of dynamic shared memory.
     args, outs : sequence of str
@@ -150,6 +150,7 @@ class Launch:
     entry: str | None
     grid: str
     block: str
+    cluster: str | None
     shared: int
     args: Sequence[str]
     outs: Sequence[str]
@@ -167,6 +168,8 @@ def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
     """
     extents = parse_extent("--grid", launch.grid), parse_extent("--block", launch.block)
     keywords = options.keywords()
+    if launch.cluster is not None:
+        keywords["cluster"] = parse_extent("--cluster", launch.cluster)
     module = Module(file, compile_options=launch.compiler_options)
     kernel = module.kernel(launch.entry)
     if options.contractions:

@@ -88,3 +88,27 @@ def test_a_launch_of_the_chip_with_a_table_of_addresses():
     (launch,) = openwmma.read_launches(KERNELS / "hopper.json", "hopper.grouped_copy")
     launch.launch()
     assert launch.differences() == []
+
+
+RANKS = """.version 8.0
+.target sm_90
+.address_size 64
+.entry ranks(.param .u64 out) {
+    .reg .b32 %r<3>; .reg .b64 %rd<3>;
+    ld.param.u64 %rd0, [out]; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %cluster_ctarank;
+    mad.wide.u32 %rd1, %r0, 4, %rd0; st.global.u32 [%rd1], %r1;
+    ret;
+}"""
+
+
+def test_clusters_on_the_command_line_and_in_a_saved_launch(capsys):
+    Path("ranks.ptx").write_text(RANKS)
+    launch = ["run", "ranks.ptx", "--grid", "6", "--block", "1", "--out", "0=ranks.npy:s32:6"]
+    assert main([*launch, "--cluster", "3", "--save", "case"]) == 0
+    assert np.load("ranks.npy").tolist() == [0, 1, 2, 0, 1, 2]
+    (recorded,) = openwmma.read_launches("case.json")
+    recorded.launch()
+    assert recorded.differences() == []
+    capsys.readouterr()
+    assert main([*launch, "--cluster", "4", "--force"]) == 2
+    assert "clusters of (4, 1, 1), so grid.x must be a multiple of 4, not 6" in capsys.readouterr().err

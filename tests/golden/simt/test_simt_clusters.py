@@ -10,10 +10,11 @@ from golden.simt import Deadlock, KernelFault, LaunchError, Module
 RENDEZVOUS = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"
 
 
-def cluster(body, extents=(2,), before=""):
+def cluster(body, extents=(2,), before="", directives=""):
     """A kernel with %rd0 as its argument, %r0 as the thread, %r1 as the rank and %r2 as the block."""
     size = ", ".join(map(str, extents))
-    return Module(f"""{HEADER} .entry k(.param .u64 a) .explicitcluster .reqnctapercluster {size} {{
+    directives = f".explicitcluster .reqnctapercluster {size}" if extents else directives
+    return Module(f"""{HEADER} .entry k(.param .u64 a) {directives} {{
         .shared .align 16 .b32 box[64]; .shared .align 8 .b64 bar; {before}
         .reg .b32 %r<20>; .reg .b64 %rd<20>; .reg .pred %p<9>; .reg .b16 %h<9>; .reg .f32 %f<9>;
         ld.param.u64 %rd0, [a]; mov.u32 %r0, %tid.x; mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %ctaid.x;
@@ -213,6 +214,42 @@ def test_what_no_cluster_has_is_a_fault(body, part):
 def test_a_grid_is_made_of_clusters(extents, grid, part):
     with pytest.raises(LaunchError) as error:
         cluster("", extents).launch(grid, 32, [0])
+    assert part in str(error.value)
+
+
+RANKS = """
+    mov.u32 %r3, %cluster_nctarank; mad.wide.u32 %rd1, %r2, 8, %rd0; st.global.v2.u32 [%rd1], {%r1, %r3};
+    mov.pred %p0, %is_explicit_cluster; @!%p0 st.global.u32 [%rd1], 99;"""
+
+
+@pytest.mark.parametrize(("directives", "given", "size"), [("", 4, 4), (".maxclusterrank 16", (16, 1), 16)])
+def test_a_launch_may_have_clusters(directives, given, size):
+    out = np.zeros((32, 2), np.uint32)
+    cluster(RANKS, (), directives=directives).launch(32, 1, [out], cluster=given)
+    assert out.tolist() == [[block % size, size] for block in range(32)]
+
+
+def test_without_clusters_a_block_is_alone():
+    out = np.zeros((3, 2), np.uint32)
+    cluster(RANKS, ()).launch(3, 1, [out])
+    assert out.tolist() == [[99, 1]] * 3
+
+
+@pytest.mark.parametrize(
+    ("extents", "directives", "given", "part"),
+    [
+        ((2,), "", 4, "k is compiled for clusters of (2, 1, 1), not (4, 1, 1)"),
+        ((), "", 16, "clusters of (16, 1, 1), but a cluster has at most 8 blocks, not 16"),
+        ((), ".maxclusterrank 4", 8, "but a cluster has at most 4 blocks, not 8"),
+        ((), ".maxclusterrank 32", 32, "but a cluster has at most 16 blocks, not 32"),
+        ((), "", 3, "the launch has clusters of (3, 1, 1), so grid.x must be a multiple of 3, not 32"),
+        ((), "", "4", "cluster takes one to three integers, not 4"),
+        ((), "", (1, 0), "cluster.y must be 1 to 65535, not 0"),
+    ],
+)
+def test_clusters_of_a_launch_fit_the_kernel(extents, directives, given, part):
+    with pytest.raises(LaunchError) as error:
+        cluster(RANKS, extents, directives=directives).launch(32, 1, [0], cluster=given)
     assert part in str(error.value)
 
 

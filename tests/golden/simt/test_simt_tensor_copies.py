@@ -202,6 +202,37 @@ def test_a_map_of_an_array_is_an_argument():
     assert matrix[:2].tolist() == np.arange(48).reshape(2, 24).tolist()
 
 
+MOVED = """
+    .shared .align 128 .b8 box[128]; .shared .align 8 .b64 bar; .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .pred %p;
+    mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
+    {address}
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%rd1, {{0, 0}}], [bar];
+    W: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0; @!%p bra W;
+    ld.param.u64 %rd2, [out]; cp.async.bulk.global.shared::cta.bulk_group [%rd2], [box], 128;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;
+"""
+PLACES = {
+    "constant": (".const .align 64 .b8 place[128];", "mov.b64 %rd1, place; cvta.const.u64 %rd1, %rd1;"),
+    "global": (".global .align 64 .b8 place[128];", "mov.b64 %rd1, place; cvta.global.u64 %rd1, %rd1;"),
+    "parameter": ("", "mov.b64 %rd1, map;"),
+    "parameter of 32 bits": ("", "mov.b32 %r1, map; cvt.u64.u32 %rd1, %r1; cvta.param.u64 %rd1, %rd1;"),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_where_a_map_may_lie(place):
+    variable, address = PLACES[place]
+    parameters = ".param .align 64 .b8 map[128], .param .u64 out"
+    text = f"{HEADER}{variable} .entry k({parameters}) {{ {MOVED.format(address=address)} }}"
+    matrix, out = np.arange(64, dtype=np.float16).reshape(4, 16), np.zeros((4, 16), np.float16)
+    buffer, module = device(matrix), Module(text)
+    tile = tensor_map(buffer, (16, 4))
+    if variable:
+        module["place"].write(np.frombuffer(tile.to_bytes(), np.uint8))
+    module.kernel().launch(1, 1, [bytes(128) if variable else tile, out])
+    assert np.array_equal(out, matrix)
+
+
 def test_a_map_keeps_its_buffer():
     tile = tensor_map(device(np.ones((4, 16), np.float16)), (16, 4))
     image = np.zeros(IMAGE, np.uint8)
