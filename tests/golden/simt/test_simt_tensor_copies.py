@@ -203,10 +203,11 @@ def test_a_map_of_an_array_is_an_argument():
 
 
 MOVED = """
-    .shared .align 128 .b8 box[128]; .shared .align 8 .b64 bar; .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .pred %p;
+    .shared .align 128 .b8 box[128]; .shared .align 8 .b64 bar;
+    .reg .b64 %rd<9>; .reg .b32 %r<9>; .reg .pred %p;
     mbarrier.init.shared::cta.b64 [bar], 1; mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 128;
     {address}
-    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%rd1, {{0, 0}}], [bar];
+    cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes [box], [%rd1, {{0, 0}}], [bar];
     W: mbarrier.try_wait.parity.shared::cta.b64 %p, [bar], 0; @!%p bra W;
     ld.param.u64 %rd2, [out]; cp.async.bulk.global.shared::cta.bulk_group [%rd2], [box], 128;
     cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; ret;
