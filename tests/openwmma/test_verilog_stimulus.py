@@ -1,5 +1,6 @@
 """The testbench in SystemVerilog with the trace of a captured launch, and a wrong core under it."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -126,17 +127,32 @@ def test_icarus_executes_the_launch(folder):
     assert (code, printed.splitlines()[0]) == (0, "PASS")
 
 
+STORE = "single_warp.ptx:174: wmma.store.d.sync.aligned.row.m16n16k16.global.f32"
+FAULTS = {
+    "a bit of a beat": ("memory ", r"(= m_axi_rdata);", r"\1 & ~128'h400;", STORE),
+    "a stride": ("load.bursts ", r"word \+ access\[108:76\]", r"word + (access[108:76] ^ 33'h1)", STORE),
+    "a bank": ("banks ", "(drain_select_2 <= drain_select_1);", r"\1 ^ 5'h02;", STORE),
+    "the scoreboard": (
+        *("warps.sequencer_0.scoreboard ", r"(assign conflict = .*?)(tile_\d_until_\w+, )+", r"\1"),
+        r"single_warp.ptx:\d+: wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32",
+    ),
+}
+"""A module, a pattern in it, what takes its place, and the line at which the difference is found."""
+
+
 @pytest.mark.icarus
-def test_a_wrong_core_is_found_at_its_line(folder):
-    """The core loses bit 10 of the first element of each beat that it reads."""
-    old = "assign memory__r__payload[127:0] = m_axi_rdata;"
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_wrong_core_is_found_at_its_line(folder, fault):
+    module, old, new, line = FAULTS[fault]
     text = (folder / "core.v").read_text()
-    assert text.count(old) == 1
-    (folder / "wrong.v").write_text(text.replace(old, old.replace("rdata;", "rdata & ~128'h400;")))
+    begin = text.index(f"\nmodule \\openwmma_core.core.{module}") if fault != "a bit of a beat" else 0
+    end = text.index("\nendmodule", begin) if begin else len(text)
+    wrong, count = re.subn(old, new, text[begin:end])
+    assert count
+    (folder / "wrong.v").write_text(text[:begin] + wrong + text[end:])
     code, printed = icarus(folder, "wrong.v")
     assert code
-    line = "single_warp.ptx:174: wmma.store.d.sync.aligned.row.m16n16k16.global.f32"
-    assert line in printed.splitlines()[0]
+    assert re.search(line, printed.splitlines()[0])
     assert ": expected " in printed
     assert "PASS" not in printed
 

@@ -1,6 +1,7 @@
 """Whole kernels, their matrix instructions on the simulated core too."""
 
 import io
+import re
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -10,12 +11,13 @@ import numpy as np
 import pytest
 
 from golden.memory import Memory
+from golden.simt import LaunchError
 from hdl.config import PRESETS
 from sim.replay.replay import Follower, Player
 from sim.rtl_machine import RtlMachine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
-from captured import module, prepare
+from captured import cases, module, prepare
 from contraction_kernels import captured as contraction
 from contraction_kernels import results
 from short_kernels import MOVES, SINKS, launch_sinks
@@ -55,17 +57,27 @@ NAMES = (
 )
 
 
-CORES = {"small": PRESETS["small"], "standard, 8 warps": replace(PRESETS["standard"], warps=8)}
+CORES = {
+    "small": PRESETS["small"],
+    "standard": PRESETS["standard"],
+    **{f"standard, {warps} warps": replace(PRESETS["standard"], warps=warps) for warps in (2, 8)},
+    "large": PRESETS["large"],
+}
+REFUSED_BY_ALL = "runs on golden alone|does not execute"
+REFUSED = f"{REFUSED_BY_ALL}|bytes of shared memory, but"
+
+
+def player_of(core, **options):
+    config = CORES[core]
+    return Player(
+        config, lambda size: closing(RtlMachine(config, Memory(size, 0x1000))), name=core, **options
+    )
 
 
 @pytest.fixture(params=["small", pytest.param("standard, 8 warps", marks=pytest.mark.long)])
 def follower(request):
     """Has a core execute the trace of a launch, compared wherever it waits."""
-    config = CORES[request.param]
-    player = Player(
-        config, lambda size: closing(RtlMachine(config, Memory(size, 0x1000))), compares_each=True
-    )
-    found = Follower(player, "hopper", io.BytesIO())
+    found = Follower(player_of(request.param, compares_each=True), "hopper", io.BytesIO())
     yield found
     assert found.counters.instructions
     assert found.counters.cycles
@@ -77,6 +89,22 @@ def test_memory_is_that_of_the_chip(name, follower):
     case = prepared.case
     kernel = module(name).kernel(case["entry"])
     kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], trace=follower)
+    assert prepared.differences() == {}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("name", cases())
+def test_every_captured_launch_streams(name, core):
+    """On each core that has the formats and the shared memory; the others say what they lack."""
+    prepared, follower, lack = prepare(name), Follower(player_of(core), "hopper", io.BytesIO()), None
+    case = prepared.case
+    kernel = module(name).kernel(case["entry"])
+    try:
+        kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], trace=follower)
+    except LaunchError as error:
+        lack = str(error)
+    assert lack is None or re.search(REFUSED if core == "small" else REFUSED_BY_ALL, lack)
     assert prepared.differences() == {}
 
 

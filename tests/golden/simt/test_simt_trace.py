@@ -1,6 +1,9 @@
 """Traces: the mirror against a plain copy of memory, and files that are none."""
 
 import io
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -111,6 +114,36 @@ def trace_of(name="single_warp.wmma_ker"):
     file = io.BytesIO()
     launch(name, TraceRecorder(file, "hopper"))
     return file.getvalue()
+
+
+MILLION = """
+import resource, sys, tempfile
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+from short_kernels import kernel
+from golden.simt.trace_recorder import TraceRecorder
+
+BODY = '''
+    mul.wide.u32 %rd2, %r0, 16; add.u64 %rd1, %rd0, %rd2; mov.u32 %r10, 0;
+    ld.global.v4.u32 {%r1, %r2, %r3, %r4}, [%rd1];
+    NEXT: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r1, %r2, %r3, %r4},
+        {%r2, %r3}, {%f0, %f1, %f2, %f3};
+    add.u32 %r1, %r1, 1; add.u32 %r10, %r10, 1; setp.lt.u32 %p0, %r10, 31250; @%p0 bra NEXT;'''
+given = np.random.default_rng(1).integers(0, 1 << 30, 4096, np.uint32) & 0x33FF33FF
+with tempfile.TemporaryFile() as file:
+    kernel(BODY).launch(1, 1024, [given], trace=TraceRecorder(file, "hopper"))
+    print(file.tell(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+
+
+@pytest.mark.long
+def test_the_trace_of_a_million_matrix_instructions_goes_to_disk():
+    """A GiB of memory is enough for the whole process, although the file has more."""
+    command = [sys.executable, "-c", MILLION, str(Path(__file__).parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    file_bytes, kibibytes = map(int, done.stdout.split())
+    assert file_bytes > 500_000_000
+    assert kibibytes < 1 << 20
 
 
 def test_a_trace_is_read_as_it_was_written():
