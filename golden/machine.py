@@ -12,10 +12,34 @@ from golden.tables.profiles import Profile
 
 
 class Difference(Exception):
-    """A machine that checks itself found a result that is wrong."""
+    """Two machines disagree.
+
+    Parameters
+    ----------
+    difference : str
+        Where, and both values.
+    index : int or None
+        How many commands had been executed before; None where that has no meaning.
+    command : str
+        The one after which they differ; empty where that is not known.
+    """
 
     origin: str = ""
     """Where in the program the command stands, set by whatever runs the program."""
+
+    def __init__(self, difference: str, index: int | None = None, command: str = "") -> None:
+        super().__init__(difference, index, command)
+        self.difference = difference
+        self.index = index
+        self.command = command
+
+    def __str__(self) -> str:
+        if self.index is None:
+            return self.difference
+        if not self.command:
+            return f"after {self.index} instructions: {self.difference}"
+        origin = f" ({self.origin})" if self.origin else ""
+        return f"instruction {self.index}: {self.command}{origin}: {self.difference}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,7 +73,7 @@ def run_kernel(
 
     Raises
     ------
-    sim.mismatch.Mismatch
+    golden.machine.Difference
         When core and golden model differ.
     """
     d = np.zeros(a.shape, dtype=np.float32)
@@ -102,7 +102,7 @@ def run_cuda_kernel(
 
     Raises
     ------
-    sim.mismatch.Mismatch
+    golden.machine.Difference
         When core and golden model differ.
     golden.simt.SimtError
         For shapes that are no such multiples.

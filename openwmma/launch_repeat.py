@@ -1,7 +1,6 @@
 """Reads launch files (docs/reference/launch-files.md) and repeats what they describe."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,7 @@ from openwmma.modules import Kernel, Module
 from openwmma.output_files import checked_path, is_same_file
 from openwmma.typed_numbers import typed_number
 
-__all__ = ["ArrayDifference", "RecordedLaunch", "read_launches"]
+__all__ = ["RecordedLaunch", "read_launches"]
 
 SHOWN: Final = 8
 """Differing bytes of an array that are listed."""
@@ -44,34 +43,6 @@ _KIND_NAMES: Final[Mapping[type, str]] = {
 }
 
 _KEYS: Final = ("case", "file", "entry", "grid", "block", "arguments")
-
-
-@dataclass(frozen=True)
-class ArrayDifference:
-    """An array that is not as recorded.
-
-    Parameters
-    ----------
-    name : str
-    size : int
-        Bytes of the array.
-    places : tuple of (int, int, int)
-        The first differing bytes: offset, recorded and present value.
-    count : int
-        Of all differing bytes.
-    """
-
-    name: str
-    size: int
-    places: tuple[tuple[int, int, int], ...]
-    count: int
-
-    def __str__(self) -> str:
-        listed = ", ".join(
-            f"byte {at}: {want:#04x} recorded, {got:#04x} now" for at, want, got in self.places
-        )
-        more = ", ..." if self.count > len(self.places) else ""
-        return f"{self.name}: {self.count} of {self.size} bytes differ; {listed}{more}"
 
 
 class RecordedLaunch:
@@ -197,8 +168,8 @@ class RecordedLaunch:
         options = {"contract": case.get("contract", True), "cluster": case.get("cluster")} | options
         return kernel.launch(case["grid"], case["block"], arguments, case.get("shared", 0), **options)
 
-    def differences(self) -> list[ArrayDifference]:
-        """The arrays that are not as recorded; what the launch did not change must be as before it.
+    def differences(self) -> list[str]:
+        """The arrays that are not as recorded, in words; what the launch did not change must be as before it.
 
         Addresses of arrays that stand in arrays are compared as such, wherever the arrays lie now.
         """
@@ -213,8 +184,11 @@ class RecordedLaunch:
                 raise LaunchError(f"{self.name}: {name} has {len(now)} bytes, {name}.after {len(recorded)}")
             places = np.flatnonzero(recorded != now)
             if len(places):
-                shown = tuple((int(at), int(recorded[at]), int(now[at])) for at in places[:SHOWN])
-                found.append(ArrayDifference(name, len(now), shown, len(places)))
+                listed = ", ".join(
+                    f"byte {at}: {recorded[at]:#04x} recorded, {now[at]:#04x} now" for at in places[:SHOWN]
+                )
+                more = ", ..." if len(places) > SHOWN else ""
+                found.append(f"{name}: {len(places)} of {len(now)} bytes differ; {listed}{more}")
         return found
 
     def _recorded(self, name: str) -> NDArray[np.uint8]:

@@ -11,7 +11,7 @@ from golden.tables.commands import MATRIX_ROW_BYTES, Command, Store, StoreMatrix
 from golden.tables.faults import Fault
 from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile
-from sim.mismatch import Mismatch, register_difference
+from sim.mismatch import mismatch, register_difference
 from sim.storage_pair import StoragePair
 
 __all__ = ["LockstepMachine"]
@@ -112,14 +112,14 @@ class LockstepMachine:
 
         Raises
         ------
-        sim.mismatch.Mismatch
+        golden.machine.Difference
             They differ from the registers of the RTL.
         """
         registers = self._golden.read_registers(first, count, warp=warp)
         if not np.array_equal(registers, self._rtl.read_registers(first, count, warp=warp)):
             self._compare_registers()
             last = first + len(registers) - 1
-            raise Mismatch(
+            raise mismatch(
                 self._executed, None, f"the host reads other values in registers {first} to {last}"
             )
         return registers
@@ -138,7 +138,7 @@ class LockstepMachine:
 
         Raises
         ------
-        sim.mismatch.Mismatch
+        golden.machine.Difference
             They differ in a register, in memory, or in the fault they raised.
         golden.tables.faults.Fault
             Both refused it, for the same cause.
@@ -170,7 +170,7 @@ class LockstepMachine:
         ------
         golden.tables.faults.Fault
             Of another warp than the fault that was raised before.
-        sim.mismatch.Mismatch
+        golden.machine.Difference
             They differ in a byte that no store was seen to reach, or in a register that no command was to
             write.
         """
@@ -178,7 +178,7 @@ class LockstepMachine:
         for pair in (None if self._memory.is_near else self._memory, self._shared):
             difference = pair.difference(None) if pair is not None else None
             if difference is not None:
-                raise Mismatch(self._executed, None, difference)
+                raise mismatch(self._executed, None, difference)
 
     def _execute_together(self, together: dict[int, Command]) -> None:
         """Execute a command of each warp, and leave none."""
@@ -196,7 +196,7 @@ class LockstepMachine:
             warp, fault = next(iter(found.items()), (command.warp, None))
             rtl_fault = rtl_faults.pop(warp, None)
             if _key(rtl_fault) != _key(fault):
-                raise Mismatch(index, command, f"golden {_told(fault)}, rtl {_told(rtl_fault)}")
+                raise mismatch(index, command, f"golden {_told(fault)}, rtl {_told(rtl_fault)}")
             self._faults.extend(found.values())
             self._executed += not found
             if not isinstance(command, Store | StoreMatrix):
@@ -206,7 +206,7 @@ class LockstepMachine:
             difference = self._memory_difference(command)
             if difference is not None:
                 self._compare_registers()
-                raise Mismatch(index, command, difference)
+                raise mismatch(index, command, difference)
         self._raise_fault()
 
     def _raise_fault(self) -> None:
@@ -225,7 +225,7 @@ class LockstepMachine:
             difference = register_difference(command, golden[warp], rtl[warp])
             if difference is not None:
                 of_warp = f"warp {warp}: " if warp else ""
-                raise Mismatch(index, command, of_warp + difference)
+                raise mismatch(index, command, of_warp + difference)
 
     def _memory_difference(self, command: Command) -> str | None:
         if self._memory.is_near:

@@ -13,34 +13,12 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout
 
-__all__ = ["Mismatch", "memory_difference", "register_difference"]
+__all__ = ["memory_difference", "mismatch", "register_difference"]
 
 
-class Mismatch(Difference):
-    """Golden model and RTL disagree.
-
-    Parameters
-    ----------
-    index : int
-        How many commands had been executed before.
-    command : Command or None
-        The one after which they differ; None where that is not known.
-    difference : str
-        Where, and both values.
-    """
-
-    def __init__(self, index: int, command: Command | None, difference: str) -> None:
-        super().__init__(index, command, difference)
-        self.index = index
-        self.command = command
-        self.difference = difference
-
-    def __str__(self) -> str:
-        if self.command is None:
-            return f"after {self.index} instructions: {self.difference}"
-        what = describe_command(self.command)
-        origin = f" ({self.origin})" if self.origin else ""
-        return f"instruction {self.index}: {what}{origin}: {self.difference}"
+def mismatch(index: int, command: Command | None, difference: str) -> Difference:
+    """A difference of golden model and RTL after a command, or where that is not known, after `index`."""
+    return Difference(difference, index, "" if command is None else describe_command(command))
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,11 @@ def _repeated(launch: RecordedLaunch) -> Any:
     run = launch.launch(limit=2000)
     found = launch.differences()
     require_short(PropertyError("differences", "".join(map(str, found))))
-    return run.blocks, run.warp_instructions, [item.name for item in found]  # the bytes may be addresses
+    return (
+        run.blocks,
+        run.warp_instructions,
+        [item.partition(":")[0] for item in found],
+    )  # the bytes may be addresses
 
 
 def _run(files: Files) -> Any:

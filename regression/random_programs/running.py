@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from golden.lines import gather_lines
-from golden.machine import Machine
+from golden.machine import Difference, Machine
 from golden.programs.buffers import BASE
 from golden.tables.commands import Command, Mma, Store
 from golden.tables.faults import Fault
@@ -11,7 +11,7 @@ from golden.warp import GoldenMachine
 from regression.random_programs.choices import registers_of
 from regression.random_programs.program import HOT_BYTES, Program, observations, observed_bytes
 from sim.lockstep import LockstepMachine
-from sim.mismatch import Mismatch, memory_difference
+from sim.mismatch import memory_difference
 from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
 
@@ -55,8 +55,8 @@ def difference(
 def _lockstep(program: Program, core: Core) -> str | None:
     try:
         fault = fault_of(LockstepMachine(program.golden(), core), program.commands)
-    except Mismatch as mismatch:
-        return str(mismatch)
+    except Difference as found:
+        return str(found)
     return None if fault is None else f"both refuse a command: {fault}"
 
 

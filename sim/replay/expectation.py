@@ -5,11 +5,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.machine import Machine, Storage
+from golden.machine import Difference, Machine, Storage
 from golden.memory import Memory
 from golden.tables.commands import Command, Load, Store
 from golden.tables.layouts import LANES
-from sim.mismatch import Mismatch, memory_difference, register_difference
+from sim.mismatch import memory_difference, mismatch, register_difference
 from sim.replay.addresses import GRANULE
 from sim.replay.entries import Entry, stored_lines
 
@@ -70,7 +70,7 @@ class Expectation:
         self._stored.append((entry, command))
 
     def compare_registers(self) -> None:
-        """Compare all registers; Mismatch where they differ."""
+        """Compare all registers; Difference where they differ."""
         found = self._machine.inspect_registers().reshape(self._registers.shape)
         if np.array_equal(found, self._registers):
             return
@@ -80,7 +80,7 @@ class Expectation:
         raise self.mismatch(origin, f"warp {warp}: {difference}" if warp else str(difference))
 
     def compare_stored(self) -> None:
-        """Compare what has been stored since the last time; Mismatch where it differs."""
+        """Compare what has been stored since the last time; Difference where it differs."""
         stored, self._stored = self._stored, []
         for is_shared in (False, True):
             own = [
@@ -93,15 +93,15 @@ class Expectation:
                         self._compare(is_shared, first, last, entry, command)
 
     def compare_memories(self) -> None:
-        """Compare all bytes that the trace uses; Mismatch where they differ."""
+        """Compare all bytes that the trace uses; Difference where they differ."""
         for is_shared, memory in enumerate(self._memories[: len(self._storages)]):
             step = _CHUNK // GRANULE
             for first in range(0, len(memory), step):
                 self._compare(bool(is_shared), first, min(first + step, len(memory)))
 
-    def mismatch(self, origin: Origin, difference: str) -> Mismatch:
+    def mismatch(self, origin: Origin, difference: str) -> Difference:
         """A mismatch at a command."""
-        found = Mismatch(max(0, self.executed - 1), origin[0], difference)
+        found = mismatch(max(0, self.executed - 1), origin[0], difference)
         found.origin = origin[1]
         return found
 
@@ -130,7 +130,7 @@ class Expectation:
         entry: Entry | None = None,
         command: Command | None = None,
     ) -> None:
-        """Compare granules, which an entry has stored; Mismatch where they differ."""
+        """Compare granules, which an entry has stored; Difference where they differ."""
         base = self._storages[is_shared].base + first * GRANULE
         if entry is not None and isinstance(command, Load | Store):
             assert entry.place is not None

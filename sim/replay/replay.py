@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import IO, Final
 
-from golden.machine import Machine
+from golden.machine import Difference, Machine
 from golden.memory import Memory
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
@@ -13,7 +13,6 @@ from golden.simt.trace_recorder import Progress, TraceRecorder
 from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
 from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction, warp_tile
 from hdl.config import CoreConfig
-from sim.mismatch import Mismatch
 from sim.replay.addresses import memory_bytes
 from sim.replay.entries import parsed
 from sim.replay.expectation import Expectation
@@ -96,16 +95,16 @@ class Player:
         ------
         LaunchError
             For a trace that the core cannot execute.
-        sim.mismatch.Mismatch
+        golden.machine.Difference
             Core and trace differ: the first entry at fault where the entries, one by one, differ as well.
         """
         self._require(trace)
         try:
             return self._run(trace, False, on_block)
-        except Mismatch as overlapping:
+        except Difference as overlapping:
             try:
                 self._run(trace, True, None)
-            except Mismatch as mismatch:
+            except Difference as mismatch:
                 raise mismatch from None
             overlapping.difference += "; where each command ends before the next begins, nothing differs"
             raise

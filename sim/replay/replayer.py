@@ -131,7 +131,7 @@ class Replayer:
 
         Raises
         ------
-        sim.mismatch.Mismatch
+        golden.machine.Difference
             The machine differs from the trace, or refuses a command.
         LaunchError
             For registers that do not hold the fragments of an instruction.

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from rtl import BASE, fill, golden_machine, load, rtl_machine, store
 
+from golden.machine import Difference
 from golden.programs.execution import ProgramFault, execute
 from golden.tables.commands import Fill, Move
 from golden.tables.faults import Cause, Fault
 from sim.lockstep import LockstepMachine
-from sim.mismatch import Mismatch
 
 TARGET = BASE + 0x1000
 MACHINES = {
@@ -81,7 +81,7 @@ def test_a_difference_has_its_place():
 
     wrong.execute = execute_wrong
     program = [Fill(index % 9, 1, index) for index in range(600)]
-    with pytest.raises(Mismatch) as caught:
+    with pytest.raises(Difference) as caught:
         execute(LockstepMachine(golden_machine(), wrong), numbered(program))
     assert (caught.value.index, caught.value.origin) == (299, "line 299")
     assert str(caught.value).startswith(

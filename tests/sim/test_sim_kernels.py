@@ -104,7 +104,7 @@ def test_every_captured_launch_streams(name, core):
         kernel.launch(case["grid"], case["block"], prepared.arguments, case["shared"], trace=follower)
     except LaunchError as error:
         lack = str(error)
-    assert lack is None or re.search(REFUSED if core == "small" else REFUSED_BY_ALL, lack)
+    assert lack is None or re.search(REFUSED_BY_ALL if core == "large" else REFUSED, lack)
     assert prepared.differences() == {}
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from rtl import BASE, fill, golden_machine, load, multiply, store
 
+from golden.machine import Difference
 from golden.memory import Memory
 from golden.tables.commands import Move, StoreMatrix
 from golden.tables.faults import Cause, Fault
@@ -11,7 +12,6 @@ from golden.tables.instruction_set import Shape
 from golden.tables.profiles import PROFILES
 from golden.warp import GoldenMachine
 from sim.lockstep import LockstepMachine
-from sim.mismatch import Mismatch
 
 
 class Erring:
@@ -53,7 +53,7 @@ def difference_of(commands, **errors):
     machine = LockstepMachine(golden_machine(), Erring(golden_machine(), after=len(commands) - 1, **errors))
     for command in commands[:-1]:
         machine.execute(command)
-    with pytest.raises(Mismatch) as error:
+    with pytest.raises(Difference) as error:
         machine.execute(commands[-1])
     return str(error.value)
 
@@ -217,7 +217,7 @@ def test_what_the_host_reads_is_compared_with_what_is_there():
     golden = GoldenMachine(memory=Memory(1 << 16, BASE))
     machine = LockstepMachine(golden, WrongHostPort(memory=Memory(1 << 16, BASE)))
     machine.execute(fill(0, 8, 1))
-    with pytest.raises(Mismatch, match=r"the host reads other values in registers 4 to 6$"):
+    with pytest.raises(Difference, match=r"the host reads other values in registers 4 to 6$"):
         machine.read_registers(4, 3)
 
 
@@ -262,6 +262,6 @@ def test_each_row_of_stored_matrices_is_compared(space, first):
             machine.execute(StoreMatrix(0, 9, 2, space=space))
         else:
             with pytest.raises(
-                Mismatch, match=rf"shared memory differ; the first is address {machines[1].place:#x}"
+                Difference, match=rf"shared memory differ; the first is address {machines[1].place:#x}"
             ):
                 machine.execute(StoreMatrix(0, 9, 2, space=space))

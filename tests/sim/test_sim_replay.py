@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from golden.machine import Difference
 from golden.memory import Memory
 from golden.simt import LaunchError
 from golden.simt.trace_file import TraceReader
@@ -17,7 +18,6 @@ from golden.simt.trace_recorder import TraceRecorder
 from golden.tables.commands import Load, LoadMatrix, Mma, MoveMatrix, Store, StoreMatrix
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from sim.mismatch import Mismatch
 from sim.replay.addresses import memory_bytes
 from sim.replay.replay import Player
 from sim.replay.replayer import Replayer
@@ -242,7 +242,7 @@ def test_a_difference_names_the_line_of_the_kernel(kind):
     """The first entry at fault, although all overlap before anything is compared."""
     trace, _ = captured_trace("single_warp.wmma_ker")
     line = rf"single_warp\.ptx:\d+: wmma\.{kind.__name__.lower()}.*row 0, column \d of"
-    with pytest.raises(Mismatch, match=line):
+    with pytest.raises(Difference, match=line):
         player(Wrong, kind=kind).play(trace)
 
 
@@ -259,7 +259,9 @@ class WrongTogether(Wrong):
 
 def test_a_difference_of_overlapping_commands_alone_is_told_as_such():
     trace, _ = captured_trace("single_warp.wmma_ker")
-    with pytest.raises(Mismatch, match=r"single_warp\.ptx:\d+: .* each command ends before the next begins"):
+    with pytest.raises(
+        Difference, match=r"single_warp\.ptx:\d+: .* each command ends before the next begins"
+    ):
         player(WrongTogether, kind=Mma).play(trace)
 
 
@@ -279,5 +281,5 @@ def test_a_trace_for_another_core_is_refused():
 def test_a_refused_command_names_the_line_of_the_kernel():
     trace, _ = captured_trace("single_warp.wmma_ker")
     machine = machine_for(trace, formats={"bf16"})
-    with pytest.raises(Mismatch, match=r"single_warp\.ptx:\d+: .*golden executed it, the core faulted"):
+    with pytest.raises(Difference, match=r"single_warp\.ptx:\d+: .*golden executed it, the core faulted"):
         Replayer(machine, machine_for(trace), trace, serial=True).run()

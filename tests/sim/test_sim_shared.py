@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rtl import BASE, WIDE, load, memory_of_noise, store
 
+from golden.machine import Difference
 from golden.memory import Memory
 from golden.programs.execution import execute
 from golden.warp import GoldenMachine
@@ -13,7 +14,6 @@ from hdl.config import PRESETS
 from sim import host_map
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
-from sim.mismatch import Mismatch
 from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
 
@@ -128,7 +128,7 @@ def test_a_difference_in_what_a_store_reached_is_named(pair, space):
     command = shared(store(8, address, 24), space)
     pair.rtl.write_registers(9, np.full((1, 32), 7, dtype=np.uint32))
     pair.rtl.inspect_registers = pair.golden.inspect_registers
-    with pytest.raises(Mismatch) as error:
+    with pytest.raises(Difference) as error:
         pair.execute(command)
     text = str(error.value)
     # Register 1 of an accumulator is column 1 of each pair; its first element in memory is row 0, column 1.
@@ -142,7 +142,7 @@ def test_a_difference_in_what_a_store_reached_is_named(pair, space):
 def test_bytes_between_the_lines_of_a_store_are_compared(pair):
     pair.rtl.shared.write(WINDOW + 512 + 4 * 20, np.array([9], dtype=np.uint8))
     with pytest.raises(
-        Mismatch, match=r"address 0x250, outside the matrix that was stored: golden 0x00, rtl 0x09"
+        Difference, match=r"address 0x250, outside the matrix that was stored: golden 0x00, rtl 0x09"
     ):
         pair.execute(shared(store(8, 512, 24)))
 
@@ -152,7 +152,7 @@ def test_bytes_that_no_store_reached_are_compared_in_the_end(pair):
     pair.rtl.shared.write(WINDOW + 8000, np.array([1], dtype=np.uint8))
     pair.execute(shared(store(8, 512)))
     with pytest.raises(
-        Mismatch,
+        Difference,
         match=r"^after 2 instructions: 1 bytes of shared memory differ; the first is address 0xff001f40: ",
     ):
         pair.finish()
@@ -160,7 +160,7 @@ def test_bytes_that_no_store_reached_are_compared_in_the_end(pair):
 
 def test_a_program_in_lockstep_ends_with_that_comparison(pair):
     pair.rtl.shared.write(WINDOW + 8000, np.array([1], dtype=np.uint8))
-    with pytest.raises(Mismatch, match=r"^after 1 instructions: 1 bytes of shared memory differ"):
+    with pytest.raises(Difference, match=r"^after 1 instructions: 1 bytes of shared memory differ"):
         execute(pair, [(shared(store(8, 512)), "line 1")])
 
 
