@@ -26,7 +26,7 @@ from sim.replay.replayer import ReplayCounters
 if TYPE_CHECKING:
     from openwmma.gpu.driver import Gpu
 
-__all__ = ["KernelRun", "Stage", "open_player", "open_stage", "require_shared"]
+__all__ = ["Executor", "KernelRun", "open_executor", "open_player", "require_shared"]
 
 _SPOOLED_BYTES: Final = 1 << 26
 """Of a trace in memory; a longer one goes to a temporary file."""
@@ -60,7 +60,7 @@ class KernelRun(LaunchResult):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stage:
+class Executor:
     """An engine with the configuration it stands for.
 
     Parameters
@@ -107,7 +107,9 @@ class _GoldenCore(GoldenEngine):
 
 
 @contextmanager
-def open_stage(target: Target, kernel: CompiledKernel, trace_file: Path | None = None) -> Iterator[Stage]:
+def open_executor(
+    target: Target, kernel: CompiledKernel, trace_file: Path | None = None
+) -> Iterator[Executor]:
     """Make what executes matrix instructions, and give it back in the end.
 
     On golden without preset and settings, that is the golden model with every instruction of the profile and
@@ -134,7 +136,7 @@ def open_stage(target: Target, kernel: CompiledKernel, trace_file: Path | None =
             raise LaunchError("a trace of matrix instructions needs golden or a core, not a GPU")
         with open_gpu(target.gpu) as gpu:
             numerics = PROFILES[target.profile] if target.profile is not None else HOPPER
-            yield Stage(engine=GoldenEngine(numerics), config=None, name=gpu.name, gpu=gpu)
+            yield Executor(engine=GoldenEngine(numerics), config=None, name=gpu.name, gpu=gpu)
         return
     if target.on is MachineKind.GOLDEN:
         config, name, numerics = None, "golden", PROFILES[target.profile] if target.profile else HOPPER
@@ -144,12 +146,12 @@ def open_stage(target: Target, kernel: CompiledKernel, trace_file: Path | None =
         engine = GoldenEngine(numerics) if config is None else _GoldenCore(config, name)
         with _opened_file(trace_file) as file:
             trace = None if trace_file is None else TraceRecorder(file, numerics.name)
-            yield Stage(engine=engine, config=config, name=name, trace=trace)
+            yield Executor(engine=engine, config=config, name=name, trace=trace)
         return
     with open_player(target, kernel) as player, _opened_file(trace_file) as file:
         numerics = player.config.dot_product.profile
         follower = Follower(player, numerics.name, file)
-        yield Stage(engine=GoldenEngine(numerics), config=player.config, name=player.name, trace=follower)
+        yield Executor(engine=GoldenEngine(numerics), config=player.config, name=player.name, trace=follower)
 
 
 def core_name(target: Target) -> str:
@@ -170,12 +172,12 @@ def open_player(target: Target, kernel: CompiledKernel | None = None) -> Iterato
     ----------
     target : Target
     kernel : CompiledKernel or None
-        As for `open_stage`.
+        As for `open_executor`.
 
     Raises
     ------
     LaunchError
-        As `open_stage` does.
+        As `open_executor` does.
     boards.host.link.LinkError
         For a board that does not answer, with the block that it was to execute.
     """
@@ -214,7 +216,7 @@ def _opened_file(path: Path | None) -> Iterator[IO[bytes]]:
         yield file
 
 
-def require_shared(kernel: CompiledKernel, dynamic: int, stage: Stage) -> None:
+def require_shared(kernel: CompiledKernel, dynamic: int, executor: Executor) -> None:
     """Refuse a kernel whose block needs more shared memory than the core has.
 
     Raises
@@ -224,11 +226,11 @@ def require_shared(kernel: CompiledKernel, dynamic: int, stage: Stage) -> None:
     """
     base = kernel.shared_base
     needed = base + max(0, dynamic)
-    if stage.config is None or needed <= stage.config.shared_bytes:
+    if executor.config is None or needed <= executor.config.shared_bytes:
         return
     enough = presets_with_shared(needed)
     remedy = f"presets with enough: {', '.join(enough)}" if enough else "no preset has as much"
     raise LaunchError(
         f"{kernel.readable} needs {needed} bytes of shared memory ({base} static, {dynamic} dynamic), "
-        f"but {stage.name} has {stage.config.shared_bytes}; {remedy}"
+        f"but {executor.name} has {executor.config.shared_bytes}; {remedy}"
     )

@@ -27,7 +27,7 @@ from golden.simt.parallel import run_parallel
 from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
-from openwmma.launching import KernelRun, Stage, open_stage, require_shared
+from openwmma.launching import Executor, KernelRun, open_executor, require_shared
 from openwmma.output_files import checked_path, require_outputs
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage import UsageError
@@ -291,14 +291,14 @@ class Kernel:
                 self._module.variables, self._module.files, contract=contract, cluster=cluster,
             ).record  # fmt: skip
         compiled = self._kernel.compiled if contract else self._kernel.uncontracted
-        with open_stage(target, compiled, recorded) as stage:
-            require_shared(compiled, shared, stage)
+        with open_executor(target, compiled, recorded) as executor:
+            require_shared(compiled, shared, executor)
             result = self._kernel.launch(
                 grid,
                 block,
                 arguments,
                 shared,
-                engine=stage.engine,
+                engine=executor.engine,
                 check=check,
                 races=races,
                 limit=limit,
@@ -306,21 +306,23 @@ class Kernel:
                 cluster=cluster,
                 jobs=jobs,
                 on_block=on_block,
-                trace=stage.trace,
+                trace=executor.trace,
                 on_step=on_step,
                 recorder=recorder,
-                runner=self._runner(stage, target, contract=bool(contract)),
+                runner=self._runner(executor, target, contract=bool(contract)),
             )
-            return stage.report(result)
+            return executor.report(result)
 
-    def _runner(self, stage: Stage, target: Target, *, contract: bool) -> Runner:
+    def _runner(self, executor: Executor, target: Target, *, contract: bool) -> Runner:
         """What runs the blocks of a launch: this computer, or a GPU."""
-        if stage.gpu is None:
+        if executor.gpu is None:
             return run_parallel
         from openwmma.gpu.launches import GpuGrid  # noqa: PLC0415  an optional package
 
         lockstep = target.on is MachineKind.LOCKSTEP
-        return GpuGrid(stage.gpu, self._module.loaded, self._module.ptx, lockstep=lockstep, contract=contract)
+        return GpuGrid(
+            executor.gpu, self._module.loaded, self._module.ptx, lockstep=lockstep, contract=contract
+        )
 
     def __getitem__(self, extents: tuple[Any, ...]) -> Callable[..., KernelRun]:
         """``kernel[grid, block](...)`` or ``kernel[grid, block, shared](...)``: a launch on golden."""

@@ -43,8 +43,8 @@ class Statement:
 class Step(Statement):
     """One that ends no block."""
 
-    emit: Callable[[Any], Any]
-    """Executes it, or writes its code: whatever its decoder is made for."""
+    write_code: Callable[[Any], Any]
+    """Writes its code into a `golden.simt.code.Writer`."""
     select: bool = True
     """Whether a guarded instruction is computed in all threads, with its results kept where the guard holds;
     otherwise it is executed for the threads alone whose guard holds."""
@@ -155,7 +155,7 @@ class Context:
         index: int,
         sources: Iterable[Operand],
         targets: Iterable[Operand],
-        emit: Callable[[Any], Any],
+        write_code: Callable[[Any], Any],
         **kind: Any,
     ) -> Step:
         """A decoded instruction, by its number in the kernel.
@@ -163,7 +163,9 @@ class Context:
         It reads and writes the registers of `sources` and of `targets`; `kind` are further fields of `Step`.
         """
         reads, writes = self.registers(sources), self.registers(targets)
-        return Step(instruction=instruction, index=index, reads=reads, writes=writes, emit=emit, **kind)
+        return Step(
+            instruction=instruction, index=index, reads=reads, writes=writes, write_code=write_code, **kind
+        )
 
     def operands(
         self,

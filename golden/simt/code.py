@@ -116,11 +116,11 @@ class Writer:
         self.namespace.setdefault(name, value)
         return name
 
-    def emit(self, step: Step) -> None:
+    def write_code(self, step: Step) -> None:
         """Add the code of an instruction, under its guard."""
         self._index = step.index
         if step.guard is None:
-            step.emit(self)
+            step.write_code(self)
             return
         slot, negated = step.guard
         guard = ("~" if negated else "") + self.slot(slot)
@@ -128,7 +128,7 @@ class Writer:
         if step.select:
             self.line(f"{name} = {guard}")
             self._select = name
-            step.emit(self)
+            step.write_code(self)
             self._select = ""
             return
         for written in step.writes:
@@ -137,7 +137,7 @@ class Writer:
         self.line(f"if {name}.size:")
         self._subset, self._indent = name, self._indent + "    "
         specials, self._specials, before = self._specials, {}, len(self.lines)
-        step.emit(self)
+        step.write_code(self)
         if len(self.lines) == before:
             self.line("pass")
         self._specials = specials
@@ -285,13 +285,13 @@ def call_step(
         context.require_source(operand, bits, type_)
     reads = [*places.values(), *(source for source, _ in sources)]
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         accesses = {name: writer.access(context, address) for name, address in places.items()}
         values = [writer.array(operand, bits) for operand, bits in sources]
         writer.results(call.format(*values, threads=writer.threads, **accesses), targets)
 
     writes = [target for target, _ in targets]
-    return context.step(instruction, index, reads, writes, emit, select=False, **kind)
+    return context.step(instruction, index, reads, writes, write_code, select=False, **kind)
 
 
 def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> NDArray[Any]:
@@ -322,7 +322,7 @@ def compile_block(kernel: Any, number: int, everyone: bool) -> BlockCode:
         for step in block.steps:
             if kernel.watched:
                 writer.watch(step, kernel.watched)
-            writer.emit(step)
+            writer.write_code(step)
             if kernel.is_stepped:
                 writer.announce(step, step.writes)
         if not everyone or not kernel.goes_on(last):

@@ -30,7 +30,7 @@ def _map(context: Context, instruction: Instruction, index: int) -> Step:
     for operand in rank:
         context.require_source(operand, 32)
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         if isinstance(place, Symbol):
             address = writer.place(context, place, 0, 64)
         else:
@@ -39,7 +39,7 @@ def _map(context: Context, instruction: Instruction, index: int) -> Step:
         call = f"B.{'map_shared' if maps else 'rank_of'}({arguments})"
         writer.write(target, writer.resize(call, 64, bits) if maps else call, bits if maps else 32)
 
-    return context.step(instruction, index, (place, *rank), (target,), emit, select=False, pure=True)
+    return context.step(instruction, index, (place, *rank), (target,), write_code, select=False, pure=True)
 
 
 def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
@@ -80,13 +80,13 @@ def decode_transacted(context: Context, instruction: Instruction, index: int) ->
     for element in elements:
         context.require_source(element, type_.bits, type_.name)
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         to, bar = (f"({space!r}, {writer.access(context, address)})" for address in places.values())
         values = ", ".join(writer.array(element, type_.bits) for element in elements)
         function = f", {writer.bind(atomic_function(operation, name))}" if reduces else ""
         writer.line(f"B.store_transacted({to}, {bar}, {type_.size}, ({values},){function})")
 
-    return context.step(instruction, index, (*places.values(), *elements), (), emit, select=False)
+    return context.step(instruction, index, (*places.values(), *elements), (), write_code, select=False)
 
 
 DECODERS: Final = {"mapa": _map, "getctarank": _map, "barrier": _arrive}

@@ -35,7 +35,7 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
     type_, targets, address, space, offset, volatile = check_load(context, instruction)
     size, count = type_.size, len(targets)
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         if offset is None:
             call = f"B.load({space!r}, {writer.access(context, address)}, {size}, {count})"
         else:
@@ -45,7 +45,7 @@ def _load(context: Context, instruction: Instruction, index: int) -> Step:
 
     loads = space != "param"
     return context.step(
-        instruction, index, (address,), targets, emit, select=False, pure=not volatile, loads=loads
+        instruction, index, (address,), targets, write_code, select=False, pure=not volatile, loads=loads
     )
 
 
@@ -64,12 +64,12 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
         raise context.error(address, "parameters of an entry and constants cannot be stored to")
     size = type_.bits // 8
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         access = writer.access(context, address)
         values = ", ".join(writer.array(element, type_.bits) for element in elements)
         writer.line(f"B.store({space!r}, {access}, ({values},), {size})")
 
-    return context.step(instruction, index, (address, *elements), (), emit, select=False)
+    return context.step(instruction, index, (address, *elements), (), write_code, select=False)
 
 
 def _check_atomic(context: Context, instruction: Instruction, found: Mapping[str, str]) -> None:
@@ -130,7 +130,7 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     # On global memory, additions of f32 flush subnormals.
     evaluate = atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         function, calls = writer.bind(evaluate), []
         for i in range(count):
             access = writer.access(context, address, i * bits // 8)
@@ -139,7 +139,7 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
         writer.results(", ".join(calls), [(element, bits) for element in targets])
 
     reads = (address, *(element for source in sources for element in source))
-    return context.step(instruction, index, reads, targets, emit, select=False)
+    return context.step(instruction, index, reads, targets, write_code, select=False)
 
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:

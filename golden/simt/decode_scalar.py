@@ -19,7 +19,7 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
     found = scalar_operation(context, instruction)
     targets, sources = check_computation(context, instruction, found)
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         texts = [
             writer.broadcast(operand, bits) for operand, bits in zip(sources, found.operands, strict=True)
         ]
@@ -28,7 +28,7 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         call = f"{writer.bind(found.evaluate)}({', '.join(texts)})"
         writer.results(call, tuple(zip(targets, found.results, strict=True)), signed=found.signed)
 
-    return context.step(instruction, index, sources, targets, emit, pure=True)
+    return context.step(instruction, index, sources, targets, write_code, pure=True)
 
 
 def _move(context: Context, instruction: Instruction, index: int) -> Step:
@@ -36,7 +36,7 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
     (target, *others), (source, *parts) = targets, sources
     part = bits // max(len(targets), len(sources))
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         if others:
             value = writer.name()
             writer.line(f"{value} = {writer.array(source, bits)}")
@@ -55,7 +55,7 @@ def _move(context: Context, instruction: Instruction, index: int) -> Step:
         else:
             writer.write(target, writer.array(source, bits), bits)
 
-    return context.step(instruction, index, sources, targets, emit, pure=True)
+    return context.step(instruction, index, sources, targets, write_code, pure=True)
 
 
 def _convert_address(context: Context, instruction: Instruction, index: int) -> Step:
@@ -63,7 +63,7 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
     space, sign, bits, target, source = check_address_conversion(context, instruction)
     base = WINDOWS[space]
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         if isinstance(source, Symbol):
             writer.write(target, writer.place(context, source, base, bits), bits)
             return
@@ -72,7 +72,7 @@ def _convert_address(context: Context, instruction: Instruction, index: int) -> 
             text = f"{text} {'+' if sign > 0 else '-'} {writer.constant(base, bits)}"
         writer.write(target, text, bits)
 
-    return context.step(instruction, index, (source,), (target,), emit, pure=True)
+    return context.step(instruction, index, (source,), (target,), write_code, pure=True)
 
 
 def _is_space(context: Context, instruction: Instruction, index: int) -> Step:

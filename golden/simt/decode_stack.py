@@ -27,7 +27,7 @@ def _allocate(context: Context, instruction: Instruction, index: int) -> Step:
             raise context.error(given, "the alignment of alloca must be a constant power of two")
         alignment = max(alignment, given.value)
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         pointer, amount = writer.read(STACK_POINTER, 64), writer.array(size, bits)
         call = f"B.stack.allocate({writer.threads}, {pointer}, {amount}, {alignment}, {index})"
         value = writer.name()
@@ -36,7 +36,7 @@ def _allocate(context: Context, instruction: Instruction, index: int) -> Step:
         writer.write(target, writer.resize(value, 64, bits), bits)
 
     reads, writes = (STACK_POINTER, size), (STACK_POINTER, target)
-    return context.step(instruction, index, reads, writes, emit, select=False)
+    return context.step(instruction, index, reads, writes, write_code, select=False)
 
 
 def _move_pointer(context: Context, instruction: Instruction, index: int) -> Step:
@@ -52,11 +52,11 @@ def _move_pointer(context: Context, instruction: Instruction, index: int) -> Ste
         context.require_source(operand, bits)
         source, target = operand, STACK_POINTER  # type: ignore[assignment]
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         value = writer.array(source, 64 if source is STACK_POINTER else bits)
         writer.write(target, value, 64 if source is STACK_POINTER else bits)
 
-    return context.step(instruction, index, (source,), (target,), emit, select=False)
+    return context.step(instruction, index, (source,), (target,), write_code, select=False)
 
 
 DECODERS: Final = {"alloca": _allocate, "stacksave": _move_pointer, "stackrestore": _move_pointer}

@@ -134,7 +134,7 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     sources = [item for use, items in found.fragments.items() if use != to for item in items]
     loads = found.address is not None and to is not None
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         call = _call(context, writer, found, index)
         bits = 0 if to is None else found.bits(to)
         writer.results(f"{call}[0]" if len(targets) == 1 else call, [(target, bits) for target in targets])
@@ -143,7 +143,7 @@ def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
     places = tuple(operand for operand in others if operand is not None)
     matrix = None if isinstance(found.instruction, MoveInstruction) else found.instruction
     kind = {"select": False, "pure": loads, "loads": loads, "whole": LANES, "matrix": matrix}
-    return context.step(instruction, index, (*places, *sources), targets, emit, **kind)
+    return context.step(instruction, index, (*places, *sources), targets, write_code, **kind)
 
 
 def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) -> str:

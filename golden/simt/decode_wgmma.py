@@ -69,7 +69,7 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
         sources=context.registers(a_sources) if a_registers else (),
     )
 
-    def emit(writer: Writer) -> None:
+    def write_code(writer: Writer) -> None:
         values = ", ".join(writer.array(item, 32) for item in targets)
         words = ", ".join(writer.array(item, 32 if a_registers else 64) for item in a_sources)
         arguments = f"({words},), {writer.array(b, 64)}, ({values},), {writer.array(scale, 1)}"
@@ -78,7 +78,7 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
 
     sources = (*targets, *a_sources, b, scale)
     return context.step(
-        instruction, index, sources, targets, emit, select=False, whole=WARPGROUP, matrix=parsed
+        instruction, index, sources, targets, write_code, select=False, whole=WARPGROUP, matrix=parsed
     )
 
 
