@@ -23,7 +23,7 @@ _MOST_GROUPS: Final = 7
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:
     name = instruction.opcode[1] if len(instruction.opcode) > 1 else ""
-    if name == "mma_async":
+    if name == "mma_async" and "sp" not in instruction.opcode:
         return _multiply(context, instruction, index)
     if name not in _CALLS or chosen_qualifiers("wgmma .sync .aligned?", instruction.opcode[2:]) is None:
         raise context.unsupported(instruction)
