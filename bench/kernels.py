@@ -2,7 +2,7 @@
 
     python -m bench.kernels [PRESET ...]
 
-prints a table and writes ``build/bench/kernels.json``. The presets, by default ``small``, are those on which
+prints a table and writes ``build/bench/kernels.json``. The presets, by default ``standard``, are those on which
 the RTL and lockstep are measured, `standard` with 2 and 8 warps too. Cycles are those in which the core had a
 command; what the host writes into shared memory in between takes no cycle in a simulation.
 ``bench/data/gemm_block.cu`` is the kernel of eight warps; nvcc 13.0 made its PTX.
@@ -117,7 +117,7 @@ def many_registers() -> float:
 
 def main() -> None:
     """Measure everything, print it and write it."""
-    presets = named(__doc__, PRESETS, ["small"])
+    presets = named(__doc__, PRESETS, ["standard"])
     runs = [shared_gemm(), block_gemm("golden")]
     with NamedTemporaryFile() as file:
         runs.append(replace(block_gemm("golden", trace_file=file.name), machine="golden, traced"))

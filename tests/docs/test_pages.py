@@ -48,6 +48,14 @@ def test_links_lead_to_files(path: Path) -> None:
     assert not missing
 
 
+def test_the_path_of_a_kernel_is_at_most_twenty_files() -> None:
+    page = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
+    files = re.findall(r"^\| (\d+) \| `([\w/.]+)` \|", page, re.MULTILINE)
+    assert [int(number) for number, _ in files] == list(range(1, len(files) + 1))
+    assert 10 < len(files) <= 20
+    assert [file for _, file in files if not (ROOT / file).is_file()] == []
+
+
 def test_every_table_is_on_a_page_and_is_as_the_code_makes_it() -> None:
     """`python -m docs.tables` writes them."""
     texts = {path: path.read_text() for path in REFERENCE}
