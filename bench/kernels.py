@@ -2,9 +2,9 @@
 
     python -m bench.kernels [PRESET ...]
 
-prints a table and writes ``build/bench/kernels.json``. The presets, by default ``standard``, are those on which
-the RTL and lockstep are measured, `standard` with 2 and 8 warps too. Cycles are those in which the core had a
-command; what the host writes into shared memory in between takes no cycle in a simulation.
+prints a table and writes ``build/bench/kernels.json``. The presets, by default ``standard``, are those on
+which the RTL and lockstep are measured, `standard` with 2 and 8 warps too. Cycles are those in which the core
+had a command; what the host writes into shared memory in between takes no cycle in a simulation.
 ``bench/data/gemm_block.cu`` is the kernel of eight warps; nvcc 13.0 made its PTX.
 """
 
