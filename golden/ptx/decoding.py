@@ -223,6 +223,7 @@ class Context:
         value = TYPES["s64"].interpret(operand.value)
         if value not in allowed:
             told = f"{allowed[0]} to {allowed[-1]}" if len(allowed) > 2 else " or ".join(map(str, allowed))
+            told = f"a multiple of {allowed.step} from {told}" if allowed.step > 2 else told
             raise self.error(operand, f"{what} is {told}, not {value}")
         return value
 

@@ -134,9 +134,9 @@ class AsyncCheckedBlock(BlockRun):
         """``cp.async.commit_group``."""
         self._copies.committed[threads] += 1
 
-    def await_copies(self, threads: Threads, remaining: int, everything: bool) -> None:
-        """``cp.async.wait_group`` and ``wait_all``."""
-        self._copies.wait(threads, None if everything else remaining)
+    def await_copies(self, threads: Threads, remaining: int | None) -> None:
+        """As `MemoryAccess.await_copies`."""
+        self._copies.wait(threads, remaining)
 
     def commit_bulk(self, threads: Threads) -> None:
         """``cp.async.bulk.commit_group``."""

@@ -144,14 +144,12 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode
-    if "bulk" in parts:
+    if "bulk" in parts or parts[2:3] in (("commit_group",), ("wait_group",), ("wait_all",)):
         return decode_bulk(context, instruction, index)
     if len(parts) < 3:
         raise context.unsupported(instruction)
     if parts[2] == "mbarrier":
         return copies_arrive(context, instruction, index)
-    if parts[2] in ("commit_group", "wait_group", "wait_all"):
-        return _copy_group(context, instruction, index, parts[2])
     groups = {
         "async": ("async",),
         "cache": ("ca", "cg"),
@@ -185,18 +183,6 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
         valid = f"where({{}}, 0, {size.value})" if ignores else "{}"
     call = f"B.copy_async({{to}}, {{source}}, {size.value}, {valid})"
     return call_step(context, instruction, index, call, counts, (), places={"to": to, "source": source})
-
-
-def _copy_group(context: Context, instruction: Instruction, index: int, kind: str) -> Step:
-    remaining = 0
-    for operand in context.operands(instruction, int(kind == "wait_group")):
-        if not isinstance(operand, Immediate) or operand.kind != "integer" or operand.value < 0:
-            raise context.error(operand, "cp.async.wait_group takes a constant number of groups")
-        remaining = operand.value
-    call = f"B.await_copies({{threads}}, {remaining}, {kind == 'wait_all'})"
-    if kind == "commit_group":
-        call = "B.commit_copies({threads})"
-    return call_step(context, instruction, index, call, (), ())
 
 
 DECODERS: Final = {

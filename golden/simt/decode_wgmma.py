@@ -5,33 +5,25 @@ from typing import Final
 from golden.ptx.decoding import Context, Step
 from golden.ptx.mnemonic import parse_instruction
 from golden.ptx.syntax import Instruction, Operand, Register, Vector
-from golden.qualifier_lines import chosen_qualifiers
-from golden.simt.code import Writer, call_step
+from golden.simt.code import Writer
+from golden.simt.decode_lines import Line, decode_line
 from golden.simt.warpgroups import WARPGROUP, WarpgroupMultiply
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
 
-_CALLS: Final = {
-    "fence": "fence_multiplies({threads})",
-    "commit_group": "commit_multiplies({threads})",
-    "wait_group": "await_multiplies({threads}, {groups})",
-}
+_LINES: Final = (
+    Line("wgmma .fence .sync .aligned?"),
+    Line("wgmma .commit_group .sync .aligned?", (), "commit_multiplies"),
+    Line("wgmma .wait_group .sync .aligned?", (range(8),), "await_multiplies"),
+)
 _A_REGISTERS: Final = 4
-_MOST_GROUPS: Final = 7
 
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:
-    name = instruction.opcode[1] if len(instruction.opcode) > 1 else ""
-    if name == "mma_async" and "sp" not in instruction.opcode:
+    if "mma_async" in instruction.opcode and "sp" not in instruction.opcode:
         return _multiply(context, instruction, index)
-    if name not in _CALLS or chosen_qualifiers("wgmma .sync .aligned?", instruction.opcode[2:]) is None:
-        raise context.unsupported(instruction)
-    groups = 0
-    for operand in context.operands(instruction, int(name == "wait_group")):
-        groups = context.require_constant(operand, "the number of groups", range(_MOST_GROUPS + 1))
-    call = _CALLS[name].replace("{groups}", str(groups))
-    return call_step(context, instruction, index, f"B.{call}", (), ())
+    return decode_line(_LINES, context, instruction, index)
 
 
 def _multiply(context: Context, instruction: Instruction, index: int) -> Step:

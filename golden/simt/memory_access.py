@@ -173,8 +173,8 @@ class MemoryAccess:
     def commit_copies(self, threads: Threads) -> None:
         """``cp.async.commit_group``."""
 
-    def await_copies(self, threads: Threads, remaining: int, everything: bool) -> None:
-        """``cp.async.wait_group`` and ``wait_all``."""
+    def await_copies(self, threads: Threads, remaining: int | None) -> None:
+        """``cp.async.wait_group``, and ``wait_all``, of which None remain."""
 
     # Where addresses lie
 

@@ -88,9 +88,6 @@ class WarpgroupOperations(MemoryAccess):
             ]
             self.launch.trace.matrix(self, form.index, tile, threads, words)
 
-    def fence_multiplies(self, threads: Threads) -> None:
-        """``wgmma.fence``."""
-
     def commit_multiplies(self, threads: Threads) -> None:
         """``wgmma.commit_group``."""
 
