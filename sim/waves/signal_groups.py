@@ -8,6 +8,7 @@ from typing import Final, Literal
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Unit
+from hdl.control.warps import STALLS
 from hdl.memory.axi import Response
 from hdl.verilog.modules import INSTANCE, MODULE
 from sim.trace.probes import of_warp
@@ -76,7 +77,7 @@ _GROUPS: Final[dict[str, tuple[str, ...]]] = {
     "sequencer": (
         *(f"sequencer.{name}" for name in ("commands__valid", "commands__ready", "serial")),
         *(f"sequencer.{name}" for name in ("decode", "start", "running", "halt")),
-        *(f"sequencer.stall_{name}" for name in ("registers", "memory", "unit", "empty")),
+        *(f"sequencer.{name}" for name in STALLS),
         "sequencer.cause:fault",
         "sequencer.executed:d",
     ),
