@@ -21,6 +21,7 @@ from rich.table import Table
 
 from bench.measurement import fastest, named, write_results
 from golden.simt.errors import LaunchError
+from golden.simt.tensor_map import tensor_map
 from hdl.config import PRESETS
 from openwmma.cuda_source import CompilerError
 from openwmma.launch_repeat import read_launches
@@ -85,6 +86,27 @@ def hgemm(**machine: Any) -> KernelRun:
     return kernel.launch(1, 128, [*matrices(64), d, 64, 64, 64], **machine)
 
 
+def side_by_side(size: int) -> Mapping[str, Launch]:
+    """A product of two square matrices through ``mma.sync``, and through ``wgmma`` and tensor copies."""
+
+    def synchronous(**machine: Any) -> KernelRun:
+        d = np.zeros((size, size), np.float32)
+        kernel = Module(CAPTURED / "mma_sync.ptx").kernel("hgemm")
+        return kernel.launch((size // 64,) * 2, 128, [*matrices(size), d, *(size,) * 3], **machine)
+
+    def asynchronous(**machine: Any) -> KernelRun:
+        a, b, d = (array.view(np.uint16) for array in (*matrices(size), np.zeros((size, size), np.float16)))
+        maps = [
+            tensor_map(array, (64, rows), type="BFLOAT16", swizzle="128B")
+            for array, rows in ((a, 128), (b, 64), (d, 64))
+        ]
+        kernel = Module(CAPTURED / "hopper.ptx").kernel("gemm_bf16_specialised")
+        return kernel.launch((size // 64, size // 128), 384, [*maps, size], shared=90112, **machine)
+
+    kernels = {"hgemm": synchronous, "gemm_bf16_specialised": asynchronous}
+    return {f"{name}, {size} x {size} x {size}": launch for name, launch in kernels.items()}
+
+
 def cutlass_launches() -> Mapping[str, Launch]:
     """The two kernels of CUTLASS, 64 x 64 x 64; none without the packages they need."""
     script = runpy.run_path(str(ROOT / "examples" / "cutlass" / "cutlass_gemm.py"))
@@ -126,8 +148,9 @@ def main() -> None:
     launches.update(cutlass_launches())
     table = Table("kernel", "warp instructions", "matrix", "golden", *presets)
     rows = []
-    for kernel, launch in launches.items():
-        times = measured(kernel, launch, presets)
+    large = side_by_side(512)
+    for kernel, launch in {**launches, **large}.items():
+        times = measured(kernel, launch, [] if kernel in large else presets)
         rows.append(asdict(times))
         shown = ("-" if value is None else f"{value:.2f} s" for value in times.seconds.values())
         table.add_row(kernel, f"{times.warp_instructions:,}", f"{times.matrix_instructions:,}", *shown)

@@ -43,6 +43,13 @@ _NAMES: Final = {
 }
 """What the numbers of a field stand for, as `cuTensorMapEncodeTiled` names it."""
 
+_PREFIXES: Final = {
+    **{"type": "CU_TENSOR_MAP_DATA_TYPE_", "interleave": "CU_TENSOR_MAP_INTERLEAVE_"},
+    **{"swizzle": "CU_TENSOR_MAP_SWIZZLE_", "fill": "CU_TENSOR_MAP_FLOAT_OOB_FILL_"},
+    "promotion": "CU_TENSOR_MAP_L2_PROMOTION_",
+}
+"""What may stand before a name, as in the driver's header."""
+
 _PLACES: Final = {
     **{"address": (0, 64), "rank": (68, 3), "type": (71, 4), "interleave": (75, 2), "swizzle": (77, 2)},
     **{"fill": (79, 1), "promotion": (81, 2), "volume": (512, 32), "period": (576, 16)},
@@ -277,6 +284,7 @@ def tensor_map(
     type : str or None
         Type of the elements, such as ``"BFLOAT16"``; None for the type of the dtype.
     swizzle : {"NONE", "32B", "64B", "128B"}
+        Names may begin as in the driver's header: ``"CU_TENSOR_MAP_SWIZZLE_128B"``.
     fill : {"NONE", "NAN_REQUEST_ZERO_FMA"}
         What loads write beyond the tensor: zeros, or NaN.
     element_strides : int, sequence of int or None
@@ -301,6 +309,11 @@ def tensor_map(
         raise InvalidArgument("the tensor of a map", f"shape {shape}", f"1 to {_RANKS} axes, none of them 0")
     type = _DTYPES.get(buffer.dtype.name, "UINT8") if type is None else type
     given = {"type": type, "interleave": interleave, "swizzle": swizzle, "fill": fill, "promotion": promotion}
+    given = {
+        name: value.removeprefix(_PREFIXES[name]) if isinstance(value, str) else value
+        for name, value in given.items()
+    }
+    type = given["type"]
     for name, value in given.items():
         names = ("NONE",) if name == "interleave" else _NAMES[name]
         if value not in names:

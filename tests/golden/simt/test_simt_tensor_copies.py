@@ -103,6 +103,15 @@ def test_a_map_prints_one_line_a_field():
     ]
 
 
+def test_names_may_be_those_of_the_header():
+    short = tensor_map(
+        np.zeros((4, 16), np.float16), (16, 4), type="UINT16", swizzle="32B", promotion="L2_128B"
+    )
+    names = {"type": "DATA_TYPE_UINT16", "swizzle": "SWIZZLE_32B", "promotion": "L2_PROMOTION_L2_128B"}
+    given = {name: f"CU_TENSOR_MAP_{value}" for name, value in names.items()}
+    assert tensor_map(np.zeros((4, 16), np.float16), (16, 4), **given) == short
+
+
 FIELDS = [
     ("rank", 0, 4, {}),
     ("global_address", 0, 0x123450, {"address": 0x123450}),
