@@ -3,6 +3,8 @@
 import io
 import sys
 from contextlib import closing
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,7 @@ from hdl.config import PRESETS
 from sim.replay.addresses import memory_bytes
 from sim.replay.replay import Player
 from sim.replay.replayer import Replayer
+from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden" / "simt"))
@@ -133,30 +136,53 @@ ACCESSES = f"""
     cvt.u64.u32 %rd3, %r3; add.u64 %rd3, %rd8, %rd3;
     wmma.load.c.sync.aligned.row.m16n16k16.f32 {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}}, [%rd3], 24;
     cvt.u64.u32 %rd4, %r4; add.u64 %rd4, %rd9, %rd4;
+    wmma.load.a.sync.aligned.row.m16n16k16.f16
+        {{%r12, %r13, %r14, %r15, %r16, %r17, %r18, %r19}}, [%rd4], 24;
+    wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}},
+        {{%r12, %r13, %r14, %r15, %r16, %r17, %r18, %r19}},
+        {{%r12, %r13, %r14, %r15, %r16, %r17, %r18, %r19}},
+        {{%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}};
     wmma.store.d.sync.aligned.row.m16n16k16.f32 [%rd4], {{%f7, %f0, %f1, %f2, %f3, %f4, %f5, %f6}}, 16;
     cvt.u64.u32 %rd5, %r5; add.u64 %rd5, %rd10, %rd5;
     st.u32 [%rd5], %r6;
     add.u64 %rd2, %rd2, 16; add.u32 %r10, %r10, 1; setp.lt.u32 %p0, %r10, {STEPS}; @%p0 bra NEXT;
 """
-"""Each warp takes steps of a table: it loads a matrix, stores it in another order, and changes a word.
-Each is in global or in shared memory."""
+"""Each warp takes steps of a table: it loads two matrices, multiplies, stores the result in another order
+over one of them, and changes a word. Each is in global or in shared memory."""
+
+
+def launch_accesses(seed, trace):
+    random = np.random.default_rng(seed)
+    words = random.integers(0, 1 << 32, (TABLE + ARENA) // 4, dtype=np.uint32) & np.uint32(0x3BFF3BFF)
+    table = words[: TABLE // 4].reshape(-1, 4)
+    table[:, :2] = 32 * random.integers(0, (ARENA - 24 * 64) // 32, (len(table), 2))
+    table[:, 2] = 4 * random.integers(0, ARENA // 4, len(table))
+    table[:, 3] = random.integers(0, 8, len(table)) + 8 * np.arange(len(table))
+    short_kernel(ACCESSES).launch(1, 32 * WARPS, [words], trace=trace)
+
+
+@pytest.mark.parametrize("core", ["small", pytest.param("standard", marks=pytest.mark.long)])
+def test_a_core_leaves_what_golden_leaves(core):
+    """Random accesses of eight warps, streamed on the RTL."""
+    for seed in range(3 if core == "small" else 30):
+        config = replace(PRESETS[core], warps=1 if core == "small" else (1, 2, 8)[seed % 3])
+        trace = trace_of(partial(launch_accesses, seed))
+        counters = Player(config, lambda size, of=config: closing(RtlMachine(of, Memory(size, BASE)))).play(
+            trace
+        )
+        assert counters.instructions >= 4 * WARPS * STEPS
+        assert counters.waits > 10
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([1, 2, 4, 8]), st.sampled_from([24, 40, 64]))
 @settings(max_examples=12)
 def test_overlapping_commands_leave_what_serial_ones_leave(seed, warps, registers):
-    random = np.random.default_rng(seed)
-    words = random.integers(0, 1 << 20, (TABLE + ARENA) // 4, dtype=np.uint32)
-    table = words[: TABLE // 4].reshape(-1, 4)
-    table[:, :2] = 32 * random.integers(0, (ARENA - 24 * 64) // 32, (len(table), 2))
-    table[:, 2] = 4 * random.integers(0, ARENA // 4, len(table))
-    table[:, 3] = random.integers(0, 8, len(table)) + 8 * np.arange(len(table))
-    trace = trace_of(lambda trace: short_kernel(ACCESSES).launch(1, 32 * WARPS, [words], trace=trace))
+    trace = trace_of(partial(launch_accesses, seed))
     machines = []
     for serial, kind in ((True, GoldenMachine), (False, Shuffled)):
         machine = machine_for(trace, kind, warps=warps, registers=registers)
         _, counters = replay(trace, machine, serial=serial)
-        assert counters.instructions >= 2 * WARPS * STEPS
+        assert counters.instructions >= 4 * WARPS * STEPS
         machines.append(machine)
     for name in ("memory", "shared"):
         ours, theirs = (getattr(machine, name).data for machine in machines)
