@@ -74,7 +74,7 @@ def _replay_rows(counters: ReplayCounters) -> list[tuple[str, str]]:
         ("fragments of the host", f"{counters.pushed:,}"),
         ("bytes written by the host", f"{counters.written_bytes:,}"),
         ("waits for the end of all commands", f"{counters.waits:,}"),
-        ("scalar instructions", "take no cycles: the cycles are a lower bound"),
+        ("scalar code and host writes", "take no cycles: the cycles are a lower bound"),
     ]
 
 
