@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from golden.invalid_argument import InvalidArgument
 from golden.simt.address_map import LOCAL_PARAMETERS, OFFSET_MASK, WINDOWS, in_block
 from golden.simt.arrays import Access, Threads, Values
-from golden.simt.atomics import atomic_function
+from golden.simt.atomics import REDUCTIONS, atomic_function
 from golden.simt.mbarrier_access import MbarrierAccess
 from golden.simt.tensor_map import CHUNK, MAP_BYTES, TensorMap, replaced
 
@@ -97,12 +97,11 @@ class TensorCopies(MbarrierAccess):
                 continue
             places = found.swizzled(int(source[1].addresses[i]) + transfer.places[inside])
             words = self.load_async(_at(source[1], i, places), "store")
-            reduction = None
-            if operation:
-                if found.type not in _REDUCED:
-                    message = f".{operation} of a tensor of {found.type}; there are: {', '.join(_REDUCED)}"
-                    self.fault(tensor.number, tensor.threads, message, i)
-                reduction = Reduction(operation, _REDUCED[found.type], found.type.endswith("_FTZ"))
+            reduction = _reduction(operation, found.type) if operation else None
+            if operation and reduction is None:
+                types = ", ".join(type_ for type_ in _REDUCED if _reduction(operation, type_))
+                message = f".{operation} of a tensor of {found.type}; there are: {types}"
+                self.fault(tensor.number, tensor.threads, message, i)
             access = _at(tensor, i, found.address + transfer.offsets[inside])
             self._write(("global", access), words, reduction, None)
 
@@ -255,6 +254,16 @@ class TensorCopies(MbarrierAccess):
         elements = np.ascontiguousarray(np.stack(words, axis=-1)).view(f"u{size}").reshape(-1)
         function = _sum_of_f64 if type_ == "f64" else atomic_function(operation, type_, flush=flush)
         self.atomic(space, _elements(access, CHUNK, size), function, [elements], size)
+
+
+def _reduction(operation: str, type_: str) -> Reduction | None:
+    """An operation on the elements of a map; None where it has none on the type."""
+    scalar = _REDUCED.get(type_, "none")
+    if operation in ("and", "or", "xor") and scalar[0] in "us":
+        scalar = f"b{scalar[1:]}"
+    scalar = "u64" if (operation, scalar) == ("add", "s64") else scalar
+    found = Reduction(operation, scalar, type_.endswith("_FTZ"))
+    return found if scalar in REDUCTIONS[operation] else None
 
 
 def _at(access: Access, i: int, addresses: NDArray[Any]) -> Access:

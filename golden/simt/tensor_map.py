@@ -104,7 +104,11 @@ class TensorMap:
     @classmethod
     def from_bytes(cls, content: bytes) -> "TensorMap":
         """The map in 128 bytes; InvalidArgument for another number of bytes and for what is no tiled map."""
-        given = bytes(content)
+        try:
+            given = memoryview(content).tobytes()
+        except TypeError:
+            kind = f"an object of type {type(content).__name__}"
+            raise InvalidArgument("a tensor map", kind, f"{MAP_BYTES} bytes") from None
         if len(given) != MAP_BYTES:
             raise InvalidArgument("a tensor map", f"{len(given)} bytes", f"{MAP_BYTES} bytes")
         return _decoded(given)
@@ -158,7 +162,7 @@ class TensorMap:
             (self.address % CHUNK, f"address {self.address:#x}, which is no multiple of {CHUNK}"),
             (self.row_bytes % CHUNK, f"{box}, which is no multiple of {CHUNK}"),
             (CHUNK < self.span < self.row_bytes, f"{box}, more than the {self.span} of its swizzle"),
-            (last >> 64, "strides beyond the last address of 64 bits"),
+            (last >> 63, "strides beyond the last address"),
         )
         return next((text for is_wrong, text in wrong if is_wrong), "")
 
@@ -332,7 +336,9 @@ def tensor_map(
         sizes=shape[::-1],
         strides=tuple(steps[-2::-1]) if len(shape) > 1 else (),
         box=_extents("box", box, len(shape), 256),
-        element_strides=_extents("element_strides", element_strides or ones, len(shape), 8),
+        element_strides=_extents(
+            "element_strides", ones if element_strides is None else element_strides, len(shape), 8
+        ),
         tensor=tensor,
         **given,
     )

@@ -184,6 +184,8 @@ def test_a_map_that_the_driver_would_not_make_is_refused(array, options, part):
 
 
 def test_bytes_that_are_no_map_are_refused():
+    with pytest.raises(InvalidArgument, match="got an object of type str; allowed: 128 bytes"):
+        TensorMap.from_bytes("map")
     with pytest.raises(InvalidArgument, match="got 127 bytes; allowed: 128 bytes"):
         TensorMap.from_bytes(bytes(127))
     for low, value, message in (
@@ -310,10 +312,27 @@ def test_a_tensor_beyond_its_buffer_is_a_fault():
     assert "bytes past the end of small (2048 bytes)" in refusal("load", (0, 14), content=bytes(content))
 
 
-def test_a_reduction_of_a_type_without_one_is_a_fault():
-    array = np.zeros((16, 32), np.float32).view(np.uint8)
-    argument = tensor_map(array, (16, 8)).to_bytes()
-    assert ".add of a tensor of UINT8; there are: UINT32, INT32," in refusal("add", (0, 0), content=argument)
+@pytest.mark.parametrize(
+    ("operation", "type_", "part"),
+    [
+        (
+            "add",
+            "UINT8",
+            ".add of a tensor of UINT8; there are: UINT32, INT32, UINT64, INT64, FLOAT16, BFLOAT16,",
+        ),
+        (
+            "max",
+            "FLOAT32",
+            ".max of a tensor of FLOAT32; there are: UINT32, INT32, UINT64, INT64, FLOAT16, BF",
+        ),
+        ("inc", "INT32", ".inc of a tensor of INT32; there are: UINT32"),
+        ("xor", "FLOAT32", ".xor of a tensor of FLOAT32; there are: UINT32, INT32, UINT64, INT64"),
+    ],
+)
+def test_a_reduction_of_a_type_without_one_is_a_fault(operation, type_, part):
+    array = np.zeros((16, 32), np.uint8 if type_ == "UINT8" else np.uint32)
+    argument = tensor_map(array, (16, 8), type=type_).to_bytes()
+    assert part in refusal(operation, (0, 0), content=argument)
 
 
 def test_bytes_that_never_come_are_a_deadlock_that_says_how_many_are_missing():
