@@ -31,7 +31,7 @@ _TILE_BYTES: Final = 1024
 _REGISTERS: Final[dict[Use, int]] = {"a": 0, "b": 8, "c": 16}
 """First registers of the fragments; D takes the place of C."""
 
-_MULTIPLIES: Final = 4
+_MULTIPLIES: Final = 16
 """Of a tile, between its loads and its store."""
 
 _SECONDS: Final = 0.2
