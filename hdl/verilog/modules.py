@@ -116,8 +116,12 @@ def to_verilog(text: str, *, sources: bool = False) -> str:
     yosys = find_yosys(lambda version: version >= _LEAST_YOSYS)
     # Its one warning says that not every process can be written as Verilog; Amaranth makes none of those.
     verilog = str(yosys.run(["-q", "-"], script, ignore_warnings=True))
-    merged = _VALUED.sub(r"  reg \1\2;\n  initial \2 = \3;\n", merge_modules(verilog))
-    return with_wide_writes(with_initial_loops(merged))
+    return with_wide_writes(with_initial_loops(with_separate_values(merge_modules(verilog))))
+
+
+def with_separate_values(verilog: str) -> str:
+    """Give registers their initial values apart from their declarations."""
+    return _VALUED.sub(r"  reg \1\2;\n  initial \2 = \3;\n", verilog)
 
 
 def merge_modules(text: str) -> str:
