@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from golden.arguments import are_values, as_values, checked_array, checked_operands, dtype_of
 from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.arithmetic.integer_tiles import integer_tiles
-from golden.arithmetic.sparse_tiles import expanded_tiles, gathered_tiles
+from golden.arithmetic.sparse_tiles import chosen_tiles, expanded_tiles, gathered_tiles
 from golden.arithmetic.tiles import (
     exact_tiles,
     float_tiles,
@@ -164,8 +164,9 @@ def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) ->
     work = _dense_arithmetic(instruction, profile)
     if not instruction.is_sparse:
         return work
-    gathers = isinstance(FORMATS[instruction.a_type], FloatFormat) and work.func is not fp4_tiles
-    return partial(gathered_tiles if gathers else expanded_tiles, work=work)
+    if work.func is float_tiles:
+        return partial(chosen_tiles, work=work)
+    return partial(gathered_tiles if work.func is exact_tiles else expanded_tiles, work=work)
 
 
 def _dense_arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) -> partial[NDArray[Any]]:

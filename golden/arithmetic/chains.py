@@ -10,15 +10,17 @@ from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
 from golden.arithmetic.arrays import look_up
-from golden.arithmetic.decode import NAN, Layout, layout
+from golden.arithmetic.decode import NAN, ZERO_EXPONENT, Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
     CODE_BITS,
     CODE_ZERO,
     GROUP,
+    INFINITE_EXPONENT,
     NAN_EXPONENT,
     Operand,
     Rules,
+    choose_columns,
     decode_factors,
     dot_products,
     mark_columns,
@@ -69,18 +71,20 @@ def chained(
     block: int,
     parts: Sequence[int] | None = None,
     scales: tuple[Patterns, Patterns] | None = None,
+    places: Patterns | None = None,
     out: Patterns | None = None,
 ) -> Patterns:
     """The chain of FDPAs over all k, or over consecutive parts of k of these lengths.
 
-    With scales (tiles, m, blocks) and (tiles, blocks, n) each product of a block has a larger exponent; a
-    scale of `NAN_EXPONENT` makes the sum NaN.
+    With places, of the shape of A, B has twice as many k, and its element at that place meets the one of A:
+    what no place names takes no part. With scales (tiles, m, blocks) and (tiles, blocks, n) each product of
+    a block has a larger exponent; a scale of `NAN_EXPONENT` makes the sum NaN.
     """
     blocks = [min(block, part - start) for part in parts or [a.shape[2]] for start in range(0, part, block)]
     if not c.size or not blocks:
         return filled(out, c.copy())
     d = np.empty(c.shape, c.dtype) if out is None else out
-    _by_lanes(a, b, c, d, formats, rules, blocks, scales)
+    _by_lanes(a, b, c, d, formats, rules, blocks, scales, places)
     return d
 
 
@@ -93,21 +97,24 @@ def _by_lanes(
     rules: Rules,
     blocks: Sequence[int],
     scales: tuple[Patterns, Patterns] | None = None,
+    places: Patterns | None = None,
 ) -> tuple[NDArray[np.int32], ...]:
     """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
     tiles, m, n = c.shape
     lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
     length = rules.groups * GROUP
     a = _whole_blocks(a, 2, blocks, length)
-    b = _side_by_side(_whole_blocks(b, 1, blocks, length), lanes)
-    sets, groups = b.shape[1], len(blocks) * rules.groups
+    depth = 1 if places is None else 2
+    b = _side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
+    sets, groups = b.shape[1], depth * len(blocks) * rules.groups
     whole = sets * lanes
     if whole > n:
         c = np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
     results = d if whole == n else np.empty(c.shape, d.dtype)
     step = max(1, min(tiles, _FACTORS // ((m + whole) * groups * GROUP)))
     rows = _room(step * m, len(blocks), rules.groups, 1)
-    columns = _room(step * sets, len(blocks), rules.groups, lanes)
+    columns = _room(step * sets, len(blocks), depth * rules.groups, lanes)
+    chosen = _room(1, len(blocks), rules.groups, lanes)
     sums = scratch(lanes)
     room = tuple(scratch(lanes) for _ in range(5))
     factors = (None if _has_codes(format) else layout(format) for format in formats)
@@ -117,11 +124,21 @@ def _by_lanes(
     a_scales, b_scales = (_NONE, _NONE) if scales is None else scales
     if scales is not None:
         b_scales = _side_by_side(b_scales, lanes)
-    raised = (x.reshape(-1).astype(np.int32, copy=False) for x in (a_scales, b_scales))
-    multiply(*read_only(*flat, c, *raised), results, rows, columns, sums, room, numbers)
+    inner = _NONE if places is None else _inner_places(places, blocks, length)
+    others = (x.reshape(-1).astype(np.int32, copy=False) for x in (a_scales, b_scales, inner))
+    multiply(*read_only(*flat, c, *others), results, rows, columns, chosen, sums, room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room
+
+
+def _inner_places(places: Patterns, blocks: Sequence[int], length: int) -> Patterns:
+    """Places in the block of B; of blocks that are filled up, the last one, which holds a zero."""
+    if blocks == [length]:
+        return places
+    starts = np.concatenate([[2 * sum(blocks[:x])] * block for x, block in enumerate(blocks)])
+    inner = _whole_blocks(places - starts + 1, 2, blocks, length) - 1
+    return np.where(inner < 0, 2 * length - 1, inner)
 
 
 def _has_codes(format: FloatFormat) -> bool:
@@ -221,12 +238,17 @@ def _raiser(lanes: int) -> Compiled:
         _, blocks, groups, places = operand.exponents.shape
         for x in range(len(scales)):
             line, block, lane = x // (blocks * lanes), x // lanes % blocks, x % lanes
-            if scales[x] == NAN_EXPONENT:
+            nan = scales[x] == NAN_EXPONENT
+            if nan:
                 operand.nan[line, block, lane] = -1
-            else:
-                for group in range(groups):
-                    for place in range(lane, places, lanes):
-                        operand.exponents[line, block, group, place] += scales[x]
+            for group in range(groups):
+                for place in range(lane, places, lanes):
+                    exponent = operand.exponents[line, block, group, place]
+                    if nan:
+                        exponent = NAN_EXPONENT
+                    elif ZERO_EXPONENT < exponent < INFINITE_EXPONENT:
+                        exponent += scales[x]
+                    operand.exponents[line, block, group, place] = exponent
 
     return Compiled(add)
 
@@ -247,9 +269,11 @@ def _multiplier(
         c: Any,
         a_scales: Any,
         b_scales: Any,
+        places: Any,
         d: Any,
         rows: Operand,
         columns: Operand,
+        chosen: Operand,
         sums: Any,
         room: Any,
         numbers: Any,
@@ -261,10 +285,11 @@ def _multiplier(
         for start in range(0, tiles, step):
             end = min(start + step, tiles)
             decode_rows(a[start * a_size : end * a_size], scale, rows, groups)
-            decode_columns(b[start * b_size : end * b_size], 1, columns, groups)
+            decode_columns(b[start * b_size : end * b_size], 1, columns, columns.terms.shape[2])
             raise_rows(a_scales[start * len(a_scales) // tiles : end * len(a_scales) // tiles], rows)
             raise_columns(b_scales[start * len(b_scales) // tiles : end * len(b_scales) // tiles], columns)
-            multiply_decoded(rows, columns, c[start:end], d[start:end], sums, room, numbers)
+            some = places[start * len(places) // tiles : end * len(places) // tiles]
+            multiply_decoded(rows, columns, chosen, some, c[start:end], d[start:end], sums, room, numbers)
 
     return Compiled(multiply)
 
@@ -273,19 +298,53 @@ def _multiplier(
 def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
     """Multiplies decoded tiles."""
 
-    def multiply(rows: Operand, columns: Operand, c: Any, d: Any, sums: Any, room: Any, numbers: Any) -> None:
+    def multiply(
+        rows: Operand,
+        columns: Operand,
+        chosen: Operand,
+        places: Any,
+        c: Any,
+        d: Any,
+        sums: Any,
+        room: Any,
+        numbers: Any,
+    ) -> None:
         groups, fraction_bits, product_bits, least_exponent, discarded_bits = numbers
         rules = Rules(groups, fraction_bits, product_bits, least_exponent, format, rounding, discarded_bits)
         tiles, m, n = c.shape
-        sets = n // lanes
+        sets, blocks, length = n // lanes, rows.nan.shape[1], groups * GROUP
+        terms, exponents = columns.terms.reshape(-1), columns.exponents.reshape(-1)
+        chosen_terms, chosen_exponents = chosen.terms.reshape(-1), chosen.exponents.reshape(-1)
+        was_special = True
         for tile in range(tiles):
             for i in range(m):
                 for j in range(sets):
                     addends, results = c[tile, i, j * lanes : (j + 1) * lanes], d[tile, i, j * lanes :]
                     for lane in range(lanes):
                         sums[lane] = addends[lane]
-                    dot_products(rows, tile * m + i, columns, tile * sets + j, sums, lanes, room, rules)
+                    row, column = tile * m + i, tile * sets + j
+                    if len(places):
+                        special = False
+                        for block in range(blocks):
+                            first, base = (
+                                (row * blocks + block) * length,
+                                (column * blocks + block) * 2 * length,
+                            )
+                            part = slice(block * length * lanes, (block + 1) * length * lanes)
+                            to = chosen_terms[part], chosen_exponents[part]
+                            special |= choose_columns(terms, exponents, base, places, first, lanes, to)
+                            special |= rows.infinite[row, block, 0] != 0
+                        if special:
+                            mark_columns(chosen, 0, groups, lanes)
+                            was_special = True
+                        elif was_special:
+                            chosen.nan[:] = 0
+                            chosen.infinite[:] = 0
+                            was_special = False
+                        dot_products(rows, row, chosen, 0, sums, lanes, room, rules)
+                    else:
+                        dot_products(rows, row, columns, column, sums, lanes, room, rules)
                     for lane in range(lanes):
                         results[lane] = sums[lane]
 
-    return Compiled(multiply)
+    return Compiled(multiply, apart=True)

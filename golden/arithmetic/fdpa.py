@@ -244,6 +244,28 @@ def mark_columns(operand: Operand, columns: int, groups: int, lanes: int) -> Non
 
 
 @compiled
+def choose_columns(
+    terms: Any, exponents: Any, base: int, places: Any, first: int, lanes: int, chosen: tuple[Any, Any]
+) -> bool:
+    """Copy as many factors as `chosen` has for each lane; whether one is not finite.
+
+    The factors stand at `base` and the places ``places[first:]`` behind it, `lanes` side by side. `chosen`
+    are their terms and exponents.
+    """
+    to_terms, to_exponents = chosen
+    largest = word(0)
+    for k in range(len(to_terms) // lanes):
+        source = unsigned_word((base + places[first + k]) * lanes)
+        target = unsigned_word(k * lanes)
+        for lane in range(lanes):
+            to_terms[target + lane] = terms[source + lane]
+            exponent = exponents[source + lane]
+            to_exponents[target + lane] = exponent
+            largest = max(word(largest), word(exponent))
+    return largest >= INFINITE_EXPONENT // 2
+
+
+@compiled
 def dot_products(
     a: Operand, row: int, b: Operand, columns: int, c: Any, lanes: int, room: tuple[Any, ...], rules: Rules
 ) -> None:

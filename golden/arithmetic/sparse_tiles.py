@@ -8,11 +8,24 @@ from numpy.typing import NDArray
 from golden.arithmetic.chains import Patterns
 
 
-def scattered(stored: Patterns, places: NDArray[np.int64], depth: int) -> Patterns:
+def scattered(stored: Patterns, places: NDArray[np.int32], depth: int) -> Patterns:
     """Stored elements at their places along the last axis, zeros elsewhere."""
     dense = np.zeros((*stored.shape[:-1], depth), stored.dtype)
     np.put_along_axis(dense, places, stored, axis=-1)
     return dense
+
+
+def chosen_tiles(
+    a: Patterns,
+    b: Patterns,
+    c: Patterns,
+    places: Patterns,
+    *scales: Patterns,
+    work: Callable[..., Patterns],
+    out: Patterns,
+) -> Patterns:
+    """D by `work`, which takes the places itself."""
+    return work(a, b, c, *scales, places=places, out=out)
 
 
 def expanded_tiles(

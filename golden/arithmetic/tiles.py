@@ -56,6 +56,7 @@ def float_tiles(
     formats: Formats,
     profile: Profile,
     mnemonic: Mnemonic,
+    places: Patterns | None = None,
     satf: bool = False,
     out: Patterns | None = None,
 ) -> Patterns:
@@ -71,6 +72,8 @@ def float_tiles(
     profile : Profile
     mnemonic : {"wmma", "mma", "wgmma"}
         Decides how many products of tf32 an FDPA takes.
+    places : ndarray of the shape of a, or None
+        Of a sparse A: which k of B meets each element.
     satf : bool
         Infinities become the largest finite number, NaN +0.
     out : ndarray or None
@@ -88,8 +91,8 @@ def float_tiles(
         c = convert(c, c_format, fused)
     if d_format == fused and not satf:
         scales = None if scale_a is None or scale_b is None else (_powers(scale_a), _powers(scale_b))
-        return chained(a, b, c, (a_format, b_format), rules, block, scales=scales, out=out)
-    d = chained(a, b, c, (a_format, b_format), rules, block)
+        return chained(a, b, c, (a_format, b_format), rules, block, scales=scales, places=places, out=out)
+    d = chained(a, b, c, (a_format, b_format), rules, block, places=places)
     if d_format != fused:
         d = convert(d, fused, d_format)
     return filled(out, saturate(d, d_format) if satf else d)
