@@ -13,7 +13,7 @@ _SHOWN: Final = 60
 _SHOWN_BITS: Final = 128
 """Most bits of an integer that is shown in decimal: Python refuses to write thousands of digits."""
 
-_MOST_ITEMS: Final = 1000
+_MAX_ITEMS: Final = 1000
 """Of a sequence of integers: extents, axes."""
 
 _INTEGER: Final = re.compile(r"[+-]?(?P<prefix>0[xob])?[0-9a-f_]+", re.IGNORECASE)
@@ -87,7 +87,7 @@ def listed(value: object) -> list[object] | None:
     if isinstance(value, str | bytes | bytearray | dict):
         return None
     try:
-        return list(value) if len(value) <= _MOST_ITEMS else None  # type: ignore[call-overload]
+        return list(value) if len(value) <= _MAX_ITEMS else None  # type: ignore[call-overload]
     except TypeError:  # an array without axes
         return [value]
     except OverflowError:  # of the length of a range

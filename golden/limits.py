@@ -79,7 +79,7 @@ BLOCK: Final = (1024, 1024, 64)
 CLUSTER: Final = 8
 """Blocks of a cluster of a kernel without `.maxclusterrank` (CUDA, the portable size)."""
 
-MOST_CLUSTER: Final = 16
+MAX_CLUSTER: Final = 16
 """Blocks of a cluster (CUDA, compute capability 9.0)."""
 
 THREADS: Final = 1024
@@ -95,7 +95,7 @@ STEPS: Final = 5 * 10**6
 """Basic blocks that a launch executes, each in all warps at it; more where the limit of warp instructions is
 more than `WARP_INSTRUCTIONS`, in the same proportion."""
 
-MOST_JOBS: Final = 256
+MAX_JOBS: Final = 256
 """Processes that run the blocks of one grid."""
 
 DEVICE_BYTES: Final = 1 << 31

@@ -16,7 +16,7 @@ from openwmma.usage import UsageError
 __all__ = ["adjusted_config", "parse_settings", "presets_with_shared"]
 
 
-_MOST_BITS: Final = 64
+_MAX_BITS: Final = 64
 """Of an integer in a configuration."""
 
 
@@ -104,7 +104,7 @@ def _integer(name: str, value: object) -> int:
         number = parsed_integer(value) if isinstance(value, str) else integer_of(value)
     except OverflowError:
         number = None
-    if number is None or number.bit_length() > _MOST_BITS:
+    if number is None or number.bit_length() > _MAX_BITS:
         raise UsageError(f"setting {name}: expected an integer, not {quoted(value)}")
     return number
 

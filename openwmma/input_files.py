@@ -30,7 +30,7 @@ __all__ = ["NoArray", "UnreadableFile", "is_pipe", "is_readable", "read_archive"
 _CHUNK: Final = 1 << 20
 _MAGIC: Final = b"\x93NUMPY"
 _ARCHIVE: Final = b"PK\x03\x04"
-_MOST_HEADER: Final = 1 << 16
+_MAX_HEADER: Final = 1 << 16
 _REASON: Final = 200
 """Most characters of a reader's own words in a message."""
 
@@ -167,13 +167,13 @@ def _array(path: Path, stream: BinaryIO, most: int) -> NDArray[Any]:
     version = magic[len(_MAGIC)]
     length = _exactly(stream, 2 if version == 1 else 4)
     size = int.from_bytes(length, "little")
-    if size > _MOST_HEADER:
-        raise ValueError(f"its header of {size} bytes is longer than {_MOST_HEADER}, the limit")
+    if size > _MAX_HEADER:
+        raise ValueError(f"its header of {size} bytes is longer than {_MAX_HEADER}, the limit")
     header = io.BytesIO(bytes(length + _exactly(stream, size)))
     read = np.lib.format.read_array_header_1_0 if version == 1 else np.lib.format.read_array_header_2_0
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of headers that Python 2 wrote
-        shape, by_columns, dtype = read(header, max_header_size=_MOST_HEADER)
+        shape, by_columns, dtype = read(header, max_header_size=_MAX_HEADER)
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are not read")
     if min(shape, default=0) < 0:

@@ -34,7 +34,7 @@ from openwmma.usage import UsageError
 
 __all__ = ["Kernel", "Module", "cores"]
 
-Extent = int | Sequence[int]
+Dim3 = int | Sequence[int]
 
 
 class Module:
@@ -161,8 +161,8 @@ class Kernel:
 
     def launch(
         self,
-        grid: Extent = 1,
-        block: Extent = 32,
+        grid: Dim3 = 1,
+        block: Dim3 = 32,
         arguments: Sequence[Any] | Mapping[str, Any] = (),
         shared: int = 0,
         *,
@@ -181,7 +181,7 @@ class Kernel:
         races: bool = False,
         limit: int = WARP_INSTRUCTIONS,
         contract: bool = True,
-        cluster: Extent | None = None,
+        cluster: Dim3 | None = None,
         save: str | Path | None = None,
         on_block: Callable[[int, int], None] | None = None,
         on_step: Callable[..., None] | None = None,
@@ -253,7 +253,7 @@ class Kernel:
             For what the kernel does wrong.
         golden.machine.Difference
             In lockstep, when core and golden model differ.
-        boards.host.link.LinkError
+        boards.host.errors.LinkError
             For a port that cannot be opened, and a board that does not answer.
         """
         try:

@@ -187,7 +187,7 @@ class Target:
 
         Raises
         ------
-        boards.host.link.LinkError
+        boards.host.errors.LinkError
             When the port cannot be opened, or nothing answers.
         sim.capabilities.CapabilityError
             When the board's core does not have the preset or the profile that was named.

@@ -31,7 +31,7 @@ _CODES = {
     "sim.simulation.SimulationError": FAILURE,
     "sim.verilate.BuildError": FAILURE,
     "boards.soc.simulate.ProgramError": FAILURE,
-    "boards.host.link.LinkError": MISUSE,
+    "boards.host.errors.LinkError": MISUSE,
 }
 """By the full name of the class: whoever raised an error has loaded it."""
 

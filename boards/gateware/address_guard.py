@@ -9,7 +9,7 @@ from hdl.config import PAGE_BYTES
 __all__ = ["AddressGuard"]
 
 _DECERR = 0b11
-_MOST_OUTSTANDING = 64
+_MAX_OUTSTANDING = 64
 
 
 class AddressGuard(LiteXModule):
@@ -76,8 +76,8 @@ class AddressGuard(LiteXModule):
             slave.r.connect(master.r),
             If(
                 inside,
-                slave.ar.valid.eq(master.ar.valid & (outstanding != _MOST_OUTSTANDING)),
-                master.ar.ready.eq(slave.ar.ready & (outstanding != _MOST_OUTSTANDING)),
+                slave.ar.valid.eq(master.ar.valid & (outstanding != _MAX_OUTSTANDING)),
+                master.ar.ready.eq(slave.ar.ready & (outstanding != _MAX_OUTSTANDING)),
             ).Elif(
                 master.ar.valid & (outstanding == 0),
                 master.ar.ready.eq(1),
@@ -105,8 +105,8 @@ class AddressGuard(LiteXModule):
             master.w.ready.eq(slave.w.ready & (unwritten != 0)),
             If(
                 inside,
-                slave.aw.valid.eq(master.aw.valid & (unanswered != _MOST_OUTSTANDING)),
-                master.aw.ready.eq(slave.aw.ready & (unanswered != _MOST_OUTSTANDING)),
+                slave.aw.valid.eq(master.aw.valid & (unanswered != _MAX_OUTSTANDING)),
+                master.aw.ready.eq(slave.aw.ready & (unanswered != _MAX_OUTSTANDING)),
             ).Elif(
                 master.aw.valid & (unanswered == 0),
                 master.aw.ready.eq(1),
@@ -122,6 +122,6 @@ class AddressGuard(LiteXModule):
         )
 
     def _outstanding(self, begun: object, ended: object) -> Signal:
-        count = Signal(max=_MOST_OUTSTANDING + 1)
+        count = Signal(max=_MAX_OUTSTANDING + 1)
         self.sync += count.eq(count + begun - ended)
         return count

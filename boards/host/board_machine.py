@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boards.address_map import INFO, INFO_BYTES, ORIGIN, SocInfo
-from boards.host.link import Link, LinkError, open_link
+from boards.host.errors import LinkError
+from boards.host.link import Link, open_link
 from golden.tables.layouts import LANES
 from hdl.config import PAGE_BYTES, CoreConfig
 from sim import host_map
@@ -17,7 +18,7 @@ from sim.word_storage import WordStorage
 
 __all__ = ["BoardMachine", "open_board"]
 
-_MOST_POLLS: Final = 20_000
+_MAX_POLLS: Final = 20_000
 """Looks at the status register before we believe that the core hangs; each takes a millisecond or so."""
 
 _WORD_BYTES: Final = 4
@@ -37,7 +38,7 @@ class BoardMachine(HostedMachine):
 
     Raises
     ------
-    boards.host.link.LinkError
+    boards.host.errors.LinkError
         When there is no board; from every method, when the line fails.
     sim.capabilities.CapabilityError
         When the core on the board is not what `config` says.
@@ -154,7 +155,7 @@ class BoardMachine(HostedMachine):
 
     def _poll(self, ones: int, zeros: int) -> int:
         """The status register, when one of the bits `ones` is set, or one of `zeros` is not."""
-        for _ in range(_MOST_POLLS):
+        for _ in range(_MAX_POLLS):
             status = self._get(host_map.STATUS)
             if status & ones or ~status & zeros:
                 return status
@@ -179,9 +180,9 @@ def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
 
     Raises
     ------
-    boards.host.link.PortError
+    boards.host.errors.PortError
         When the port cannot be opened.
-    boards.host.link.LinkError
+    boards.host.errors.LinkError
         When nothing answers.
     sim.capabilities.CapabilityError
         When another core answers.

@@ -1,5 +1,6 @@
 """Ways to the bus of a SoC: LiteX's serial bridge, or a running litex_server, also over JTAG or Ethernet."""
 
+import errno
 import socket
 from contextlib import suppress
 from typing import Any, Final
@@ -7,8 +8,9 @@ from typing import Any, Final
 from litex.tools.litex_client import RemoteClient
 from litex.tools.remote.comm_uart import CommUART
 from serial import SerialException
+from serial.tools.list_ports import comports
 
-from boards.host.link import LinkError, PortError, reason_of
+from boards.host.errors import LinkError, PortError
 
 __all__ = ["SerialBridge", "ServerBridge"]
 
@@ -40,14 +42,14 @@ class SerialBridge(CommUART):
         try:
             super().__init__(port, baud)
         except (OSError, ValueError) as error:
-            raise PortError(f"cannot open the serial port {port}: {reason_of(error)}") from error
+            raise PortError(f"cannot open the serial port {port}: {_reason_of(error)}") from error
         line: Any = self.port
         try:
             if hasattr(line, "exclusive"):
                 line.exclusive = True
         except SerialException as error:
             self.close()
-            raise PortError(f"cannot open the serial port {port}: {reason_of(error)}") from error
+            raise PortError(f"cannot open the serial port {port}: {_reason_of(error)}") from error
         line.timeout = line.write_timeout = _ANSWER_SECONDS
         # Without it an FTDI adapter keeps an answer back for 16 ms. Only ports of POSIX systems have the
         # method; it raises one error on a system and another for a device that have no such mode.
@@ -120,3 +122,17 @@ class ServerBridge(RemoteClient):
             super().send_packet(socket, packet)
         except OSError as error:
             raise LinkError(f"{self._place} is gone: {error.strerror or error}") from error
+
+
+def _reason_of(error: OSError | ValueError) -> str:
+    """Why a serial port could not be opened, in words."""
+    match error.errno if isinstance(error, OSError) else None:
+        case errno.ENOENT:
+            found = ", ".join(sorted(item.device for item in comports())) or "none"
+            return f"there is no such device; found: {found}"
+        case errno.EACCES:
+            return "no permission; on most systems its group, dialout or uucp, must be one of yours"
+        case errno.EAGAIN | errno.EBUSY:
+            return "another program has it open"
+        case _:
+            return str(error)

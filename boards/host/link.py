@@ -1,6 +1,5 @@
 """The host's link to a SoC: words of its bus, in pieces that the bridge takes."""
 
-import errno
 import re
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -8,27 +7,19 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from serial.tools.list_ports import comports
 
 from boards.address_map import IDENTITY, INFO
+from boards.host.errors import LinkError, PortError
 from golden.installation import install_command
 
-__all__ = ["Bridge", "Link", "LinkError", "PortError", "open_link", "reason_of"]
+__all__ = ["Bridge", "Link", "open_link"]
 
-_MOST_WORDS: Final = 128
+_MAX_WORDS: Final = 128
 """Of one access, as a packet of Etherbone has at most 255; and written without an answer, as a serial line
 over TCP has a buffer and no brake."""
 
 _SERVER: Final = re.compile(r"([\w.-]+):(\d{1,5})")
 _WORD_BYTES: Final = 4
-
-
-class LinkError(RuntimeError):
-    """The board did not answer, or is not one that this software knows."""
-
-
-class PortError(LinkError):
-    """The port cannot be opened."""
 
 
 class Bridge(Protocol):
@@ -67,8 +58,8 @@ class Link:
         LinkError
         """
         words: list[int] = []
-        for first in range(0, count, _MOST_WORDS):
-            part = min(_MOST_WORDS, count - first)
+        for first in range(0, count, _MAX_WORDS):
+            part = min(_MAX_WORDS, count - first)
             words += self._bridge.read(address + _WORD_BYTES * first, part)
         self._unanswered = 0
         return np.array(words, dtype=np.uint32)
@@ -76,9 +67,9 @@ class Link:
     def write(self, address: int, values: NDArray[np.uint32]) -> None:
         """Set successive words of the bus; raises as `read`."""
         words = values.reshape(-1).tolist()
-        for first in range(0, len(words), _MOST_WORDS):
-            part = words[first : first + _MOST_WORDS]
-            if self._unanswered + len(part) > _MOST_WORDS:
+        for first in range(0, len(words), _MAX_WORDS):
+            part = words[first : first + _MAX_WORDS]
+            if self._unanswered + len(part) > _MAX_WORDS:
                 self._await_writes()
             self._bridge.write(address + _WORD_BYTES * first, part)
             self._unanswered += len(part)
@@ -116,17 +107,3 @@ def open_link(port: str, baud: int) -> Link:
     server = _SERVER.fullmatch(port)
     bridge: Any = ServerBridge(server[1], int(server[2])) if server else SerialBridge(port, baud)
     return Link(bridge)
-
-
-def reason_of(error: OSError | ValueError) -> str:
-    """Why a serial port could not be opened, in words."""
-    match error.errno if isinstance(error, OSError) else None:
-        case errno.ENOENT:
-            found = ", ".join(sorted(item.device for item in comports())) or "none"
-            return f"there is no such device; found: {found}"
-        case errno.EACCES:
-            return "no permission; on most systems its group, dialout or uucp, must be one of yours"
-        case errno.EAGAIN | errno.EBUSY:
-            return "another program has it open"
-        case _:
-            return str(error)

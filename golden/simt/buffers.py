@@ -13,7 +13,7 @@ from golden.integers import checked_integer, listed, shortened
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 
-_MOST_AXES: Final = 64
+_MAX_AXES: Final = 64
 """Of an array of numpy."""
 
 DEVICE = DeviceMemory()
@@ -140,8 +140,8 @@ def empty(
         raise LaunchError(f"dtype {shortened(dtype)}: {shortened(str(error))}") from None
     if element.hasobject or not element.itemsize:
         raise LaunchError(f"an array of {element} has no bytes on a device")
-    if len(extents) > _MOST_AXES:
-        raise LaunchError(f"a shape must have 0 to {_MOST_AXES} axes, not {len(extents)}")
+    if len(extents) > _MAX_AXES:
+        raise LaunchError(f"a shape must have 0 to {_MAX_AXES} axes, not {len(extents)}")
     allocation = memory.allocate(math.prod(extents) * element.itemsize, name)
     try:
         allocation.written = np.zeros(allocation.data.size, dtype=np.bool_)

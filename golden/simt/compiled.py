@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Final
 
 from golden.integers import shortened
-from golden.limits import CLUSTER, LOCAL_BYTES, MOST_CLUSTER, PARAMETER_BYTES, SHARED_BYTES, THREADS
+from golden.limits import CLUSTER, LOCAL_BYTES, MAX_CLUSTER, PARAMETER_BYTES, SHARED_BYTES, THREADS
 from golden.locks import LOCK
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.contraction.passes import contract_blocks
@@ -269,7 +269,7 @@ class CompiledKernel:
         if given is not None and given != (x, y, z):
             raise LaunchError(f"{told} of {(x, y, z)}, not {given}")
         (most,) = self.directives.get(".maxclusterrank", (CLUSTER,))
-        most = min(most, MOST_CLUSTER)
+        most = min(most, MAX_CLUSTER)
         if x * y * z > most:
             blocks = f"a cluster has at most {most} blocks, not {x * y * z}"
             raise LaunchError(f"{told} of {(x, y, z)}, but {blocks}")

@@ -28,7 +28,7 @@ _FIRST_SKIP: Final = 1 << 10
 _LAST_SKIP: Final = 1 << 62
 """Ticks that are skipped where nobody can go on before."""
 
-Extent = int | Sequence[int]
+Dim3 = int | Sequence[int]
 """Of a grid or a block, along x, y and z."""
 
 _Waiting = tuple[BlockRun, int]
@@ -191,7 +191,7 @@ def run_grid(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
     return launch.result(kernel)
 
 
-def extent(what: str, given: Extent, most: tuple[int, int, int]) -> tuple[int, int, int]:
+def extent(what: str, given: Dim3, most: tuple[int, int, int]) -> tuple[int, int, int]:
     """A grid or a block with its three extents; LaunchError for what is none."""
     values = listed(given)
     if values is None or not 1 <= len(values) <= 3 or None in map(integer_of, values):

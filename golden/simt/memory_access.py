@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.limits import MOST_CLUSTER
+from golden.limits import MAX_CLUSTER
 from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.address_map import (
@@ -230,7 +230,7 @@ class MemoryAccess:
         for rank in np.unique(ranks).tolist():
             where = np.flatnonzero(ranks == rank)
             some = access.some(where)
-            if len(blocks) <= rank <= MOST_CLUSTER:
+            if len(blocks) <= rank <= MAX_CLUSTER:
                 message = f"shared memory of rank {rank - 1}, but the cluster has {len(blocks) - 1} blocks"
                 self.refuse(some, 0, message)
             if rank >= len(blocks):

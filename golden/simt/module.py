@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from golden.integers import checked_integer, checked_text, shortened
-from golden.limits import BLOCK, GRID, MOST_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
+from golden.limits import BLOCK, GRID, MAX_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
 from golden.locks import LOCK
 from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
@@ -25,7 +25,7 @@ from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
-from golden.simt.grid import Extent, LaunchResult, LaunchState, extent
+from golden.simt.grid import Dim3, LaunchResult, LaunchState, extent
 from golden.simt.inlining import flatten
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
@@ -207,8 +207,8 @@ class Kernel:
 
     def launch(
         self,
-        grid: Extent,
-        block: Extent,
+        grid: Dim3,
+        block: Dim3,
         arguments: Sequence[Any] | Mapping[str, Any] = (),
         shared: int = 0,
         *,
@@ -221,7 +221,7 @@ class Kernel:
         trace: TraceRecorder | None = None,
         on_step: Callable[..., None] | None = None,
         contract: bool = True,
-        cluster: Extent | None = None,
+        cluster: Dim3 | None = None,
         recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
     ) -> LaunchResult:
@@ -301,7 +301,7 @@ class Kernel:
                 races=races,
                 trace=trace,
                 on_step=on_step,
-                jobs=min(jobs, MOST_JOBS),
+                jobs=min(jobs, MAX_JOBS),
                 on_block=on_block,
             )
             if trace is not None:

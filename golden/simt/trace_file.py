@@ -38,7 +38,7 @@ fragment or of rows of matrices, are generic (u8), `strides` count elements (u4)
 
 _PART_BYTES: Final = 16 << 20
 _PART_RECORDS: Final = 1 << 13
-_MOST_BYTES: Final = 1 << 30
+_MAX_BYTES: Final = 1 << 30
 """Of one part."""
 
 
@@ -191,7 +191,7 @@ class TraceReader:
         place = self._file.tell()
         head = self._file.read(12)
         length = int.from_bytes(head[4:8], "little")
-        content = self._file.read(min(length, _MOST_BYTES))
+        content = self._file.read(min(length, _MAX_BYTES))
         if len(head) < 12 or len(content) < length:
             raise LaunchError(f"{self._name}: the file is truncated in the part that begins at byte {place}")
         if zlib.crc32(content) != int.from_bytes(head[8:], "little"):

@@ -22,7 +22,7 @@ _LOG_BYTES: Final = 1 << 13
 _RANGE: Final = 1 << 25
 """The driver gives the address that is asked for to whole multiples of this; seen on an H100, driver 580."""
 
-Extent = tuple[int, int, int]
+Dim3 = tuple[int, int, int]
 
 
 @cache
@@ -84,9 +84,7 @@ class GpuModule:
         status, address, size = driver.cuModuleGetGlobal(self._handle, name.encode())
         return None if status else (int(address), int(size))
 
-    def launch(
-        self, entry: str, grid: Extent, block: Extent, shared: int, parameters: Sequence[bytes]
-    ) -> float:
+    def launch(self, entry: str, grid: Dim3, block: Dim3, shared: int, parameters: Sequence[bytes]) -> float:
         """Run a kernel to its end; seconds that the GPU took.
 
         Parameters

@@ -25,7 +25,7 @@ _MULTIPLICANDS = {"s8": "i8", "u8": "i8", "s4": "i4", "u4": "i4"}
 _WIDE = ("bf16", "tf32")
 _SIGNIFICAND_BITS = 10
 """Fraction bits of a decoded significand, whatever its format."""
-_MOST_FINE = 7
+_MAX_FINE = 7
 """A multiplier shifts left by this less the distance modulo 8."""
 
 
@@ -171,11 +171,11 @@ def _expected_floats(description: Description, name: str, step: FusedSum) -> Sig
     if step.largest_exponent is not None and any(term.kind == "finite" for term in step.terms):
         maximum = step.largest_exponent + zero
         placement = (
-            description["integer_bit"] + description["fraction_bits"] - 2 * _SIGNIFICAND_BITS - _MOST_FINE
+            description["integer_bit"] + description["fraction_bits"] - 2 * _SIGNIFICAND_BITS - _MAX_FINE
         )
         found["maximum_exponent.maximum"] = [maximum]
         found["multiply.product"] = [
-            _exact(term) << _MOST_FINE - (maximum - exponent) % 8 + placement if term else 0
+            _exact(term) << _MAX_FINE - (maximum - exponent) % 8 + placement if term else 0
             for term, exponent in zip(by_lane, exponents, strict=True)
         ]
     if step.rounding is not None and step.rounding.leading_exponent is not None:

@@ -86,7 +86,7 @@ class warp:  # noqa: N801
         For a machine or preset that does not exist, and an unusable memory size.
     openwmma.usage.UsageError
         For other options that do not go together.
-    boards.host.link.LinkError, sim.verilate.BuildError
+    boards.host.errors.LinkError, sim.verilate.BuildError
         When entered: for a machine that cannot be opened.
     """
 

@@ -31,7 +31,7 @@ BUILD: Final = ROOT / "build" / "campaigns"
 _MOST: Final = (1 << 63) - 1
 """That the store holds."""
 
-_MOST_SECONDS: Final = 3650 * 86400
+_MAX_SECONDS: Final = 3650 * 86400
 
 _SAVED: Final = 5
 """Different failures that are made smaller; the others have the command of their task."""
@@ -148,7 +148,7 @@ def _seconds(text: str) -> float:
     if match is None:
         raise UsageError(f"--time: expected a number with s, m, h or d, as in 30m, not {text}")
     seconds = float(match[1]) * _UNITS[match[2]]
-    if seconds > _MOST_SECONDS:
+    if seconds > _MAX_SECONDS:
         raise UsageError(f"--time: expected at most ten years, 3650d, not {text}")
     return seconds
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from boards.host.link import LinkError
+from boards.host.errors import LinkError
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault

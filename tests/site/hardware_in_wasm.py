@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from page_visit import SITE
 from wasm_module import WasmModule
 
-MOST_CYCLES = 500_000
+MAX_CYCLES = 500_000
 
 
 def description(name: str) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class UnitInWasm:
         waiting, under_way = list(range(len(flights))), list[int]()
         cycle = 0
         while waiting or under_way:
-            assert cycle < MOST_CYCLES
+            assert cycle < MAX_CYCLES
             if waiting:
                 self.module.write(self._operands, operations[waiting[0]])
             events = self.module.call("step", int(bool(waiting)), 1)
@@ -85,7 +85,7 @@ class CoreInWasm:
         self.module.write(self.module.call("memory_address"), [int(word) for word in first])
         words = [word for command in commands for word in command]
         self.module.write(self.module.call("commands_address", len(commands)), words)
-        self.outcome = ("unfinished", "done", "fault")[self.module.call("run", MOST_CYCLES)]
+        self.outcome = ("unfinished", "done", "fault")[self.module.call("run", MAX_CYCLES)]
 
     @property
     def memory(self) -> bytes:

@@ -10,21 +10,27 @@ from types import SimpleNamespace
 import pytest
 import serial
 
-from boards.host import link
+from boards.host import bridges
 from openwmma.cli import main
 
 pytestmark = pytest.mark.soc
 
-PROGRAM = str(Path(__file__).parents[2] / "examples" / "f64.ptx")
+KERNEL = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k() { ret; }\n"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("k.ptx").write_text(KERNEL)
 
 
 def complaint(capsys, port):
-    assert main(["run", PROGRAM, "--on", "board", "--port", port]) == 2
+    assert main(["run", "k.ptx", "--on", "board", "--port", port]) == 2
     return capsys.readouterr().err
 
 
 def test_a_port_that_does_not_exist(capsys, monkeypatch):
-    monkeypatch.setattr(link, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")])
+    monkeypatch.setattr(bridges, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")])
     assert complaint(capsys, "/dev/openwmma-none") == (
         "openwmma: cannot open the serial port /dev/openwmma-none: there is no such device; "
         "found: /dev/ttyUSB7\n"

@@ -23,7 +23,7 @@ _TWICE_EVERY: Final = 16
 
 _OUTCOMES: Final = ("result", "error", "failure")
 _DESCRIPTION = "finding.json"
-_MOST_PIECES = 3000
+_MAX_PIECES = 3000
 
 
 class Fuzz(Kind):
@@ -123,7 +123,7 @@ def shrink(drawn: Input, outcome: Found, limits: Limits, seconds: float = 60) ->
         for pattern in (r"[^\n]*\n|[^\n]+", pieces):
             for name, content in tuple(files.items()):
                 parts = re.findall(pattern, content.decode("latin-1"), re.DOTALL)
-                if len(parts) <= _MOST_PIECES and fails(files, name, parts):
+                if len(parts) <= _MAX_PIECES and fails(files, name, parts):
                     files = _with(files, name, minimise(parts, partial(fails, files, name)))
     return files, last
 
