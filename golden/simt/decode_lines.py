@@ -10,7 +10,7 @@ from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.code import call_step
 
 RANKS: Final = ("1d", "2d", "3d", "4d", "5d")
-_MOST_CHOICES: Final = 20
+_MAX_CHOICES: Final = 20
 """Lines that a message lists."""
 
 _WIDTHS: Final = {"size": 32, "mask": 16, "u32": 32, "f32": 32, "u64": 64, "b64": 64}
@@ -38,7 +38,7 @@ def decode_line(lines: Iterable[Line], context: Context, instruction: Instructio
     fitting = [line for line in named if chosen_qualifiers(line.syntax, words) is not None]
     if not fitting:
         choices = ", ".join(dict.fromkeys(line.syntax for line in named))
-        raise context.unsupported(instruction, f"there are: {choices}" if len(named) < _MOST_CHOICES else "")
+        raise context.unsupported(instruction, f"there are: {choices}" if len(named) < _MAX_CHOICES else "")
     hinted, kinds = HINT in words, [_present(line, words) for line in fitting]
     counts = sorted(len(each) + hinted for each in kinds)
     operands = list(context.operands(instruction, counts[0], counts[-1]))
