@@ -37,10 +37,14 @@ LOOSER = {
 TYPES_STRICTER = {
     r"mov\.v2": "registers of a vector have the type of the move, or bits",
     r"ld\.shared\.u32 %r1, \[%h2\]": "an address in .shared has 32 or 64 bits",
+    r"cp\.\S*\.tensor\.\S* .*%[rd]f\d": "the address of a tensor map and coordinates are integers",
+    r"tensormap\.replace\S* \[%d1\], (%[rd]f2|1\.5|0[df])": "the fields of a tensor map are integers",
+    r"st\.async\.\S*\.v[24]\S* \[%r1\], (1|0[df])": "one constant stands for one value",
 }
 TYPES_LOOSER = {
     r"v[a-z]+[24]\.": "two or four parts may be a constant",
     r"bar(rier)?\.\S*(sync|arrive)\S* \S+, 1": "a count that is no multiple of 32 is found when it runs",
+    r"cp\.(reduce\.)?async\.bulk\.\S* .*, 1(,|$)": "a size that is no multiple of 16 is found when it runs",
     r"mov\.b64 \{_, _\}": "half of a register of 128 bits may be dropped",
     r"w?mma\.": "registers of a fragment are bits",
     r"ldmatrix\.\S* \S+, \[128\]": "matrices may have a number as their address",
