@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from golden.arguments import given_array
 from golden.integers import checked_integer, listed, quoted, shortened
 from golden.invalid_argument import InvalidArgument
+from golden.limits import SHARED_BYTES
 from golden.simt.buffers import DeviceBuffer
 
 MAP_BYTES: Final = 128
@@ -154,6 +155,7 @@ class TensorMap:
     def problem(self) -> str:
         """Why no copy takes the map, as the end of a message; empty if one does."""
         box = f"a box of {self.row_bytes} bytes along dimension 0"
+        most = f"which has {SHARED_BYTES} bytes"
         last = self.address + sum(
             stride * (size - 1) for stride, size in zip(self.strides, self.sizes[1:], strict=True)
         )
@@ -162,6 +164,10 @@ class TensorMap:
             (self.address % CHUNK, f"address {self.address:#x}, which is no multiple of {CHUNK}"),
             (self.row_bytes % CHUNK, f"{box}, which is no multiple of {CHUNK}"),
             (CHUNK < self.span < self.row_bytes, f"{box}, more than the {self.span} of its swizzle"),
+            (
+                self.shared_bytes > SHARED_BYTES,
+                f"a box of {self.shared_bytes} bytes in shared memory, {most}",
+            ),
             (last >> 63, "strides beyond the last address"),
         )
         return next((text for is_wrong, text in wrong if is_wrong), "")
@@ -194,29 +200,26 @@ class TensorMap:
         volume = self.element_bytes
         for box, step in zip(self.box, self.element_strides, strict=True):
             volume *= max(1, box // step)
-        period = {16: 16}.get(self.span, 8 * self.span)
-        number = _NAMES["type"].index(self.type)
-        values = {"address": self.address, "rank": self.rank - 1, "volume": volume, "period": period}
-        bits = sum(value << _PLACES[name][0] for name, value in values.items())
-        bits = replaced(bits, "elemtype", 0, number)
-        for name in ("interleave", "swizzle", "fill", "promotion"):
-            bits |= _NAMES[name].index(getattr(self, name)) << _PLACES[name][0]
+        values = {"address": self.address, "rank": self.rank - 1, "volume": volume, "period": self.span * 8}
+        values |= {name: names.index(getattr(self, name)) for name, names in _NAMES.items()}
+        values["period"] = CHUNK if self.span == CHUNK else values["period"]
+        bits = replaced(0, "elemtype", 0, values.pop("type"))
+        for name, value in values.items():
+            bits = _put(bits, *_PLACES[name], value)
         for replaced_name, name in _REPLACED.items():
-            if name in _LISTS:
-                for i, value in enumerate(getattr(self, name)):
-                    bits = replaced(bits, replaced_name, i, value)
+            for i, value in enumerate(getattr(self, name) if name in _LISTS else ()):
+                bits = replaced(bits, replaced_name, i, value)
         return bits.to_bytes(MAP_BYTES, "little")
 
     def __str__(self) -> str:
         """One line a field."""
-        named = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "tensor"}
-        named["address"] = f"{self.address:#x}"
-        lists = {
-            name: ", ".join(map(str, value)) for name, value in named.items() if isinstance(value, tuple)
-        }
-        return "\n".join(
-            f"{name.replace('_', ' ')}: {value or 'none'}" for name, value in (named | lists).items()
-        )
+        lines = []
+        for name in (item.name for item in fields(self) if item.name != "tensor"):
+            value = getattr(self, name)
+            text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
+            text = f"{value:#x}" if name == "address" else text or "none"
+            lines.append(f"{name.replace('_', ' ')}: {text}")
+        return "\n".join(lines)
 
 
 @lru_cache(maxsize=256)
@@ -343,7 +346,7 @@ def tensor_map(
         **given,
     )
     if found.problem:
-        allowed = f"boxes of multiples of {CHUNK} bytes along dimension 0, within the span of a swizzle"
+        allowed = f"rows of the box of multiples of {CHUNK} bytes, within a swizzle and shared memory"
         raise InvalidArgument("a tensor map", found.problem, allowed)
     return found
 

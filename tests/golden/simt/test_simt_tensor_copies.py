@@ -149,6 +149,7 @@ GOOD = np.zeros((8, 32), np.float32)
     [
         (GOOD, {"box": (32,)}, "box of a tensor map: got (32,); allowed: 2 integers, as the tensor has axes"),
         (GOOD, {"box": (32, 257)}, "box of a tensor map: got 257; allowed: 1 to 256"),
+        (GOOD, {"box": (256, 256)}, "a box of 262144 bytes in shared memory, which has 232448 bytes"),
         (GOOD, {"box": (2, 8)}, "a box of 8 bytes along dimension 0, which is no multiple of 16"),
         (
             GOOD,
