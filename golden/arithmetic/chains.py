@@ -46,7 +46,7 @@ _FEW_LANES = 8
 """Likewise of a tile of so few columns."""
 
 
-def _side_by_side(b: Patterns, lanes: int) -> Patterns:
+def side_by_side(b: Patterns, lanes: int) -> Patterns:
     """Columns in sets of `lanes`, the last one filled up with zeros: axes (tile, set, k, lane)."""
     tiles, depth, n = b.shape
     if n % lanes:
@@ -105,7 +105,7 @@ def _by_lanes(
     length = rules.groups * GROUP
     a = _whole_blocks(a, 2, blocks, length)
     depth = 1 if places is None else 2
-    b = _side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
+    b = side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
     sets, groups = b.shape[1], depth * len(blocks) * rules.groups
     whole = sets * lanes
     if whole > n:
@@ -123,7 +123,7 @@ def _by_lanes(
     flat = (_coded(np.ascontiguousarray(x).reshape(-1), y) for x, y in zip((a, b), formats, strict=True))
     a_scales, b_scales = (_NONE, _NONE) if scales is None else scales
     if scales is not None:
-        b_scales = _side_by_side(b_scales, lanes)
+        b_scales = side_by_side(b_scales, lanes)
     inner = _NONE if places is None else _inner_places(places, blocks, length)
     others = (x.reshape(-1).astype(np.int32, copy=False) for x in (a_scales, b_scales, inner))
     multiply(*read_only(*flat, c, *others), results, rows, columns, chosen, sums, room, numbers)

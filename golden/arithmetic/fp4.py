@@ -42,15 +42,17 @@ def scaled_exponent(takes_part: bool, a_scale: int, b_scale: int, exponent: int)
 
 
 @compiled
-def sum_of_groups(terms: Any, exponents: Any, groups: int, nan: bool, c: int, format: Format) -> int:
-    """The result for one element.
+def sum_of_groups(
+    terms: Any, exponents: Any, groups: int, lanes: int, lane: int, nan: bool, c: int, format: Format
+) -> int:
+    """The result for one of some elements side by side.
 
     Parameters
     ----------
     terms, exponents : sequence of int
-        Of each group its sum, multiplied by both significands, with `TERM_BITS` fraction bits; and its
-        `scaled_exponent`.
-    groups : int
+        Of each group, and in it of each lane, its sum multiplied by both significands, with `TERM_BITS`
+        fraction bits; and its `scaled_exponent`.
+    groups, lanes, lane : int
     nan : bool
         Whether a scale is NaN, which counts whatever C is.
     c : int
@@ -62,11 +64,12 @@ def sum_of_groups(terms: Any, exponents: Any, groups: int, nan: bool, c: int, fo
         c_exponent = ZERO_EXPONENT
     largest = max(LEAST_EXPONENT, c_exponent)
     for group in range(groups):
-        largest = max(largest, exponents[group])
+        largest = max(largest, exponents[group * lanes + lane])
     addend = -significand if negative else significand
     total = align_wide(addend, format.fraction_bits, largest - c_exponent)
     for group in range(groups):
-        total += align_wide(terms[group], TERM_BITS, largest - exponents[group])
+        place = group * lanes + lane
+        total += align_wide(terms[place], TERM_BITS, largest - exponents[place])
     sign = 1 if total < 0 else 0
     normal, _, kept, _ = round_significand(sign, abs(total), largest - KEPT_BITS, format, TOWARDS_ZERO, 0)
     result = pack(sign, kept, normal, format, TOWARDS_ZERO, True) if kept else 0

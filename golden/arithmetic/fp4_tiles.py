@@ -7,18 +7,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import look_up
-from golden.arithmetic.chains import Patterns
-from golden.arithmetic.compiled import word
+from golden.arithmetic.chains import Patterns, side_by_side
+from golden.arithmetic.compiled import compiled, unsigned_word, word
 from golden.arithmetic.decode import Layout, layout
-from golden.arithmetic.engine import Compiled, read_only
+from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fp4 import VALUES, scaled_exponent, sum_of_groups
 from golden.arithmetic.integer import PRODUCTS, sum_of_products
 from golden.arithmetic.scales import SCALE_TYPES, decode_scale
 from golden.tables.formats import float_format
 
 _VALUES: Final = np.array(VALUES, np.int32)
-_NAN: Final = 2
-"""Column of a table of scales, behind significand and exponent."""
+_LANES: Final = 8
+"""Columns that are computed together."""
+
+
+@compiled
+def _mask(values: Any, first: int, count: int, step: int) -> int:
+    """A bit for each of at most 32 values, set where it is not zero."""
+    mask = word(0)
+    for k in range(count):
+        mask = word(mask | word(word(1 if values[first + k * step] else 0) << k))
+    return mask
 
 
 @cache
@@ -55,12 +64,21 @@ def fp4_tiles(
     """
     table = scale_table(scale_type)
     repeat = a.shape[2] // group // scale_a.shape[2]
-    rows, columns = look_up(_VALUES, a), look_up(_VALUES, b)
+    groups, n = a.shape[2] // group, c.shape[2]
+    rows, columns = look_up(_VALUES, a), look_up(_VALUES, side_by_side(b, _LANES))
     a_scales = table[np.repeat(scale_a, repeat, axis=2)]
-    b_scales = table[np.repeat(scale_b, repeat, axis=1)]
+    b_scales = table[side_by_side(np.repeat(scale_b, repeat, axis=1), _LANES)]
+    addends = np.pad(c, ((0, 0), (0, 0), (0, -n % _LANES)))
+    d = np.empty(addends.shape, np.uint32)
+    room = (
+        np.empty((2, groups * _LANES), np.int64),
+        scratch(_LANES),
+        scratch(groups),
+        scratch(groups * _LANES),
+    )
     kernel = _multiplier(layout(float_format("f32")))
-    room = np.empty((2, a.shape[2] // group), np.int64)
-    kernel(*read_only(rows, columns, c, a_scales, b_scales), out, group, room)
+    kernel(*read_only(rows, columns, addends, a_scales, b_scales), d, group, room)
+    out[...] = d[:, :, :n]
     return out
 
 
@@ -68,24 +86,41 @@ def fp4_tiles(
 def _multiplier(format: Layout) -> Compiled:
     def multiply(a: Any, b: Any, c: Any, a_scales: Any, b_scales: Any, d: Any, group: int, room: Any) -> None:
         tiles, m, depth = a.shape
-        n, groups = c.shape[2], depth // group
-        terms, exponents = room
+        groups = depth // group
+        (terms, exponents), totals, row_masks, masks = room
         for tile in range(tiles):
-            columns = b[tile].reshape(-1)
-            for i in range(m):
-                row = a[tile, i]
-                for j in range(n):
-                    nan = False
+            for s in range(b.shape[1]):
+                columns, scales = b[tile, s].reshape(-1), b_scales[tile, s]
+                for g in range(groups):
+                    for lane in range(_LANES):
+                        masks[g * _LANES + lane] = _mask(columns, g * group * _LANES + lane, group, _LANES)
+                for i in range(m):
+                    row = a[tile, i]
+                    addends, results = c[tile, i, s * _LANES :], d[tile, i, s * _LANES :]
                     for g in range(groups):
-                        total, takes_part = word(0), False
+                        row_masks[g] = _mask(row, g * group, group, 1)
+                        for lane in range(_LANES):
+                            totals[lane] = 0
                         for k in range(g * group, (g + 1) * group, PRODUCTS):
-                            total = word(total + sum_of_products(row, k, columns, k * n + j, n))
-                            for x in range(k, k + PRODUCTS):
-                                takes_part |= (row[x] != 0) & (columns[x * n + j] != 0)
-                        x, y = a_scales[tile, i, g], b_scales[tile, g, j]
-                        nan |= (x[2] | y[2]) != 0
-                        terms[g] = total * x[0] * y[0]
-                        exponents[g] = scaled_exponent(takes_part, x[0], y[0], x[1] + y[1])
-                    d[tile, i, j] = sum_of_groups(terms, exponents, groups, nan, c[tile, i, j], format)
+                            first, column = unsigned_word(k), unsigned_word(k * _LANES)
+                            for lane in range(_LANES):
+                                some = sum_of_products(row, first, columns, column + lane, _LANES)
+                                totals[lane] = word(totals[lane] + some)
+                        x, power, _ = a_scales[tile, i, g]
+                        for lane in range(_LANES):
+                            y, place = scales[g, lane], g * _LANES + lane
+                            takes_part = (row_masks[g] & masks[place]) != 0
+                            terms[place] = totals[lane] * (x * y[0])
+                            exponents[place] = scaled_exponent(takes_part, x, y[0], power + y[1])
+                    row_nan = False
+                    for g in range(groups):
+                        row_nan |= a_scales[tile, i, g, 2] != 0
+                    for lane in range(_LANES):
+                        nan = row_nan
+                        for g in range(groups):
+                            nan |= scales[g, lane, 2] != 0
+                        results[lane] = sum_of_groups(
+                            terms, exponents, groups, _LANES, lane, nan, addends[lane], format
+                        )
 
-    return Compiled(multiply)
+    return Compiled(multiply, apart=True)
