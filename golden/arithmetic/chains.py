@@ -118,7 +118,7 @@ def _by_lanes(
     sums = scratch(lanes)
     room = tuple(scratch(lanes) for _ in range(5))
     factors = (None if _has_codes(format) else layout(format) for format in formats)
-    multiply = _multiplier(*factors, layout(rules.format), rules.rounding, lanes)
+    multiply = _multiplier(*factors, layout(rules.format), rules.rounding, lanes, rules.wide)
     numbers = (*rules[:4], rules.discarded_bits)
     flat = (_coded(np.ascontiguousarray(x).reshape(-1), y) for x, y in zip((a, b), formats, strict=True))
     a_scales, b_scales = (_NONE, _NONE) if scales is None else scales
@@ -255,11 +255,11 @@ def _raiser(lanes: int) -> Compiled:
 
 @cache
 def _multiplier(
-    a_format: Layout | None, b_format: Layout | None, format: Layout, rounding: int, lanes: int
+    a_format: Layout | None, b_format: Layout | None, format: Layout, rounding: int, lanes: int, wide: bool
 ) -> Callable[..., None]:
     """Decodes and multiplies as many tiles at a time as there is room for decoded ones."""
     decode_rows, decode_columns = _decoder(a_format, 1).dispatcher(), _decoder(b_format, lanes).dispatcher()
-    multiply_decoded = _chains(format, rounding, lanes).dispatcher()
+    multiply_decoded = _chains(format, rounding, lanes, wide).dispatcher()
 
     raise_rows, raise_columns = _raiser(1).dispatcher(), _raiser(lanes).dispatcher()
 
@@ -295,7 +295,7 @@ def _multiplier(
 
 
 @cache
-def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
+def _chains(format: Layout, rounding: int, lanes: int, wide: bool) -> Compiled:
     """Multiplies decoded tiles."""
 
     def multiply(
@@ -310,7 +310,9 @@ def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
         numbers: Any,
     ) -> None:
         groups, fraction_bits, product_bits, least_exponent, discarded_bits = numbers
-        rules = Rules(groups, fraction_bits, product_bits, least_exponent, format, rounding, discarded_bits)
+        rules = Rules(
+            groups, fraction_bits, product_bits, least_exponent, format, rounding, discarded_bits, wide
+        )
         tiles, m, n = c.shape
         sets, blocks, length = n // lanes, rows.nan.shape[1], groups * GROUP
         terms, exponents = columns.terms.reshape(-1), columns.exponents.reshape(-1)
@@ -347,4 +349,4 @@ def _chains(format: Layout, rounding: int, lanes: int) -> Compiled:
                     for lane in range(lanes):
                         results[lane] = sums[lane]
 
-    return Compiled(multiply, apart=True)
+    return Compiled(multiply)

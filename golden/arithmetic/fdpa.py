@@ -53,6 +53,8 @@ class Rules(NamedTuple):
     rounding: int
     discarded_bits: int
     """Lowest fraction bits that are zero in every result."""
+    wide: bool
+    """Whether the sum of all products of a block may not fit into a word."""
 
 
 class Operand(NamedTuple):
@@ -134,7 +136,16 @@ def aligned_addend(addend: int, exponent: int, largest: int, addend_bits: int, f
 
 
 @compiled
-def magnitude_of_sum(products: int, more: int, addend: int) -> tuple[int, int, int]:
+def magnitude_of_sum(products: int, addend: int) -> tuple[int, int]:
+    """Sign and magnitude of the sum of two words, which may need a bit more than a word."""
+    half = word(word(products >> 1) + word(addend >> 1) + word(products & addend & 1))  # rounded down
+    negative = 1 if half < 0 else 0
+    total = word(products + addend)
+    return negative, unsigned_word(-total if negative else total)
+
+
+@compiled
+def magnitude_of_wide_sum(products: int, more: int, addend: int) -> tuple[int, int, int]:
     """Sign and magnitude of the sum of three words, in units of ``2**exponent``, which is the last result.
 
     A sum that a word cannot hold has two bits less, the lowest one sticky.
@@ -295,7 +306,7 @@ def dot_products(
         for group in range(rules.groups):
             a_factors, a_powers = a_terms[group], a_exponents[group]
             b_factors, b_powers = b_terms[group], b_exponents[group]
-            totals = products if group < HALF else more
+            totals = more if rules.wide and group >= HALF else products
             for lane in range(lanes):
                 reach = word(largest[lane] + beyond)
                 totals[lane] = add_group(
@@ -314,7 +325,11 @@ def dot_products(
             addends[lane] = aligned_addend(
                 addends[lane], powers[lane], largest[lane], format.fraction_bits, fraction_bits
             )
-            negative, magnitude, raised = magnitude_of_sum(products[lane], more[lane], addends[lane])
-            exponent = word(word(largest[lane] - fraction_bits) + raised)
+            exponent = word(largest[lane] - fraction_bits)
+            if rules.wide:
+                negative, magnitude, raised = magnitude_of_wide_sum(products[lane], more[lane], addends[lane])
+                exponent = word(exponent + raised)
+            else:
+                negative, magnitude = magnitude_of_sum(products[lane], addends[lane])
             rounded = word(round_sum(negative, magnitude, exponent, rules))
             c[lane] = special if special else rounded

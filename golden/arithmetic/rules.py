@@ -57,6 +57,7 @@ def fused_rules(
             least_exponent=least,
             format=fused,
             rounding=TOWARDS_ZERO if truncated else NEAREST,
+            wide=kept + 2 + (block - 1).bit_length() > _SUM_BITS,
             discarded_bits=_F32.fraction_bits - kept if short and truncated else 0,
         ),
         block,
