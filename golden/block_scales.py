@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, given_array
 from golden.host_arrays import little_endian
+from golden.integers import checked_choice
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction
 from golden.tables.layouts import LANES
@@ -39,7 +40,7 @@ def pack_scales(
     """
     parsed, extent = _scaled(instruction, use)
     checked = checked_array(f"scale_{use}", scales, parsed.scale_type, extent)
-    lanes, shifts = _places(parsed, use, np.array(byte_id), np.array(thread_id))
+    lanes, shifts = _places(parsed, use, byte_id, thread_id, ())
     lines = (checked if use == "a" else checked.swapaxes(-1, -2)).astype(np.uint32)
     words = np.zeros((*checked.shape[:-2], LANES), np.uint32)
     words[..., lanes] = np.bitwise_or.reduce(lines << shifts, axis=-1)
@@ -63,7 +64,7 @@ def unpack_scales(
         raise InvalidArgument(
             "registers", f"{words.dtype} of shape {words.shape}", "uint32 of shape (..., 32)"
         )
-    lanes, shifts = _places(parsed, use, np.asarray(byte_id), np.asarray(thread_id))
+    lanes, shifts = _places(parsed, use, byte_id, thread_id, words.shape[:-1])
     read = np.take_along_axis(words, np.broadcast_to(lanes, (*words.shape[:-1], lanes.shape[-1])), axis=-1)
     found = (read[..., None] >> shifts).astype(np.uint8)
     return found if use == "a" else found.swapaxes(-1, -2)
@@ -79,27 +80,38 @@ def _scaled(instruction: str | MmaInstruction, use: ScaleUse) -> tuple[MmaInstru
     parsed = resolve_instruction(instruction)
     if not parsed.scales:
         raise InvalidArgument("instruction", str(parsed), "a multiply with block scales (.block_scale)")
-    if use not in ("a", "b"):
-        raise InvalidArgument("use", repr(use), "a, b")
+    checked_choice("use", use, ("a", "b"))
     return parsed, parsed.scale_extent(use)
 
 
 def _places(
-    instruction: MmaInstruction, use: ScaleUse, byte_id: NDArray[Any], thread_id: NDArray[Any]
+    instruction: MmaInstruction,
+    use: ScaleUse,
+    byte_id: ArrayLike,
+    thread_id: ArrayLike,
+    leading: tuple[int, ...],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """The lanes of each row or column, and the shifts of the scales in each."""
-    chosen = (
-        ("byte_id", byte_id, BYTE_IDS[instruction.scale_vec]),
-        ("thread_id", thread_id, THREAD_IDS[use]),
-    )
-    for name, given, allowed in chosen:
-        wrong = given[~np.isin(given, allowed)]
-        if wrong.size:
-            choices = f"{', '.join(map(str, allowed))} for {use} with .scale_vec::{instruction.scale_vec}"
-            raise InvalidArgument(name, str(wrong.flat[0]), choices)
+    kind = f"{use} with .scale_vec::{instruction.scale_vec}"
+    first_bytes = _selectors("byte_id", byte_id, BYTE_IDS[instruction.scale_vec], leading, kind)
+    threads = _selectors("thread_id", thread_id, THREAD_IDS[use], leading, kind)
     lines = instruction.shape.m if use == "a" else instruction.shape.n
     first = np.array([scale_lane(use, line, 0) for line in range(lines)])
     step = scale_lane(use, 0, 1)
-    lanes = first + step * thread_id.astype(np.int64)[..., None]
-    bytes_ = byte_id.astype(np.uint32)[..., None, None] + np.arange(instruction.scales, dtype=np.uint32)
+    lanes = first + step * threads.astype(np.int64)[..., None]
+    bytes_ = first_bytes.astype(np.uint32)[..., None, None] + np.arange(instruction.scales, dtype=np.uint32)
     return lanes, (bytes_ * np.uint32(_BYTE)).astype(np.uint32)
+
+
+def _selectors(
+    name: str, given: ArrayLike, allowed: tuple[int, ...], leading: tuple[int, ...], kind: str
+) -> NDArray[Any]:
+    """A selector, or one for each of the leading axes of the registers."""
+    array = given_array(name, given, "an integer")
+    if array.dtype.kind not in "iu" or array.shape not in ((), leading):
+        axes = f"an integer, or integers of shape {leading}" if leading else "an integer"
+        raise InvalidArgument(name, f"{array.dtype} of shape {array.shape}", axes)
+    wrong = array[~np.isin(array, allowed)]
+    if wrong.size:
+        raise InvalidArgument(name, str(wrong.flat[0]), f"{', '.join(map(str, allowed))} for {kind}")
+    return array

@@ -2,7 +2,7 @@
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from golden.invalid_argument import InvalidArgument
@@ -42,6 +42,13 @@ def checked_text(
 ) -> str:
     """The text that a caller handed in; the error that `refuse` makes for anything else."""
     return str(checked_object(name, value, str, "a text", refuse=refuse))
+
+
+def checked_choice(name: str, value: object, choices: Collection[str]) -> str:
+    """The text that a caller handed in, which is one of some; InvalidArgument for anything else."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise InvalidArgument(name, quoted(value), ", ".join(choices))
 
 
 def checked_object(

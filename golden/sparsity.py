@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from golden.arguments import checked_array, given_array
 from golden.arithmetic.sparse_tiles import scattered
 from golden.host_arrays import little_endian
+from golden.integers import checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
@@ -186,9 +187,7 @@ def _register_places(sparsity: Sparsity, selector: int) -> tuple[NDArray[Any], .
 
 def _selector(instruction: MmaInstruction, selector: int) -> int:
     allowed = instruction.sparsity.selectors
-    if selector not in allowed:
-        raise InvalidArgument("selector", str(selector), f"{allowed[0]} to {allowed[-1]} for {instruction}")
-    return selector
+    return checked_integer("selector", selector, allowed[0], allowed[-1], unit=f"for {instruction}")
 
 
 def _dense(

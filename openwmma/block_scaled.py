@@ -12,10 +12,11 @@ from golden.arguments import VALUES, checked_array, given_array
 from golden.arithmetic.arrays import convert, fma
 from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.arithmetic.tiles import float_tiles
-from golden.integers import quoted
+from golden.integers import checked_choice, checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import float_format
 from golden.tables.profiles import PROFILES
+from openwmma.product_epilogue import scalar_bits
 
 __all__ = [
     "block_scaled_matmul",
@@ -84,8 +85,8 @@ def block_scaled_matmul(
     depth = x.shape[1]
     if depth % step or not depth:
         raise InvalidArgument("a", f"shape {x.shape}", f"k a multiple of {step}, from {step} on")
-    if d_type is not None and d_type not in _RESULTS:
-        raise InvalidArgument("d_type", quoted(d_type), ", ".join(_RESULTS))
+    name = checked_choice("d_type", "bf16" if d_type is None else d_type, _RESULTS)
+    factor = scalar_bits("alpha", alpha, "f32")
     kind, size = _scale_type(scale_a, scale_b, types[0])
     extents = (x.shape[0], depth // size), (depth // size, y.shape[1])
     operands = [
@@ -108,10 +109,8 @@ def block_scaled_matmul(
         formats = float_format(types[0]), float_format(types[1]), _F32, _F32
         whole = (operands[0], operands[1], total, scales[0], scales[1])
         total = float_tiles(*whole, formats=formats, profile=_BLACKWELL, mnemonic="mma")
-    if alpha != 1:
-        factor = np.float32(alpha).view(np.uint32)
+    if factor.view(np.float32) != 1:
         total = fma(total, factor, np.uint32(_F32.sign_mask), _F32)
-    name = d_type or "bf16"
     if name == "f32":
         single: NDArray[Any] = total[0].view(np.float32)
         return single
@@ -152,7 +151,7 @@ def unpack_fp4(packed: ArrayLike) -> NDArray[np.uint8]:
             "packed", f"{given.dtype} of shape {given.shape}", "uint8 with at least one axis"
         )
     both = np.stack([given & 15, given >> 4], axis=-1)
-    return both.reshape(*given.shape[:-1], -1)
+    return both.reshape(*given.shape[:-1], 2 * given.shape[-1])
 
 
 def swizzle_scales(scales: ArrayLike) -> NDArray[Any]:
@@ -189,6 +188,7 @@ def unswizzle_scales(swizzled: ArrayLike, rows: int, columns: int) -> NDArray[An
     InvalidArgument
     """
     given = given_array("swizzled", swizzled, "an array of 8 bits")
+    rows, columns = checked_integer("rows", rows, 0), checked_integer("columns", columns, 0)
     down, across = -(-rows // _TILE_ROWS), -(-columns // _TILE_COLUMNS)
     size = down * _TILE_ROWS * across * _TILE_COLUMNS
     if given.dtype.itemsize != 1 or given.size != size:

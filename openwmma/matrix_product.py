@@ -139,7 +139,7 @@ def matmul(
         for name, value, default in zip(names, given_others, defaults, strict=True):
             if value is not default and not (isinstance(value, int | float | str) and value == default):
                 raise InvalidArgument(name, quoted(value), "the default beside block scales")
-        if profile not in (None, "blackwell"):
+        if profile is not None and not (isinstance(profile, str) and profile == "blackwell"):
             raise InvalidArgument("profile", quoted(profile), "blackwell for block scales")
         return block_scaled_matmul(a, b, scale_a, scale_b, d_type=d_type, alpha=alpha)
     x, a_name, a_raw = checked_operand("a", a, a_type)

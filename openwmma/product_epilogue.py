@@ -16,7 +16,7 @@ from golden.integers import checked_text, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 
-__all__ = ["Epilogue", "EpilogueArguments", "native_array"]
+__all__ = ["Epilogue", "EpilogueArguments", "native_array", "scalar_bits"]
 
 _HALVES: Final = ("f16", "bf16")
 _FP8: Final = ("e4m3", "e5m2")
@@ -205,8 +205,8 @@ class EpilogueArguments:
         plain = Epilogue(
             a_type=a_type,
             d_type=d_type,
-            alpha=_number("alpha", self.alpha, d_type),
-            beta=_number("beta", self.beta, d_type),
+            alpha=scalar_bits("alpha", self.alpha, d_type),
+            beta=scalar_bits("beta", self.beta, d_type),
             relu=self.activation is not None,
             **self._scales(a_type, d_type, shape),
         )
@@ -279,7 +279,7 @@ def _fits(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
         return False
 
 
-def _number(name: str, given: Any, d_type: str) -> Bits:
+def scalar_bits(name: str, given: Any, d_type: str) -> Bits:
     """The bit pattern of a number in the format of the sums."""
     dtype = np.dtype("float64" if d_type == "f64" else "float32")
     array = native_array(name, given)
@@ -295,7 +295,7 @@ def _scale(name: str, given: ArrayLike | None, *, of_rows: bool) -> NDArray[np.f
     """A scale of at least two axes; one where none is given."""
     array = native_array(name, 1 if given is None else given)
     if not array.ndim:
-        return _number(name, array, "f32").view(np.float32).reshape(1, 1)
+        return scalar_bits(name, array, "f32").view(np.float32).reshape(1, 1)
     if array.dtype != np.float32:
         raise InvalidArgument(name, f"dtype {array.dtype}", "a number or float32")
     if array.ndim == 1:

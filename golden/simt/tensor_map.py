@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import given_array
-from golden.integers import checked_integer, listed, quoted, shortened
+from golden.integers import checked_choice, checked_integer, listed, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import SHARED_BYTES
 from golden.simt.buffers import DeviceBuffer
@@ -107,8 +107,8 @@ class TensorMap:
         """The map in 128 bytes; InvalidArgument for another number of bytes and for what is no tiled map."""
         try:
             given = memoryview(content).tobytes()
-        except TypeError:
-            kind = f"an object of type {type(content).__name__}"
+        except (TypeError, ValueError, BufferError):
+            kind = f"an object of type {content.__class__.__name__}"
             raise InvalidArgument("a tensor map", kind, f"{MAP_BYTES} bytes") from None
         if len(given) != MAP_BYTES:
             raise InvalidArgument("a tensor map", f"{len(given)} bytes", f"{MAP_BYTES} bytes")
@@ -322,9 +322,7 @@ def tensor_map(
     }
     type = given["type"]
     for name, value in given.items():
-        names = ("NONE",) if name == "interleave" else _NAMES[name]
-        if value not in names:
-            raise InvalidArgument(f"{name} of a tensor map", quoted(value), ", ".join(names))
+        checked_choice(f"{name} of a tensor map", value, ("NONE",) if name == "interleave" else _NAMES[name])
     size, width = _TYPES[type], buffer.dtype.itemsize
     if size != width:
         raise InvalidArgument("type of a tensor map", f"{type} for {buffer.dtype}", f"types of {width} bytes")
@@ -333,15 +331,13 @@ def tensor_map(
     if steps[-1] != size or any(step % CHUNK or not 0 <= step < 1 << 40 for step in steps[:-1]):
         allowed = f"{size} along the last axis, multiples of {CHUNK} below 2**40 along the others"
         raise InvalidArgument("strides of a tensor", shortened(steps), allowed)
-    ones = [1] * len(shape)
+    element_strides = [1] * len(shape) if element_strides is None else element_strides
     found = TensorMap(
         address=buffer.address if isinstance(buffer, DeviceBuffer) else 0,
         sizes=shape[::-1],
         strides=tuple(steps[-2::-1]) if len(shape) > 1 else (),
         box=_extents("box", box, len(shape), 256),
-        element_strides=_extents(
-            "element_strides", ones if element_strides is None else element_strides, len(shape), 8
-        ),
+        element_strides=_extents("element_strides", element_strides, len(shape), 8),
         tensor=tensor,
         **given,
     )

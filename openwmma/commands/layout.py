@@ -76,16 +76,27 @@ def layout(
 
         openwmma layout a f16 m64n64k16 --descriptor 0x4000004000010000
     """
-    if transposed and descriptor is None:
-        raise UsageError("--transposed: expected --descriptor with it")
+    is_scale = use in (MatrixUse.SCALE_A, MatrixUse.SCALE_B)
+    is_metadata = use is MatrixUse.METADATA
+    for option, given, takes, expected in (
+        (f"SHAPE {shape}", shape is not None, not is_scale, "no shape with scales"),
+        ("--descriptor", descriptor is not None, not is_scale and not is_metadata, "a or b with it"),
+        ("--transposed", transposed, descriptor is not None, "--descriptor with it"),
+        ("--sparse", sparse, not is_scale and not is_metadata and descriptor is None, "a, b, c or d with it"),
+        ("--selector", selector, is_metadata, "metadata with it"),
+        ("--byte-id", byte_id, is_scale, "scale_a or scale_b with it"),
+        ("--thread-id", thread_id, is_scale, "scale_a or scale_b with it"),
+    ):
+        if given and not takes:
+            raise UsageError(f"{option}: expected {expected}")
     if svg is not None:
         require_outputs([(f"--svg {svg}", svg)], force=force)
         require_suffix("--svg", svg, ".svg")
-    if use in (MatrixUse.SCALE_A, MatrixUse.SCALE_B):
+    if is_scale:
         grid = scale_grid(use.value[-1], type, byte_id, thread_id)
     elif shape is None:
         raise UsageError("SHAPE: expected the shape of the instruction, as in m16n16k16")
-    elif use is MatrixUse.METADATA:
+    elif is_metadata:
         grid = metadata_grid(type, shape, selector)
     elif descriptor is None:
         grid = fragment_grid(cast(Use, use.value), type, shape, sparse=sparse)

@@ -12,12 +12,14 @@ import numpy as np
 
 import golden
 import openwmma
+from golden import block_scales, sparsity
 from golden.approximation.instructions import FORMS
 from golden.programs.buffers import BASE
 from golden.simt.buffers import DeviceBuffer
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
+from openwmma import block_scaled
 from regression.fuzz.kind import DOCUMENTED, Files, Kind, PropertyError, attempt, digest, reaches_project
 from regression.fuzz.values import (
     LAUNCH_PTX,
@@ -118,10 +120,21 @@ def machine(size: int) -> openwmma.GoldenMachine:
     return openwmma.golden_machine(config, openwmma.Memory(min(size, 1 << 20), BASE))
 
 
+_MODULE_FUNCTIONS: Final = (
+    *(sparsity.prune, sparsity.compress, sparsity.expand, sparsity.pack_metadata, sparsity.unpack_metadata),
+    *(block_scales.pack_scales, block_scales.unpack_scales),
+    *(block_scaled.pack_fp4, block_scaled.unpack_fp4),
+    *(block_scaled.swizzle_scales, block_scaled.unswizzle_scales, openwmma.TensorMap.from_bytes),
+)
+"""Documented functions that are called by the names of their modules."""
+
+
 @cache
 def targets() -> dict[str, Callable[..., Any]]:
     """What is called, by the expression that is called: functions, classes and methods of both packages."""
-    found: dict[str, Callable[..., Any]] = {}
+    found: dict[str, Callable[..., Any]] = {
+        f"{function.__module__}.{function.__qualname__}": function for function in _MODULE_FUNCTIONS
+    }
     for package in (golden, openwmma):
         for name in package.__all__:
             item = getattr(package, name)

@@ -325,6 +325,12 @@ def test_selectors_that_do_not_exist():
         pack_scales(MXF4, "a", scales, 1)
     with pytest.raises(golden.InvalidArgument, match="thread_id: got 2; allowed: 0, 1 for a"):
         pack_scales(MXF4, "a", scales, 0, 2)
+    with pytest.raises(golden.InvalidArgument, match=r"byte_id: got bool of shape .*; allowed: an integer"):
+        pack_scales(MXF4, "a", scales, True)
+    with pytest.raises(golden.InvalidArgument, match=r"thread_id: .* of shape \(3,\); .* of shape \(2,\)"):
+        unpack_scales(MXF4, "a", np.zeros((2, 32), np.uint32), 0, [0, 1, 0])
+    with pytest.raises(golden.InvalidArgument, match=r"use: got array\(\['a'\].*; allowed: a, b"):
+        pack_scales(MXF4, np.array(["a"]), scales)
     with pytest.raises(golden.InvalidArgument, match="allowed: a multiply with block scales"):
         pack_scales("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "a", scales)
     assert pack_metadata(SPARSE[-1], np.full((16, 16), 4, np.uint8)).shape == (32,)

@@ -206,6 +206,8 @@ def test_helpers_name_row_and_group():
         sparsity.compress(TF32, np.array([[0, 0], [1, 2]], np.float32))
     with pytest.raises(golden.InvalidArgument, match=r"selector: got 2; allowed: 0 to 1 for mma\.sp"):
         sparsity.pack_metadata(F16, np.full((16, 8), 4, np.uint8), 2)
+    with pytest.raises(golden.InvalidArgument, match=r"selector: got array\(\[0, 1\]\) of type ndarray"):
+        sparsity.pack_metadata(F16, np.full((16, 8), 4, np.uint8), np.array([0, 1]))
     with pytest.raises(golden.InvalidArgument, match=r"a: got shape \(16, 30\); allowed: .*multiple of 4"):
         sparsity.prune(F16, np.zeros((16, 30), np.float16))
     with pytest.raises(golden.InvalidArgument, match="allowed: a sparse multiply"):

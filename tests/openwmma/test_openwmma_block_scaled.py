@@ -101,6 +101,10 @@ ONES = {
         ({"split_k": 2}, "split_k: got 2; allowed: the default beside block scales"),
         ({"bias": np.zeros(8, np.float32)}, "allowed: the default beside block scales"),
         ({"profile": "hopper"}, "profile: got 'hopper'; allowed: blackwell for block scales"),
+        ({"profile": np.array([None])}, "profile: got array([None], dtype=object); allowed: blackwell"),
+        ({"alpha": "2"}, "alpha: got '2'; allowed: a number"),
+        ({"alpha": None}, "alpha: got None; allowed: a number"),
+        ({"alpha": 1e39}, "alpha: got 1e+39; allowed: a number within the range of float32"),
         ({"d_type": "e4m3"}, "d_type: got 'e4m3'; allowed: bf16, f16, f32"),
     ],
 )
@@ -115,6 +119,11 @@ def test_storage_that_does_not_fit():
         pack_fp4(np.zeros(3, np.uint8))
     with pytest.raises(golden.InvalidArgument, match="512 of 8 bits for 100 rows and 4 columns"):
         unswizzle_scales(np.zeros(500, np.uint8), 100, 4)
+    with pytest.raises(golden.InvalidArgument, match=r"rows: got 1\.0 of type float; allowed: an integer"):
+        unswizzle_scales(np.zeros(512, np.uint8), 1.0, 4)
+    with pytest.raises(golden.InvalidArgument, match="columns: got -4; allowed: at least 0"):
+        unswizzle_scales(np.zeros(512, np.uint8), 100, -4)
+    assert unpack_fp4(np.zeros((0, 3), np.uint8)).shape == (0, 6)
 
 
 def test_the_example_prints_what_its_page_shows(capsys):

@@ -174,6 +174,18 @@ def test_a_descriptor_on_the_command_line(capsys):
         ),
         (("a", "s8", "m64n8k32", "--descriptor", "1", "--transposed"), "order: got transposed s8; allowed"),
         (("a", "f16", "m16n8k16", "--transposed"), "--transposed: expected --descriptor with it"),
+        (("a", "f16", "m16n8k16", "--selector", "1"), "--selector: expected metadata with it"),
+        (("a", "f16", "m16n8k16", "--byte-id", "1"), "--byte-id: expected scale_a or scale_b with it"),
+        (
+            ("metadata", "f16", "m16n8k32", "--thread-id", "1"),
+            "--thread-id: expected scale_a or scale_b with",
+        ),
+        (("metadata", "f16", "m16n8k32", "--descriptor", "1"), "--descriptor: expected a or b with it"),
+        (
+            ("a", "f16", "m64n8k16", "--descriptor", "1", "--sparse"),
+            "--sparse: expected a, b, c or d with it",
+        ),
+        (("scale_a", "1X", "m16n8k32"), "SHAPE m16n8k32: expected no shape with scales"),
     ],
 )
 def test_what_has_no_descriptor_is_refused(capsys, arguments, part):

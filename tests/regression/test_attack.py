@@ -75,6 +75,32 @@ GOOD_CALLS = {
     "use": "'a'",
     "profile": "'hopper'",
 }
+_BLOCK_SCALED = (
+    "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
+)
+GOOD_CALLS_OF = {
+    "golden.sparsity.": {
+        "instruction": "'mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32'",
+        "stored": "np.ones((16, 16), 'f2')",
+        "metadata": "np.full((16, 8), 4, 'u1')",
+        "registers": "np.zeros(32, 'u4')",
+    },
+    "golden.block_scales.": {
+        "instruction": f"'{_BLOCK_SCALED}'",
+        "scales": "np.ones((16, 1), 'u1')",
+        "registers": "np.zeros(32, 'u4')",
+    },
+    "openwmma.block_scaled.": {
+        "values": "np.ones((2, 4), 'u1')",
+        "packed": "np.ones((2, 4), 'u1')",
+        "scales": "np.ones((2, 4), 'u1')",
+        "swizzled": "np.ones(512, 'u1')",
+        "rows": "2",
+        "columns": "4",
+    },
+    "openwmma.tensor_map": {"tensor": "np.ones((16, 16), 'f2')", "box": "(16, 16)"},
+}
+"""By the beginning of a function's name."""
 
 
 def files(line):
@@ -108,8 +134,9 @@ def attacks_on_calls() -> Iterator[str]:
         needed = [
             item for item in parameters if item.default is item.empty and item.kind is not item.VAR_POSITIONAL
         ]
+        own = next((values for start, values in GOOD_CALLS_OF.items() if name.startswith(start)), {})
         good = {
-            item.name: object_of(item) or GOOD_CALLS.get(item.name, "np.ones((16, 16), 'f2')")
+            item.name: object_of(item) or (GOOD_CALLS | own).get(item.name, "np.ones((16, 16), 'f2')")
             for item in needed
         }
         for attacked in parameters:

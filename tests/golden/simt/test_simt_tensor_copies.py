@@ -168,6 +168,12 @@ GOOD = np.zeros((8, 32), np.float32)
             {"box": (32, 8), "element_strides": (1, 9)},
             "element_strides of a tensor map: got 9; allowed: 1 to 8",
         ),
+        (GOOD, {"box": (32, 8), "element_strides": 0}, "element_strides of a tensor map: got 0; allowed: 2"),
+        (
+            GOOD,
+            {"box": (32, 8), "swizzle": np.ones(2)},
+            "swizzle of a tensor map: got array([1., 1.]); allow",
+        ),
         (GOOD.view(np.int32), {"box": (32, 8), "fill": "NAN_REQUEST_ZERO_FMA"}, "allowed: NONE for integers"),
         (GOOD[:, ::2], {"box": (16, 8)}, "strides of a tensor: got (128, 8); allowed: 4 along the last axis"),
         (GOOD[:, :3].copy(), {"box": (4, 8)}, "strides of a tensor: got (12, 4); allowed"),
@@ -189,6 +195,9 @@ def test_bytes_that_are_no_map_are_refused():
         TensorMap.from_bytes("map")
     with pytest.raises(InvalidArgument, match="got 127 bytes; allowed: 128 bytes"):
         TensorMap.from_bytes(bytes(127))
+    for given in (128, None):
+        with pytest.raises(InvalidArgument, match="allowed: 128 bytes"):
+            TensorMap.from_bytes(given)
     for low, value, message in (
         (68, 5, "rank 6"),
         (71, 11, "type 11"),
