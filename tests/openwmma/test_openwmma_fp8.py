@@ -115,6 +115,7 @@ def wgmma_forms():
             yield (
                 f"wgmma.mma_async.sync.aligned.{shape}.{d_type}"
                 f".{family.multiplicands[0]}.{family.multiplicands[-1]}"
+                + "".join(f".{operation}.popc" for operation in family.operations)
             )
     yield "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.u8.satfinite"
 
@@ -123,7 +124,7 @@ def wgmma_forms():
 def test_every_form_of_wgmma_on_the_core(on, tmp_path):
     random = np.random.default_rng(1)
     forms = list(wgmma_forms())
-    assert len(forms) == 8
+    assert len(forms) == 9
     for text in forms:
         instruction = resolve_instruction(text)
         operands = []
@@ -139,9 +140,8 @@ def test_every_form_of_wgmma_on_the_core(on, tmp_path):
                     array = values.astype(np.float32).view(np.uint32)
                     array = (array >> (32 - bits)).astype(f"u{bits // 8}")
             else:
-                array = random.integers(0, 1 << bits, extent, dtype=f"u{bits // 8}").view(
-                    f"{kind}{bits // 8}"
-                )
+                size = max(1, bits // 8)
+                array = random.integers(0, 1 << bits, extent, dtype=f"u{size}").view(f"{kind}{size}")
             operands.append(array)
             np.save(f"{use}.npy", array)
         assert main(["mma", text, *FILES, "--force", "--on", on]) == 0
