@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.host_arrays import raw_bytes
-from golden.integers import parsed_integer, shortened
+from golden.integers import parsed_integer, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 from golden.simt.tensor_map import TensorMap, tensor_map
@@ -235,7 +235,9 @@ def _map(text: str, found: re.Match[str], given: Mapping[str, Any]) -> TensorMap
             allowed = (
                 f"{' or '.join(_MAP_LISTS)} with numbers such as 64x64, {', '.join(_MAP_NAMES)} with a name"
             )
-            raise UsageError(f"--arg {shortened(text)}: expected {allowed}, not {shortened(option)}")
+            raise UsageError(f"--arg {shortened(text)}: expected {allowed}, not {quoted(option)}")
+        if key in options:
+            raise UsageError(f"--arg {shortened(text)}: expected {key} once")
         options[key] = [int(part) for part in value.split("x")] if is_list else value
     if "box" not in options:
         raise UsageError(f"--arg {shortened(text)}: expected a box, as in map:a.npy,box=64x64")

@@ -52,6 +52,8 @@ def test_a_map_of_another_argument_is_of_the_same_array():
 @pytest.mark.parametrize(
     ("value", "part"),
     [
+        ("map:a,box=64x64,", "promotion with a name, not ''"),
+        ("map:a,box=64x64,box=8x8", "map:a,box=64x64,box=8x8: expected box once"),
         ("map:a,swizzle=128B", "expected a box, as in map:a.npy,box=64x64"),
         ("map:a,box=64", "box of a tensor map: got [64]; allowed: 2 integers, as the tensor has axes"),
         (
