@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, dtype_of, given_array
 from golden.host_arrays import little_endian
-from golden.integers import checked_object, checked_text, quoted
+from golden.integers import checked_choice, checked_object, checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, SHAPES, WARP_FAMILIES, Layout, Shape, Use
@@ -175,8 +175,7 @@ def _checked_table(use: Use, type: str, shape: Shape | str, layout: Layout | Non
 
 def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None, sparse: bool) -> _Table:
     checked_object("sparse", sparse, (bool, np.bool_), "True or False")
-    if not isinstance(use, str) or use not in get_args(Use):
-        raise InvalidArgument("use", quoted(use), "a, b, c, d")
+    checked_choice("use", use, get_args(Use))
     type = checked_text("type", type)
     having = [f for f in WARP_FAMILIES if f.is_sparse == sparse]
     families = [f for f in having if type in f.types(use)]
@@ -188,8 +187,8 @@ def _find_table(use: Use, type: str, shape: Shape | str, layout: Layout | None, 
     shapes = dict.fromkeys(known for family in families for known in family.shapes)
     if named not in shapes:
         raise InvalidArgument("shape", quoted(name), f"{', '.join(map(str, shapes))} for {use} of {type}")
-    if layout is not None and layout not in LAYOUTS:
-        raise InvalidArgument("layout", quoted(layout), ", ".join(LAYOUTS))
+    if layout is not None:
+        checked_choice("layout", layout, LAYOUTS)
     return _table(use, type, named, layout if in_quad_pairs(type, named) else None, sparse)
 
 

@@ -146,3 +146,9 @@ def test_every_step_is_explained(form, profile):
 def test_what_there_is_not(text, message):
     with pytest.raises(IllegalInstruction, match=message):
         resolve_instruction(text)
+
+
+@pytest.mark.parametrize("layout", ["diagonal", np.zeros(0), np.void(b"abcd"), np.array(["row", "col"])])
+def test_layouts_that_do_not_exist_are_named(layout):
+    with pytest.raises(InvalidArgument, match=r"layout: got .*; allowed: row, col"):
+        fragment_layout("a", "f16", "m8n8k4", layout)
