@@ -29,7 +29,7 @@ COMMANDS: Final = {
     "build": "Build a board's bitstream, with a report of what it takes and how fast its clock may be.",
     "soc": "Simulate the whole SoC of a board, with processor and core, running a C program.",
     "presets": "List the configurations that --preset takes.",
-    "doctor": "List the tools that are installed, and the compiler that simulations are built with.",
+    "doctor": "List the installed tools, and the compiler of each preset's simulation, with the reason.",
     "certify": "Compare the golden model with a GPU, in every bit, for all instructions that both have.",
     "campaign": "Run random programs, mutants, coverage, tests or launches on all cores or a Dask cluster.",
 }

@@ -36,7 +36,7 @@ def doctor(
         typer.Option("--measure", metavar="PRESET", help="Measure a preset with every compiler; repeatable."),
     ] = None,
 ) -> None:
-    """List the tools that are installed, and the C++ compiler of each preset's simulation, with the reason.
+    """List the installed tools, and the compiler of each preset's simulation, with the reason.
 
     A preset that is simulated for the first time is built with c++ and clang++ side by side if two processor
     cores are idle, and the faster one is kept. With --measure, the clang of package ziglang takes part too.

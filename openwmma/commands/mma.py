@@ -13,7 +13,7 @@ from golden.programs.tiles import multiply_tiles
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.profiles import HOPPER
+from golden.tables.profiles import HOPPER, Profile
 from openwmma.arguments import load_array
 from openwmma.core_settings import parse_settings
 from openwmma.options import (
@@ -108,7 +108,9 @@ def mma(
     require_outputs(
         [(f"--output {output}", output), *target.outputs], (a, b, c, *given.values()), force=force
     )
-    if given or parsed.is_sparse or parsed.kind:
+    generation = resolve_profile(target.profile or HOPPER.name, parsed)
+    narrow = isinstance(generation, Profile) and generation.narrow_block and parsed.a_type in ("e4m3", "e5m2")
+    if given or parsed.is_sparse or parsed.kind or narrow:
         extra = {name: load_array(f"--{name.replace('_', '-')}", path) for name, path in given.items()}
         _on_golden(parsed, operands, extra, output, target)
         return

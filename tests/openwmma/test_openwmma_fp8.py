@@ -149,9 +149,14 @@ def test_every_form_of_wgmma_on_the_core(on, tmp_path):
         np.testing.assert_array_equal(np.load("d.npy").view(expected.dtype), expected, err_msg=text)
 
 
-@pytest.mark.parametrize("profile", ["blackwell", "ada", "ampere"])
 @pytest.mark.parametrize("on", ["golden", "rtl"])
-@pytest.mark.parametrize("text", [MMA, f"{WGMMA}.f16.e4m3.e4m3"])
+@pytest.mark.parametrize(
+    ("text", "profile"),
+    [
+        *((MMA, profile) for profile in ("ada", "ampere")),
+        *((f"{WGMMA}.f16.e4m3.e4m3", profile) for profile in ("blackwell", "ada", "ampere")),
+    ],
+)
 def test_other_profiles_refuse_fp8_by_name(capsys, text, on, profile):
     instruction = resolve_instruction(text)
     for use in "ab":
@@ -213,3 +218,16 @@ def test_the_experiment_of_the_page():
         addend = np.full((64, 8), c, np.float32).view(np.uint32)
         d = golden.mma(wgmma, *ones, addend), golden.mma(mma, ones[0][:16], ones[1], addend[:16])
         assert tuple(found.view(np.float32)[0, 0] for found in d) == ends
+
+
+def test_fp8_of_blackwell_is_golden_alone(capsys):
+    random = np.random.default_rng(2)
+    a, b = (random.integers(0, 120, extent, np.uint8) for extent in ((16, 32), (32, 8)))
+    c = np.zeros((16, 8), np.uint32)
+    for name, array in zip("abc", (a, b, c), strict=True):
+        np.save(f"{name}.npy", array)
+    assert main(["mma", MMA, *FILES, "--profile", "blackwell"]) == 0
+    np.testing.assert_array_equal(np.load("d.npy"), golden.mma(MMA, a, b, c, profile="blackwell"))
+    assert (np.load("d.npy") != golden.mma(MMA, a, b, c)).any()
+    assert main(["mma", MMA, *FILES, "--force", "--profile", "blackwell", "--on", "rtl"]) == 2
+    assert "expected --on golden" in capsys.readouterr().err
