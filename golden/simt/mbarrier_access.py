@@ -47,7 +47,10 @@ class _State:
         )
 
     def __str__(self) -> str:
-        return f"{self.pending} of {self.expected} arrivals and {self.transactions} transactions are missing"
+        missing = f"{self.pending} of {self.expected} arrivals"
+        if self.transactions < 0:
+            return f"{missing} are missing, and {-self.transactions} transactions came that none expected"
+        return f"{missing} and {self.transactions} transactions are missing"
 
 
 def pending_count(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
