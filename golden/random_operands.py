@@ -90,18 +90,32 @@ def random_operand(
 def random_operands(
     random: np.random.Generator, instruction: MmaInstruction, tiles: int
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """a, b and c of an instruction; in every fifth tile of floating point the products cancel."""
+    """a, b and c of an instruction; in every fifth tile of floating point the products cancel.
+
+    Those of a sparse multiply do if the metadata of the second half of k are those of the first.
+    """
     shape = instruction.shape
     a, b, c = (
-        random_operand(random, instruction.types[use], (tiles, *shape.extent(use)), use == "c")
+        random_operand(random, instruction.types[use], (tiles, *instruction.extent(use)), use == "c")
         for use in USES[:3]
     )
     format = FORMATS[instruction.a_type]
     if isinstance(format, FloatFormat):
-        half = shape.k // 2
+        half, stored = shape.k // 2, a.shape[2] // 2
         cancelling = slice(4, None, 5)
-        a[cancelling, :, half:] = a[cancelling, :, :half] ^ a.dtype.type(format.sign_mask)
+        a[cancelling, :, stored:] = a[cancelling, :, :stored] ^ a.dtype.type(format.sign_mask)
         b[cancelling, half:] = b[cancelling, :half]
         nearly = random.random(b[cancelling, half:].shape) < 1 / shape.k
         b[cancelling, half:][nearly] ^= b.dtype.type(1 << format.ignored_bits)
     return a, b, c
+
+
+def random_metadata(
+    random: np.random.Generator, instruction: MmaInstruction, tiles: int
+) -> NDArray[np.uint8]:
+    """Metadata of a sparse multiply; in every other tile the second half of each row repeats the first."""
+    groups = instruction.sparsity.groups
+    allowed = np.array(instruction.sparsity.nibbles, np.uint8)
+    metadata = random.choice(allowed, (tiles, instruction.shape.m, groups))
+    metadata[::2, :, groups // 2 :] = metadata[::2, :, : groups // 2]
+    return metadata

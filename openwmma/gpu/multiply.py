@@ -20,6 +20,7 @@ from golden.lines import pack
 from golden.machine import Difference
 from golden.multiply import mma
 from golden.simt.errors import LaunchError
+from golden.sparsity import checked_metadata, pack_metadata
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES, fragment
@@ -57,6 +58,7 @@ def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability
         Of the GPU: what is assembled for.
     """
     is_group = isinstance(instruction, MmaInstruction) and instruction.mnemonic == "wgmma"
+    is_sparse = isinstance(instruction, MmaInstruction) and instruction.is_sparse
     narrow = isinstance(instruction, MmaInstruction) and instruction.a_type in ("e4m3", "e5m2")
     target = f"sm_{capability[0]}{capability[1]}{'a' if is_group else ''}"
     if isinstance(instruction, ApproximateInstruction):
@@ -68,7 +70,8 @@ def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability
             f".version {_NARROW_VERSION if narrow else _VERSION}",
             f".target {target}",
             ".address_size 64",
-            ".visible .entry each(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, .param .u32 n)",
+            ".visible .entry each(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, "
+            f"{'.param .u64 e, ' if is_sparse else ''}.param .u32 n)",
             f".maxntid {_THREADS}, 1, 1",
             "{",
             ".reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %x<8>;",
@@ -141,6 +144,12 @@ def _warp_body(instruction: MmaInstruction) -> list[str]:
         lines += _fragment_accesses(use, f"%x{i}", counts[use], "ld")
         lines += _moves(use, counts[use], instruction.types[use], loading=True)
     operands = ", ".join(_operand(use, counts[use], instruction.types[use]) for use in ("d", *USES[:3]))
+    if instruction.is_sparse:
+        lines += [
+            f"ld.param.u64 %x4, [e]; mul.wide.u32 %x7, %r3, {_WORD}; add.u64 %x4, %x4, %x7;",
+            "ld.global.b32 %r6, [%x4];",
+        ]
+        operands += ", %r6, 0"
     return [
         *lines,
         f"{instruction} {operands};",
@@ -230,7 +239,12 @@ def _run(gpu: Gpu, text: str, inputs: Sequence[NDArray[Any]], result_bytes: int,
 
 
 def multiply_on_gpu(
-    gpu: Gpu, instruction: MmaInstruction, a: ArrayLike, b: ArrayLike, c: ArrayLike
+    gpu: Gpu,
+    instruction: MmaInstruction,
+    a: ArrayLike,
+    b: ArrayLike,
+    c: ArrayLike,
+    metadata: ArrayLike | None = None,
 ) -> NDArray[Any]:
     """D = A B + C of every tile, by the instruction itself.
 
@@ -238,7 +252,7 @@ def multiply_on_gpu(
     ----------
     gpu : Gpu
     instruction : MmaInstruction
-    a, b, c : array_like
+    a, b, c, metadata : array_like
         As for `golden.mma`; all have the same leading axes.
 
     Returns
@@ -252,13 +266,18 @@ def multiply_on_gpu(
         Where the GPU does not have the instruction.
     """
     operands = [
-        checked_array(use, matrix, instruction.types[use], instruction.shape.extent(use))
+        checked_array(use, matrix, instruction.types[use], instruction.extent(use))
         for use, matrix in zip(USES[:3], (a, b, c), strict=True)
     ]
+    if instruction.is_sparse:
+        if metadata is None:
+            raise InvalidArgument("metadata", "None", f"an array of uint8 for {instruction}")
+        extent = instruction.shape.m, instruction.sparsity.groups
+        operands.append(checked_metadata(instruction.sparsity, metadata, extent))
     if instruction.saturate and isinstance(FORMATS[instruction.a_type], FloatFormat):
         raise LaunchError(f"{instruction}: satfinite of floating point is no instruction of this GPU")
     leading = operands[0].shape[:-2]
-    for use, matrix in zip("bc", operands[1:], strict=True):
+    for use, matrix in zip(("b", "c", "metadata"), operands[1:], strict=False):
         if matrix.shape[:-2] != leading:
             raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
     operands = [matrix.reshape(-1, *matrix.shape[-2:]) for matrix in operands]
@@ -310,22 +329,27 @@ def multiply_compared(
 
 
 def warp_words(instruction: MmaInstruction, operands: Sequence[NDArray[Any]]) -> list[NDArray[np.uint32]]:
-    """The fragments of A, B and C of each warp; where it takes several tiles, the last one repeats some."""
+    """The fragments of A, B and C of each warp; where it takes several tiles, the last one repeats some.
+
+    The metadata registers of a sparse multiply follow.
+    """
     together = instruction.family.tiles
     words = []
-    for use, matrix in zip(USES[:3], operands, strict=True):
+    for use, matrix in zip(USES[:3], operands, strict=False):
         tiles, rows, columns = matrix.shape
         whole = np.resize(matrix, (-(-tiles // together), together * rows, columns))
         layout = instruction.layout(use)
-        words.append(distribute(whole, use, instruction.types[use], instruction.shape, layout))
-    return words
+        kind = instruction.types[use], instruction.shape, layout, instruction.is_sparse
+        words.append(distribute(whole, use, *kind))
+    return words + [pack_metadata(instruction, metadata) for metadata in operands[3:]]
 
 
 def warp_results(instruction: MmaInstruction, found: NDArray[np.uint8], tiles: int) -> NDArray[Any]:
     """D of so many tiles, from the bytes of its fragments."""
     registers = found.view(np.uint32).reshape(-1, instruction.fragments["d"].registers, LANES)
     shape = instruction.shape
-    return collect(registers, "d", instruction.d_type, shape).reshape(-1, shape.m, shape.n)[:tiles]
+    matrices = collect(registers, "d", instruction.d_type, shape, sparse=instruction.is_sparse)
+    return matrices.reshape(-1, shape.m, shape.n)[:tiles]
 
 
 def _multiply_warps(

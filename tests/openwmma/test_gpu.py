@@ -10,7 +10,7 @@ import openwmma
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation
 from golden.machine import Difference
-from golden.random_operands import random_operands
+from golden.random_operands import random_metadata, random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.layouts import LANES
 from openwmma.cli import main
@@ -49,13 +49,15 @@ def launch_on_golden(text, inputs, result_bytes, count, threads):
 @pytest.mark.parametrize("text", TEXTS)
 def test_kernel_of_each_multiply(text):
     instruction = resolve_instruction(text)
-    operands = random_operands(np.random.default_rng(3), instruction, 5)
-    words = multiply.warp_words(instruction, operands)
+    random = np.random.default_rng(3)
+    operands = random_operands(random, instruction, 5)
+    sparse = {"metadata": random_metadata(random, instruction, 5)} if instruction.is_sparse else {}
+    words = multiply.warp_words(instruction, (*operands, *sparse.values()))
     warps = len(words[0])
     size = warps * instruction.fragments["d"].registers * LANES * 4
     found = launch_on_golden(multiply.kernel_text(instruction, SM_90), words, size, warps, warps * LANES)
     d = multiply.warp_results(instruction, found, 5)
-    np.testing.assert_array_equal(d, golden.mma(instruction, *operands))
+    np.testing.assert_array_equal(d, golden.mma(instruction, *operands, **sparse))
 
 
 @pytest.mark.parametrize("text", FORMS)
