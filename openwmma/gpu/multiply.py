@@ -34,7 +34,7 @@ _BASE: Final = 0x0020_0000_0000
 _ALIGNMENT: Final = 1 << 21
 _VERSION: Final = "8.4"
 _NARROW_VERSION: Final = "8.7"
-"""Of PTX, for ``mma`` of fp8 with f16 accumulators or k of 16."""
+"""Of PTX, for ``mma`` of fp8 with f16 accumulators or k of 16, and for ordered metadata."""
 
 _THREADS: Final = 128
 _WORD: Final = 4
@@ -67,7 +67,7 @@ def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability
         body = _group_body(instruction) if is_group else _warp_body(instruction)
     return "\n".join(
         [
-            f".version {_NARROW_VERSION if narrow else _VERSION}",
+            f".version {_NARROW_VERSION if narrow or is_sparse else _VERSION}",
             f".target {target}",
             ".address_size 64",
             ".visible .entry each(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, "
