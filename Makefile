@@ -67,7 +67,7 @@ test-cuda: $(CUDA_STAMP) ## CUDA C++ through NVRTC, which comes from PyPI and ne
 
 .PHONY: test-mmasim
 test-mmasim: $(CAMPAIGN_STAMP) ## small formats against MMA-Sim, which brings PyTorch
-	@$(INSTALL) "mmasim==2.1.1"
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable ".[mmasim]"
 	$(BIN)/python -m pytest -m mmasim tests/golden/test_golden_small_formats.py
 
 .PHONY: test-soc
