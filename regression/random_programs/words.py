@@ -23,9 +23,14 @@ Ways = Mapping[str, Sequence[Fields]]
 
 _UNKNOWN_SPACE: Final = {"space": len(SPACES)}
 
+_CORE_TYPES: Final = {
+    type_ for family in CORE_FAMILIES for type_ in (*family.multiplicands, *family.accumulators)
+}
+"""Types that have the first codes; those behind them are golden's alone."""
+
 
 def _unknown(names: Iterable[str], known: Collection[Any]) -> list[Fields]:
-    """A code that no table has, in one of several four-bit fields."""
+    """A code that no core has, in one of several four-bit fields."""
     return [{name: code} for name in names for code in range(len(known), 16)]
 
 
@@ -36,7 +41,7 @@ def _access_ways(config: CoreConfig, kind: str) -> Ways:
     turned = [row for row in sorted(legal, key=str) if row[0] not in uses]
     return {
         "shape code in no table": _unknown(["tile_shape"], SHAPES),
-        "type code in no table": _unknown(["element_type"], FORMATS),
+        "type code that no core has": _unknown(["element_type"], _CORE_TYPES),
         "space code in no table": [_UNKNOWN_SPACE],
         "use of another opcode": [_access_fields(*row) for row in turned],
         "combination in no table": [_access_fields(*row) for row in others if row not in everywhere],
@@ -68,7 +73,7 @@ def _multiply_ways(config: CoreConfig) -> Ways:
     fields = [(item.family, {**_multiply_fields(_key(item)), **plain}) for item in legal]
     return {
         "shape code in no table": _unknown(["tile_shape"], SHAPES),
-        "type code in no table": _unknown([f"{use}_type" for use in USES], FORMATS),
+        "type code that no core has": _unknown([f"{use}_type" for use in USES], _CORE_TYPES),
         "combination in no table": [_multiply_fields(key) for key in unknown],
         "saturation that the family has not": [
             {**its, "saturate": 1} for family, its in fields if family.saturate == "never"

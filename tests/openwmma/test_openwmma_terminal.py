@@ -87,7 +87,7 @@ def print_launch(text):
         matrix_instructions=1,
         cycles=0,
         counters=Counters(),
-        utilisation=None,
+        config=None,
         seconds=0.0,
         notes=(f"note {text}",),
     )
@@ -111,7 +111,7 @@ def test_paths_of_files_written_are_shown_as_they_are(capsys, monkeypatch, text)
     path = Path(f"{text}.v")
     path.parent.mkdir(parents=True, exist_ok=True)
     files = VerilogFiles(**{field.name: path for field in fields(VerilogFiles)})
-    monkeypatch.setattr("openwmma.commands.verilog.write_verilog", lambda config, output: files)
+    monkeypatch.setattr("openwmma.commands.verilog.write_verilog", lambda config, output, stimulus: files)
     printed = shown(capsys, path, verilog)
     if text in MARKUP:
         assert printed.count(str(path)) == len(files.paths)

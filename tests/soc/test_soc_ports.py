@@ -10,7 +10,6 @@ from types import SimpleNamespace
 import pytest
 import serial
 
-from boards.host import bridges
 from openwmma.cli import main
 
 pytestmark = pytest.mark.soc
@@ -30,7 +29,7 @@ def complaint(capsys, port):
 
 
 def test_a_port_that_does_not_exist(capsys, monkeypatch):
-    monkeypatch.setattr(bridges, "comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")])
+    monkeypatch.setattr("boards.host.bridges.comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")])
     assert complaint(capsys, "/dev/openwmma-none") == (
         "openwmma: cannot open the serial port /dev/openwmma-none: there is no such device; "
         "found: /dev/ttyUSB7\n"

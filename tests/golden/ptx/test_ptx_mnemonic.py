@@ -1,5 +1,6 @@
 """Mnemonics and qualifiers: everything legal is understood in every spelling, everything else is refused."""
 
+from dataclasses import fields
 from itertools import product
 
 import pytest
@@ -72,7 +73,8 @@ MULTIPLIES = [
     instruction
     for plain in multiplies(PLAIN)
     for instruction in legal(
-        MmaInstruction, {**{name: (value,) for name, value in vars(plain).items()}, **MODIFIERS}
+        MmaInstruction,
+        {**{field.name: (getattr(plain, field.name),) for field in fields(plain)}, **MODIFIERS},
     )
 ]
 INSTRUCTIONS = LOADS + STORES + MULTIPLIES
