@@ -92,7 +92,7 @@ def random_operands(
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
     """a, b and c of an instruction; in every fifth tile of floating point the products cancel.
 
-    Those of a sparse multiply do if the metadata of the second half of k are those of the first.
+    In a sparse multiply they cancel if the second half of a row of metadata repeats the first.
     """
     shape = instruction.shape
     a, b, c = (

@@ -49,7 +49,7 @@ def require_outputs(
     force : bool
         Whether files that exist may be replaced.
     updated : iterable of Path
-        Files that may be replaced all the same: each is read for the array that is written.
+        Files that may be replaced without `force`: the command reads each of them first.
 
     Raises
     ------

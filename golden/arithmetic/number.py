@@ -35,7 +35,7 @@ class Number:
 
 
 def decoded(name: str, bits: int, format: FloatFormat) -> Number:
-    """Take one bit pattern apart; bits that the format ignores have no say."""
+    """Take one bit pattern apart; bits that the format ignores do not matter."""
     negative, significand, exponent, kind = decode(bits, format)
     names: tuple[Class, ...] = ("zero", "normal", "infinity", "nan")
     subnormal = kind == FINITE and significand >> format.fraction_bits == 0

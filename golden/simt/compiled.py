@@ -254,7 +254,7 @@ class CompiledKernel:
     def cluster(
         self, grid: tuple[int, int, int], given: tuple[int, int, int] | None
     ) -> tuple[int, int, int] | None:
-        """The blocks of a cluster, None where the launch has no clusters; `given` are those of the launch.
+        """The blocks of a cluster, None where the launch has no clusters; `given` is the cluster asked for.
 
         LaunchError for too many, for others than the kernel is compiled for, and for a grid that is not made
         of clusters.

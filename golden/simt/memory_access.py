@@ -183,7 +183,7 @@ class MemoryAccess:
         return self.local.bytes.reshape(self.total, self.kernel.local_bytes)[:, self.stack.lowest :]
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
-        """Whether generic addresses lie in a state space; in ``"shared"`` lie those of the whole cluster."""
+        """Whether generic addresses lie in a state space; ``"shared"`` is the memory of the whole cluster."""
         if space in ("global", "const"):
             return addresses >= np.uint64(GLOBAL)
         base = WINDOWS[space.partition("::")[0]]

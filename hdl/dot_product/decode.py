@@ -48,7 +48,7 @@ class Decode(DotProductStage):
     e5m2 is the upper half of one; e4m3 is spread over the fields, without bit 3 of the exponent, which the
     difference of the biases, 8, makes the inverse of the highest one.
 
-    Zero products get the travelling exponent 0 and so have no say in the maximum.
+    Zero products get the travelling exponent 0 and so do not raise the maximum.
 
     Expected critical path: hidden bit and class of an operand, three look-up tables.
 

@@ -40,7 +40,7 @@ class Fp8Decode(DotProductStage):
 
     Both kinds come to e5m2's scale: e4m3's exponents are raised by the difference of the biases, 8. That sets
     bit 3 to the inverse of the highest bit, so it needs no adder, and makes the exponent of a subnormal 9.
-    Zero products get the exponent 0 and so have no say in the maximum.
+    Zero products get the exponent 0 and so do not raise the maximum.
 
     Expected critical path: hidden bit and class of an operand, three look-up tables behind the port.
     Testbench: cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Special`.

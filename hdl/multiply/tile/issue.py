@@ -42,7 +42,7 @@ class TileIssue(Component):
     results of the same step of the one before have come back.
 
     What a row has beyond the part that takes part in a dot product is zero: floating-point products of zeros
-    have no say in the sum, and integers take nothing from there.
+    do not count in the sum, and integers take nothing from there.
 
     Two registers lie between the step counter and the units: the read registers of the memories, and the
     operands themselves, since block RAM is slow to give what it has read. They move together, whenever no
