@@ -170,7 +170,7 @@ class Machine(Protocol):
         ------
         golden.tables.faults.Fault
             A failure, of these commands or of commands queued before: the first one of its warp. Its index
-            counts the commands of the warp. No more commands are drawn, and those of the warp behind it are
+            counts the commands of the warp. No more commands are drawn, and later commands of the warp are
             dropped. Other warps have executed theirs; where one of them failed, too, the next call raises
             that.
         Difference
