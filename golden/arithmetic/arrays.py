@@ -106,7 +106,7 @@ def _flat(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _unsigned(format: FloatFormat) -> np.dtype[Any]:
-    return np.dtype(f"u{format.bits // 8}")
+    return np.dtype(f"u{max(format.bits, 8) // 8}")
 
 
 def convert(

@@ -36,9 +36,9 @@ _SPACES: Final = {
 }
 
 
-_TYPE: Final = re.compile(r"pred|[busft]+\d+|[usb]?f?16x2|e\dm\dx2")
+_TYPE: Final = re.compile(r"pred|[busft]+\d+|[usb]?f?16x2|u?e\dm\dx2")
 """A qualifier that is a type."""
-_EXACT: Final = frozenset(("bf16", "bf16x2", "tf32", "e4m3x2", "e5m2x2"))
+_EXACT: Final = re.compile(r"bf16|bf16x2|tf32|u?e\dm\dx2")
 """Types whose conversions take no wider registers."""
 _COUNTS: Final = {"shl": 1, "shr": 1, "shf": 2, "bfi": 2, "bmsk": 0}
 """The number of the first source that is a count or a position."""
@@ -81,7 +81,7 @@ def check_computation(
     expected = len(found.operands) - carries_in
     if len(sources) != expected:
         raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(sources)}")
-    wider = instruction.opcode[0] == "cvt" and _EXACT.isdisjoint(instruction.opcode)
+    wider = instruction.opcode[0] == "cvt" and not any(map(_EXACT.fullmatch, instruction.opcode))
     result, kinds = _operand_types(instruction, len(sources))
     for operand, bits, kind in zip(sources, found.operands, kinds, strict=False):
         context.require_source(operand, bits, kind, wider=wider)

@@ -14,11 +14,11 @@ from golden.tables.formats import float_format
 
 _INTEGERS = ".u8|.s8|.u16|.s16|.u32|.s32|.u64|.s64"
 _INTEGRAL = ".rni|.rzi|.rmi|.rpi"
-_EIGHT = ".e4m3x2|.e5m2x2"
+_NARROW = ".e4m3x2|.e5m2x2|.e3m2x2|.e2m3x2|.e2m1x2"
 _F16, _F32 = FLOATS["f16"], FLOATS["f32"]
 _TF32: Final = float_format("tf32")
-_SIGN8: Final = np.uint8(0x80)
-_NAN8: Final = np.uint8(0x7F)
+_SCALE_BIAS: Final = 127
+_SCALE_NAN: Final = 0xFF
 
 
 def _integer_to_integer(saturate: str, target: str, source: str) -> Any:
@@ -136,30 +136,87 @@ def _halves(rounding: str, *qualifiers: str) -> Any:
     return (32,), (32, 32), evaluate
 
 
-def _to_eight(target: str, relu: str, source: Element, a: Array) -> Array:
-    """To nearest; numbers beyond the largest become the largest, NaN 0x7f without sign."""
+def _to_narrow(target: str, relu: str, source: Element, a: Array) -> Array:
+    """To nearest; numbers beyond the largest become the largest, NaN the canonical one without sign."""
     format_ = float_format(target.removesuffix("x2"))
-    result = convert(a, source.format, format_)
-    sign = result & _SIGN8
-    magnitude = np.minimum(result & ~_SIGN8, np.uint8(format_.largest_finite))
-    result = np.where(sign > 0, np.uint8(0), magnitude) if relu else magnitude | sign
-    return np.where(is_nan(a, source), _NAN8, result)
+    sign = np.uint8(format_.sign_mask)
+    result = convert(a & source.magnitude, source.format, format_)
+    magnitude = np.minimum(result, np.uint8(format_.largest_finite))
+    negative = a >= source.sign
+    result = np.where(negative, np.uint8(0) if relu else magnitude | sign, magnitude)
+    return np.where(is_nan(a, source), np.uint8(format_.canonical_nan), result)
 
 
-def _eight_of_singles(
+def _joined(target: str, upper: Array, lower: Array) -> Array:
+    """A register of a pair of narrow numbers: two bytes, or two halves of one (e2m1)."""
+    raw = raw_dtype(target).type
+    return (upper.astype(raw) << raw(width(target) // 2)) | lower.astype(raw)
+
+
+def _narrow_of_singles(
     _: str, _finite: str, relu: str, target: str, _source: str, a: Array, b: Array
 ) -> Array:
-    upper, lower = (_to_eight(target, relu, _F32, operand).astype(np.uint16) for operand in (a, b))
-    return (upper << np.uint16(8)) | lower
+    return _joined(target, *(_to_narrow(target, relu, _F32, operand) for operand in (a, b)))
 
 
-def _eight_of_halves(_: str, _sat: str, relu: str, target: str, _source: str, a: Array) -> Array:
-    return _to_eight(target, relu, _F16, elements(a, 16)).view(np.uint16)[..., 0]
+def _narrow_of_pair(_: str, _finite: str, relu: str, target: str, source: str, a: Array) -> Array:
+    pair = _to_narrow(target, relu, FLOATS[source.removesuffix("x2")], elements(a, 16))
+    return _joined(target, pair[..., 1], pair[..., 0])
 
 
-def _halves_of_eight(_: str, relu: str, _target: str, source: str, a: Array) -> Array:
-    format_ = float_format(source.removesuffix("x2"))
-    return clamped(convert(elements(a, 8), format_, _F16.format), _F16, relu).view(np.uint32)[..., 0]
+def _pair_of_narrow(
+    _: str, satfinite: str, relu: str, scaled: str, target: str, source: str, a: Array, *scales: Array
+) -> Array:
+    """The scales are powers of two, one for each element; the product is rounded once.
+
+    Spare bits of a container are ignored. By the manual of PTX 9.2; no chip has confirmed it here.
+    """
+    element, narrow = FLOATS[target.removesuffix("x2")], float_format(source.removesuffix("x2"))
+    pair = elements(a, 8) if width(source) == 16 else np.stack([a, a >> np.uint8(4)], axis=-1)
+    pair = pair & np.uint8((1 << narrow.bits) - 1)
+    if scaled:
+        double = FLOATS["f64"]
+        factors = elements(scales[0], 8)
+        numbers = double.comparable(convert(pair, narrow, double.format))
+        exact = np.ldexp(numbers, factors.astype(np.int32) - _SCALE_BIAS).view(np.uint64)
+        pair = convert(exact, double.format, element.format)
+        pair = np.where(factors == _SCALE_NAN, element.raw.type(element.format.canonical_nan), pair)
+    else:
+        pair = convert(pair, narrow, element.format)
+    pair = clamped(_finite(pair, element) if satfinite else pair, element, relu)
+    return np.ascontiguousarray(pair).view(np.uint32)[..., 0]
+
+
+def _to_scale(rounding: str, satfinite: str, element: Element, a: Array) -> Array:
+    """The exponent of a number without its sign, of the next power of two for ``.rp``; ue8m0 has no zero.
+
+    As the host functions of CUDA's ``cuda_fp8.h`` compute it.
+    """
+    magnitude, fraction = a & element.magnitude, element.least_normal - element.raw.type(1)
+    scale = magnitude >> element.raw.type(element.format.fraction_bits)
+    if rounding == "rp":
+        least = element.least_normal >> element.raw.type(1)
+        scale = scale + ((magnitude & fraction != 0) & (magnitude > least) & (magnitude < element.infinity))
+    if satfinite:
+        scale = np.where(magnitude <= element.infinity, np.minimum(scale, _SCALE_NAN - 1), scale)
+    return scale.astype(np.uint8)
+
+
+def _scales_of_singles(rounding: str, satfinite: str, target: str, _source: str, a: Array, b: Array) -> Array:
+    return _joined(target, *(_to_scale(rounding, satfinite, _F32, operand) for operand in (a, b)))
+
+
+def _scales_of_pair(rounding: str, satfinite: str, target: str, _source: str, a: Array) -> Array:
+    pair = _to_scale(rounding, satfinite, FLOATS["bf16"], elements(a, 16))
+    return _joined(target, pair[..., 1], pair[..., 0])
+
+
+def _pair_of_scales(_: str, _target: str, _source: str, a: Array) -> Array:
+    bfloat = FLOATS["bf16"]
+    scales = elements(a, 8).astype(np.uint16)
+    numbers = np.where(scales == 0, bfloat.least_normal >> 1, scales << bfloat.format.fraction_bits)
+    numbers = np.where(scales == _SCALE_NAN, np.uint16(bfloat.format.canonical_nan), numbers)
+    return np.ascontiguousarray(numbers.astype(np.uint16)).view(np.uint32)[..., 0]
 
 
 def _to_tf32(rounding: str, relu: str, _target: str, _source: str, a: Array) -> Array:
@@ -215,9 +272,27 @@ FORMS: Final = (
     Form(f"cvt {MODES} .sat? .f16 .f64", _convert),
     Form(f"cvt {MODES} .bf16 .f64", _convert),
     Form("cvt .rn|.rz .satfinite? .relu? .f16x2|.bf16x2 .f32", _halves),
-    Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f32", typed("16", "32 32", _eight_of_singles)),
-    Form(f"cvt .rn .satfinite .relu? {_EIGHT} .f16x2", typed("16", "32", _eight_of_halves)),
-    Form(f"cvt .rn .relu? .f16x2 {_EIGHT}", typed("32", "16", _halves_of_eight)),
+    Form(f"cvt .rn .satfinite .relu? {_NARROW} .f32", typed("target", "32 32", _narrow_of_singles)),
+    Form(f"cvt .rn .satfinite .relu? {_NARROW} .f16x2|.bf16x2", typed("target", "32", _narrow_of_pair)),
+    Form(
+        f"cvt .rn .relu? .f16x2 {_NARROW}",
+        typed("32", "type", lambda mode, relu, *others: _pair_of_narrow(mode, "", relu, "", *others)),
+    ),
+    Form(
+        f"cvt .rn .satfinite? .relu? .bf16x2 {_NARROW}",
+        typed(
+            "32",
+            "type",
+            lambda mode, finite, relu, *others: _pair_of_narrow(mode, finite, relu, "", *others),
+        ),
+    ),
+    Form(
+        f"cvt .rn .satfinite? .relu? .scaled::n2::ue8m0 .bf16x2 {_NARROW}",
+        typed("32", "type 16", _pair_of_narrow),
+    ),
+    Form("cvt .rz|.rp .satfinite? .ue8m0x2 .f32", typed("16", "32 32", _scales_of_singles)),
+    Form("cvt .rz|.rp .satfinite? .ue8m0x2 .bf16x2", typed("16", "32", _scales_of_pair)),
+    Form("cvt .rn .bf16x2 .ue8m0x2", typed("32", "16", _pair_of_scales)),
     Form("cvt .rn|.rz .relu? .tf32 .f32", typed("32", "32", _to_tf32)),
     Form("cvt .rna .satfinite? .tf32 .f32", typed("32", "32", _to_tf32_away)),
 )

@@ -21,7 +21,8 @@ _WIDTHS: Final[Mapping[str, int]] = {
     **{f"{kind}{bits}": bits for kind in "bus" for bits in (8, 16, 32, 64)},
     **{f"{kind}{bits}": bits for kind in "us" for bits in (2, 4)},
     **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
-    **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32, "e4m3x2": 16, "e5m2x2": 16},
+    **{"u16x2": 32, "s16x2": 32, "f16x2": 32, "bf16x2": 32},
+    **{"e4m3x2": 16, "e5m2x2": 16, "e3m2x2": 16, "e2m3x2": 16, "e2m1x2": 8, "ue8m0x2": 16},
 }
 """Bits of a value of each type, by the qualifier without its dot."""
 

@@ -1,5 +1,6 @@
 """Conversions, one result at a time, in fractions and unbounded integers."""
 
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
 
 from scalar_model import LAYOUTS, integral, rounded
@@ -54,50 +55,95 @@ def to_tf32(words, a):
     return limited(words, layout, rounded(number, layout, words.mode, zero_sign=a >> 31)) << 13
 
 
-EIGHT = {"e4m3": (4, 3, 7, 0x7F), "e5m2": (5, 2, 15, 0x7C)}
+NARROW = {
+    "e4m3": (8, 3, 7, 0x7F),
+    "e5m2": (8, 2, 15, 0x7C),
+    "e3m2": (6, 2, 3, 0x20),
+    "e2m3": (6, 3, 1, 0x20),
+    "e2m1": (4, 1, 1, 8),
+}
+"""Bits, bits of the fraction, bias, and the first magnitude that is not a finite number."""
 
 
-def eight(bits, name):
-    """The number of an 8-bit float; None for one that is not finite."""
-    exponent, fraction, bias, end = EIGHT[name]
-    magnitude = bits & 0x7F
+def narrow(bits, name):
+    """The number of a narrow float; None for one that is not finite."""
+    width, fraction, bias, end = NARROW[name]
+    magnitude = bits & ((1 << width - 1) - 1)
     if magnitude >= end:
         return None
     field, rest = magnitude >> fraction, Fraction(magnitude % (1 << fraction), 1 << fraction)
     number = (1 + rest) * Fraction(2) ** (field - bias) if field else rest * Fraction(2) ** (1 - bias)
-    del exponent
-    return -number if bits >> 7 else number
+    return -number if bits >> width - 1 & 1 else number
 
 
-def to_eight(words, bits, layout, name):
+def to_narrow(words, bits, layout, name):
+    width, _, _, end = NARROW[name]
+    number, sign = extended(bits, layout), 1 << width - 1
+    if number is None:
+        return sign - 1
+    if bits & layout.sign and "relu" in words:
+        return 0
+    negative = sign * (bits // layout.sign)
+    if abs(number) == INFINITY:
+        return end - 1 | negative
+    nearest = min(range(end), key=lambda pattern: (abs(narrow(pattern, name) - abs(number)), pattern & 1))
+    return nearest | negative
+
+
+POWERS = [Fraction(2) ** (scale - 127) for scale in range(255)]
+
+
+def to_scale(words, bits, layout):
+    """The exponent of a power of two, biased: the greatest below, or the least above; NaN is 255."""
     number = extended(bits, layout)
     if number is None:
-        return 0x7F
-    if "relu" in words and bits & layout.sign:
-        return 0
-    finite = [pattern for pattern in range(EIGHT[name][3]) if eight(pattern, name) is not None]
+        return 255
     if abs(number) == INFINITY:
-        return finite[-1] | 0x80 * (bits // layout.sign)
-    nearest = min(finite, key=lambda pattern: (abs(eight(pattern, name) - abs(number)), pattern & 1))
-    return nearest | 0x80 * (bits // layout.sign)
+        return 254 if "satfinite" in words else 255
+    if "rz" in words:
+        return max(bisect_right(POWERS, abs(number)) - 1, 0)
+    found = bisect_left(POWERS, abs(number))
+    return min(found, 254) if "satfinite" in words else found
+
+
+def from_narrow(words, layout, source, bits, scale):
+    number = narrow(bits, source)
+    if number is None or scale == 255:
+        return None
+    sign = bits >> NARROW[source][0] - 1 & 1
+    scaled = number * Fraction(2) ** (scale - 127)
+    result = rounded(scaled, layout, "rn", zero_sign=sign)
+    if "satfinite" in words and result % layout.sign == layout.infinity:
+        result -= 1
+    return limited(words, layout, result)
 
 
 def convert_pair(words, target, source, *operands):
-    name = target.removesuffix("x2")
-    if source.removesuffix("x2") in EIGHT:
-        parts = []
-        for shift in (0, 8):
-            number = eight(operands[0] >> shift & 0xFF, source.removesuffix("x2"))
-            if number is None:
-                return None
-            sign = operands[0] >> shift + 7 & 1
-            parts.append(limited(words, LAYOUTS[name], rounded(number, LAYOUTS[name], "rn", zero_sign=sign)))
-        return parts[0] | parts[1] << 16
+    name, of = target.removesuffix("x2"), source.removesuffix("x2")
+    step = 4 if "e2m1" in (name, of) else 8
+    if of == "ue8m0":
+        parts = [operands[0] >> shift & 0xFF for shift in (0, 8)]
+        if 255 in parts:
+            return None
+        lower, upper = (
+            rounded(Fraction(2) ** (part - 127), LAYOUTS[name], "rn", zero_sign=0) for part in parts
+        )
+        return lower | upper << 16
+    if of in NARROW:
+        scales = operands[1] if len(operands) > 1 else 0x7F7F
+        lower, upper = (
+            from_narrow(words, LAYOUTS[name], of, operands[0] >> step * i, scales >> 8 * i & 0xFF)
+            for i in (0, 1)
+        )
+        return None if lower is None or upper is None else lower | upper << 16
     elements = operands[::-1] if source == "f32" else (operands[0] & 0xFFFF, operands[0] >> 16)
-    layout = LAYOUTS[source.removesuffix("x2")]
-    if name in EIGHT:
-        lower, upper = (to_eight(words, bits, layout, name) for bits in elements)
-        return lower | upper << 8
+    layout = LAYOUTS[of]
+    if name == "ue8m0" or name in NARROW:
+        lower, upper = (
+            to_scale(words, bits, layout) if name == "ue8m0" else to_narrow(words, bits, layout, name)
+            for bits in elements
+        )
+        return lower | upper << step
     one = Words([*words[:-2], name, source])
     lower, upper = (convert(one, bits) for bits in elements)
     return None if lower is None or upper is None else lower | upper << 16

@@ -9,7 +9,9 @@ FLOATS = frozenset(LAYOUTS)
 WIDTHS = {
     "pred": 1,
     **{f"{letter}{bits}": bits for letter in "bus" for bits in (2, 4, 8, 16, 32, 64)},
-    **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64, "e4m3x2": 16, "e5m2x2": 16},
+    **{"f16": 16, "bf16": 16, "tf32": 32, "f32": 32, "f64": 64},
+    **dict.fromkeys(("e4m3x2", "e5m2x2", "e3m2x2", "e2m3x2", "ue8m0x2"), 16),
+    "e2m1x2": 8,
     **dict.fromkeys(("u16x2", "s16x2", "f16x2", "bf16x2"), 32),
 }
 INFINITY = float("inf")
