@@ -23,8 +23,6 @@ from hdl.config import PRESETS
 from sim.build import build_core
 from sim.machines import Backend, open_machine
 
-__all__ = ["CORES", "CYCLES", "cycles", "recorded"]
-
 CYCLES: Final = Path(__file__).parent / "data" / "cycles.json"
 """Cycles by core and program."""
 

@@ -9,8 +9,6 @@ from typing import Any, Final, TypeVar
 
 from rich.table import Table
 
-__all__ = ["BUILD", "fastest", "named", "number_table", "write_results"]
-
 BUILD: Final = Path(__file__).parents[1] / "build" / "bench"
 """Folder of the results."""
 

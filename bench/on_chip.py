@@ -25,10 +25,8 @@ from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
-from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
-
-__all__ = ["gemm", "multiplies"]
+from sim.testbench.reference import golden_machine
 
 CONFIG: Final = PRESETS["large"]
 SIZE: Final = 256

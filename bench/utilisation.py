@@ -28,22 +28,10 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import LAYOUTS, Layout, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction, warp_tile
 from hdl.config import PRESETS, CoreConfig
-from sim.machines import Backend, golden_machine, open_machine
+from sim.machines import Backend, open_machine
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming
-
-__all__ = [
-    "FIGURES",
-    "Figure",
-    "busy",
-    "gemm",
-    "loads",
-    "multiplies",
-    "operands",
-    "print_figures",
-    "register_multiplies",
-    "soc",
-]
+from sim.testbench.reference import golden_machine
 
 CONFIG: Final = PRESETS["standard"]
 TIMING: Final = BusTiming(latency=20)

@@ -5,8 +5,6 @@ from typing import Final
 
 from hdl.memory.axi import HOST_ADDRESS_BITS
 
-__all__ = ["IDENTITY", "INFO", "INFO_BYTES", "ORIGIN", "REGISTER_BYTES", "SocInfo"]
-
 ORIGIN: Final = 0x9000_0000
 """Address of the core's registers: in the part of the map that no cache of a LiteX processor holds."""
 

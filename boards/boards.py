@@ -7,8 +7,6 @@ from typing import Any, Final, Literal
 
 from hdl.config import PRESETS, CoreConfig
 
-__all__ = ["BOARDS", "Board", "Family", "MemoryChip"]
-
 Family = Literal["ecp5", "series7"]
 """The kinds of FPGA on the boards."""
 

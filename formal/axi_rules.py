@@ -9,8 +9,6 @@ from formal.streams import offer_stays, transferred
 from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import beat_bytes
 
-__all__ = ["assume_burst", "burst_in_page", "lite_slave", "read_master", "write_master"]
-
 
 def burst_in_page(payload: Any, bytes_a_beat: int) -> Value:
     """Whether a burst begins at a beat of 16 bytes and ends within its page of 4 KiB."""

@@ -23,8 +23,6 @@ from amaranth.lib.wiring import In
 from formal.trace import ASSUMED, CLAIMED
 from hdl.stream.pipeline import delay
 
-__all__ = ["Claim", "Opened", "implies"]
-
 
 class Opened(Elaboratable):
     """A component of which the signals inside can be named, as an invariant needs them.

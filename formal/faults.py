@@ -3,8 +3,6 @@
 from pathlib import Path
 from types import ModuleType
 
-__all__ = ["faulty"]
-
 
 def faulty(module: ModuleType, text: str, fault: str) -> ModuleType:
     """A module of hardware in which one piece of its source is another.

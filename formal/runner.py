@@ -15,8 +15,6 @@ from amaranth.hdl import ClockDomain
 from formal.claims import Claim
 from formal.trace import last_cycles
 
-__all__ = ["Bounded", "Counterexample", "Flushed", "Induction", "Method", "prove"]
-
 BUILD: Final = Path(__file__).parents[1] / "build" / "formal"
 """Where the problems and the traces of counterexamples are kept, one folder a claim."""
 

@@ -7,8 +7,6 @@ from amaranth.hdl import Cat, Signal, Value, ValueLike
 
 from formal.claims import Claim, implies
 
-__all__ = ["Watched", "keeps_order", "offer_stays", "transferred"]
-
 
 @dataclass(frozen=True)
 class Watched:

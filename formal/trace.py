@@ -5,8 +5,6 @@ from typing import Final
 
 from vcd.reader import TokenKind, tokenize
 
-__all__ = ["ASSUMED", "CLAIMED", "last_cycles"]
-
 CLAIMED: Final = "holds_"
 """How the names of claimed conditions begin."""
 

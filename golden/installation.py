@@ -6,8 +6,6 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
-__all__ = ["install_command"]
-
 
 def install_command(*extras: str) -> str:
     """The command that installs extras: with pipx, uv or pip; of an editable install, from its folder."""

@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from openwmma.verilog_files import write_verilog
     from openwmma.version import __version__
     from sim.lockstep import LockstepMachine
-    from sim.machines import Backend, golden_machine, open_machine
+    from sim.machines import Backend, open_machine
     from sim.rtl_machine import RtlMachine
+    from sim.testbench.reference import golden_machine
 
 __all__ = [
     "BOARDS",
@@ -110,8 +111,9 @@ _MODULES = {
     "openwmma.version": ("__version__",),
     "openwmma.verilog_files": ("write_verilog",),
     "sim.lockstep": ("LockstepMachine",),
-    "sim.machines": ("Backend", "golden_machine", "open_machine"),
+    "sim.machines": ("Backend", "open_machine"),
     "sim.rtl_machine": ("RtlMachine",),
+    "sim.testbench.reference": ("golden_machine",),
 }
 __getattr__, __dir__ = loaded_on_first_use(
     __name__, {name: module for module, names in _MODULES.items() for name in names}

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from golden.host_arrays import little_endian
 from golden.integers import parsed_integer, shortened
 from openwmma.input_files import NoArray, UnreadableFile, is_pipe, is_readable, read_array
-from openwmma.usage import UsageError
-
-__all__ = ["input_files", "is_file", "load_array", "parse_number"]
+from openwmma.usage_error import UsageError
 
 _RAW: Final = {"V1": "u1", "V2": "<u2"}
 """What .npy files have for bfloat16 and 8-bit floating point, and its bit patterns."""

@@ -18,15 +18,6 @@ from golden.tables.formats import float_format
 from golden.tables.profiles import PROFILES
 from openwmma.product_epilogue import scalar_bits
 
-__all__ = [
-    "block_scaled_matmul",
-    "has_block_scales",
-    "pack_fp4",
-    "swizzle_scales",
-    "unpack_fp4",
-    "unswizzle_scales",
-]
-
 _F32: Final = float_format("f32")
 _BLACKWELL: Final = PROFILES["blackwell"]
 _RESULTS: Final = ("bf16", "f16", "f32")

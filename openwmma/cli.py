@@ -15,8 +15,6 @@ from golden.integers import shortened
 from openwmma.terminal import encodable, tell
 from openwmma.usage import INTERRUPTED, MISUSE, complain, explain_error
 
-__all__ = ["app", "main"]
-
 COMMANDS: Final = {
     "run": "Run a kernel.",
     "replay": "Execute the matrix instructions of a launch on a core, and compare what they read and write.",

@@ -5,9 +5,7 @@ from typing import Final
 
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
-from openwmma.usage import UsageError
-
-__all__ = ["DEFAULT_PROFILE", "preset_formats", "require_profile", "with_profile"]
+from openwmma.usage_error import UsageError
 
 DEFAULT_PROFILE: Final = "hopper"
 

@@ -11,10 +11,7 @@ from golden.integers import integer_of, parsed_integer, quoted, shortened
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from openwmma.core_profile import preset_formats
-from openwmma.usage import UsageError
-
-__all__ = ["adjusted_config", "parse_settings", "presets_with_shared"]
-
+from openwmma.usage_error import UsageError
 
 _MAX_BITS: Final = 64
 """Of an integer in a configuration."""

@@ -16,8 +16,6 @@ from typing import Any, Final
 from golden.installation import install_command
 from golden.ptx.source import source_text
 
-__all__ = ["ARCHITECTURE", "CompilerError", "compile_cuda", "compile_file", "is_cuda", "nvrtc_folder"]
-
 ARCHITECTURE: Final = "sm_90"
 """What is compiled for, unless the options name another one."""
 

@@ -15,8 +15,6 @@ from openwmma.modules import Module
 from openwmma.usage import explain_error
 from sim.build import core_verilog
 
-__all__ = ["main", "run_cuda_kernel"]
-
 SIZE = 64
 PRESET = "small"
 SEED = 2024

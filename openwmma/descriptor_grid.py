@@ -9,8 +9,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import WGMMA_FAMILIES, Use
 from openwmma.fragment_grid import Cell, FragmentGrid
 
-__all__ = ["descriptor_grid"]
-
 _BANKS = 32
 _BANK_BYTES = 4
 _ROWS = 8

@@ -8,8 +8,6 @@ from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.usage_error import UsageError
 
-__all__ = ["parse_elements", "parse_scalar"]
-
 
 def parse_elements(option: str, text: str, type: str, count: int) -> tuple[list[int], list[str]]:
     """Parse ``1,2.5,0x3c00,inf``: raw bit patterns of floating point, values of integers.

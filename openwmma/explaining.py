@@ -13,9 +13,7 @@ from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
 from openwmma.element_values import parse_elements, parse_scalar
 from openwmma.explanation_picture import Facts, Picture, compared, pictures, pictures_of_approximation
-from openwmma.usage import UsageError
-
-__all__ = ["ExplainedResult", "explain_text"]
+from openwmma.usage_error import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)

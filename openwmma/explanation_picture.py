@@ -22,21 +22,6 @@ from golden.explanation.record import (
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 
-__all__ = [
-    "Picture",
-    "Row",
-    "Ruler",
-    "bits_text",
-    "compared",
-    "hexadecimal",
-    "number_text",
-    "ordinal",
-    "pictures",
-    "pictures_of_approximation",
-    "term_label",
-    "value_text",
-]
-
 PLACES: Final = 56
 """The most binary places of a ruler; what lies lower is only counted."""
 

@@ -6,8 +6,6 @@ from openwmma.explaining import ExplainedResult
 from openwmma.explanation_picture import Row, Ruler
 from openwmma.svg_drawing import FONT_SIZE, LINE, label, page, rectangle
 
-__all__ = ["explanation_svg"]
-
 _CELL = 12
 """Width of a binary place."""
 

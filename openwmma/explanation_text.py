@@ -11,8 +11,6 @@ from rich.text import Text
 from openwmma.explaining import ExplainedResult
 from openwmma.explanation_picture import Facts, Row, Ruler
 
-__all__ = ["explanation_text", "html_page", "print_wide"]
-
 _TICKS = 8
 """Places from one labelled tick of a ruler to the next."""
 

@@ -11,8 +11,6 @@ from golden.tables.layouts import fragment
 from golden.tables.scales import BYTE_IDS, THREAD_IDS, scale_lane
 from golden.tables.sparsity import Sparsity
 
-__all__ = ["Cell", "FragmentGrid", "fragment_grid", "metadata_grid", "scale_grid"]
-
 _WORD_BITS = 32
 
 

@@ -6,8 +6,6 @@ from typing import Any
 from hdl.verilog.example import EXAMPLE
 from openwmma.verilog_testbench import TESTBENCH
 
-__all__ = ["fusesoc_core", "identifier"]
-
 
 def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
     """Vendor, library and name of a core: the name of its preset, or ``custom``.

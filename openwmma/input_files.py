@@ -25,8 +25,6 @@ from golden.limits import ARRAY_BYTES, JSON_BYTES
 from golden.locks import LOCK
 from openwmma.usage_error import UsageError
 
-__all__ = ["NoArray", "UnreadableFile", "is_pipe", "is_readable", "read_archive", "read_array", "read_json"]
-
 _CHUNK: Final = 1 << 20
 _MAGIC: Final = b"\x93NUMPY"
 _ARCHIVE: Final = b"PK\x03\x04"

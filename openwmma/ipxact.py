@@ -9,8 +9,6 @@ from xml.etree.ElementTree import Element, SubElement
 
 from openwmma.fusesoc import identifier
 
-__all__ = ["ip_component"]
-
 _SPIRIT: Final = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 _XILINX: Final = "http://www.xilinx.com"
 _MEMORY: Final = "m_axi"

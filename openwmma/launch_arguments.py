@@ -19,9 +19,7 @@ from openwmma.arguments import input_files, is_file, load_array, parse_number
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import array_bytes, require_folder, require_outputs
 from openwmma.typed_numbers import typed_number
-from openwmma.usage import UsageError
-
-__all__ = ["LaunchOutput", "parse_extent", "prepare_launch"]
+from openwmma.usage_error import UsageError
 
 _NAMED: Final = re.compile(r"(?P<key>[A-Za-z_$%][\w$]*|[0-9]+)=(?P<value>.+)", re.DOTALL)
 _TYPED: Final = re.compile(r"(?P<type>[us](?:8|16|32|64)|f(?:16|32|64)):(?P<value>.+)")

@@ -14,8 +14,6 @@ from golden.simt.arguments import BoundArguments
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.device_memory import Allocation
 
-__all__ = ["POINTER_BYTES", "LaunchArray", "LaunchArrays", "ModuleVariables", "Pointers"]
-
 POINTER_BYTES: Final = 8
 
 Pointers = dict[int, tuple[str, int]]

@@ -22,8 +22,6 @@ from openwmma.output_files import require_outputs
 from openwmma.usage_error import UsageError
 from sim.files import write_files
 
-__all__ = ["SavedLaunch", "saved_files"]
-
 
 def saved_files(path: Path) -> tuple[Path, Path, Path]:
     """The files of a saved launch: description, arrays, PTX. A suffix ``.json`` of the path is dropped.

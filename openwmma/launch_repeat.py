@@ -20,8 +20,6 @@ from openwmma.modules import Kernel, Module
 from openwmma.output_files import checked_path, is_same_file
 from openwmma.typed_numbers import typed_number
 
-__all__ = ["RecordedLaunch", "read_launches"]
-
 SHOWN: Final = 8
 """Differing bytes of an array that are listed."""
 

@@ -26,8 +26,6 @@ from sim.replay.replayer import ReplayCounters
 if TYPE_CHECKING:
     from openwmma.gpu.driver import Gpu
 
-__all__ = ["Executor", "KernelRun", "open_executor", "open_player", "require_shared"]
-
 _SPOOLED_BYTES: Final = 1 << 26
 """Of a trace in memory; a longer one goes to a temporary file."""
 

@@ -7,8 +7,6 @@ import svg
 from openwmma.fragment_grid import FragmentGrid
 from openwmma.svg_drawing import LINE, label, page, rectangle
 
-__all__ = ["layout_svg"]
-
 _CHARACTER = 7.5
 _MARGIN = 16
 _CELL_HEIGHT = 22

@@ -6,8 +6,6 @@ from rich.text import Text
 
 from openwmma.fragment_grid import FragmentGrid
 
-__all__ = ["layout_text"]
-
 _COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white", "bright_black")
 """Of the eight quads; odd lanes are in reverse."""
 

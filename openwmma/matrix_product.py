@@ -24,8 +24,6 @@ from openwmma.product_chains import (
 )
 from openwmma.product_epilogue import EpilogueArguments, native_array
 
-__all__ = ["RESULTS", "checked_operand", "checked_types", "matmul"]
-
 _VALUES: Final = {
     "float16": "f16",
     "bfloat16": "bf16",

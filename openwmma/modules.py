@@ -30,9 +30,7 @@ from openwmma.launch_files import SavedLaunch
 from openwmma.launching import Executor, KernelRun, open_executor, require_shared
 from openwmma.output_files import checked_path, require_outputs
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
-from openwmma.usage import UsageError
-
-__all__ = ["Kernel", "Module", "cores"]
+from openwmma.usage_error import UsageError
 
 Dim3 = int | Sequence[int]
 
@@ -247,7 +245,7 @@ class Kernel:
         ------
         LaunchError
             For a grid, a block, shared memory or arguments that do not fit.
-        openwmma.usage.UsageError
+        openwmma.usage_error.UsageError
             For a machine that does not exist. Both are `ValueError`.
         golden.simt.KernelFault
             For what the kernel does wrong.

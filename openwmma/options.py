@@ -9,23 +9,6 @@ from golden.tables.profiles import PROFILES
 from openwmma.core_profile import DEFAULT_PROFILE
 from openwmma.target import DEFAULT_PRESET, MachineKind
 
-__all__ = [
-    "Baud",
-    "Fields",
-    "Force",
-    "GpuNumber",
-    "On",
-    "Port",
-    "Preset",
-    "Profile",
-    "RunPreset",
-    "RunProfile",
-    "Settings",
-    "SettingsFile",
-    "Trace",
-    "Waves",
-]
-
 On = Annotated[
     MachineKind,
     typer.Option(

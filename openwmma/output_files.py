@@ -15,15 +15,6 @@ from golden.integers import quoted
 from openwmma.usage_error import UsageError
 from sim.files import is_special, probe_folder
 
-__all__ = [
-    "array_bytes",
-    "checked_path",
-    "is_same_file",
-    "require_folder",
-    "require_outputs",
-    "require_suffix",
-]
-
 
 def require_folder(what: str, path: Path) -> None:
     """UsageError, which begins with `what`, for a file in a folder that does not exist."""

@@ -23,15 +23,6 @@ from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.profiles import PROFILES, Profile
 from openwmma.product_epilogue import Epilogue
 
-__all__ = [
-    "INTERLEAVED_PRODUCTS",
-    "Accumulation",
-    "ProductRule",
-    "interleaved_places",
-    "part_lengths",
-    "product_of_bits",
-]
-
 Accumulation = Literal["fast", "precise"]
 
 _F32: Final = float_format("f32")

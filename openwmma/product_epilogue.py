@@ -16,8 +16,6 @@ from golden.integers import checked_text, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 
-__all__ = ["Epilogue", "EpilogueArguments", "native_array", "scalar_bits"]
-
 _HALVES: Final = ("f16", "bf16")
 _FP8: Final = ("e4m3", "e5m2")
 _LARGEST_E4M3: Final = 448

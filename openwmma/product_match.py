@@ -22,8 +22,6 @@ from openwmma.product_chains import (
 )
 from openwmma.product_epilogue import EpilogueArguments, native_array
 
-__all__ = ["MatmulDifference", "MatmulMatch", "match_matmul"]
-
 _SPLITS: Final = (1, 2, 3, 4, 5, 6, 8, 16)
 _INTERLEAVED: Final = range(2, 9)
 _ORDERED: Final = 4

@@ -23,9 +23,6 @@ from openwmma.target import Target
 from openwmma.terminal import plain, tell
 from sim.replay.replayer import ReplayCounters
 
-__all__ = ["block_progress", "execution_rows", "print_contractions", "print_launch", "print_replay"]
-__all__ += ["print_result", "progress"]
-
 
 def execution_rows(execution: Execution, config: CoreConfig) -> list[tuple[str, str]]:
     """What an execution took: names and values for two columns.

@@ -16,8 +16,6 @@ from golden.machine import Counters
 from hdl.config import CoreConfig
 from openwmma.svg_drawing import LINE, label, page
 
-__all__ = ["Point", "roofline_svg"]
-
 _WIDTH, _HEIGHT, _LEFT, _TOP = 560, 300, 80, 60
 _AXES = "dot products for each byte on the busier half of the bus", "dot products in a cycle"
 

@@ -21,8 +21,6 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.terminal import tell
 
-__all__ = ["Stepper", "Stopped"]
-
 _HELP: Final = """\
 n or Enter   next instruction of the warp        l LINE  go on to a line of the program
 c            go on to the end                    q       stop, write nothing

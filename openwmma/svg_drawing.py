@@ -5,8 +5,6 @@ from typing import Literal
 
 import svg
 
-__all__ = ["FONT_SIZE", "LINE", "label", "page", "rectangle"]
-
 FONT_SIZE = 12
 LINE = 18
 """Pixels from one line to the next."""

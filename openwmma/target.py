@@ -16,14 +16,13 @@ from hdl.config import PAGE_BYTES, PRESETS, CoreConfig
 from openwmma.core_profile import require_profile, with_profile
 from openwmma.core_settings import adjusted_config
 from openwmma.output_files import require_outputs, require_suffix
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
-from sim.machines import Backend, golden_machine, open_machine
+from sim.machines import Backend, open_machine
+from sim.testbench.reference import golden_machine
 from sim.trace.trace_file import TraceFile
 from sim.waves.layout_files import layout_paths
-
-__all__ = ["DEFAULT_BAUD", "DEFAULT_PRESET", "MachineKind", "MachineSource", "Target", "open_on_board"]
 
 DEFAULT_PRESET: Final = "small"
 

@@ -9,8 +9,6 @@ from golden.message_text import printable, sentence
 if TYPE_CHECKING:
     from rich.text import Text
 
-__all__ = ["encodable", "plain", "tell"]
-
 
 def plain(text: object) -> "Text":
     """Text from outside for a table or a progress line: rich reads no markup in it."""

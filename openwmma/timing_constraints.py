@@ -2,8 +2,6 @@
 
 from typing import Any, Final
 
-__all__ = ["CLOCK_MHZ", "timing_constraints"]
-
 CLOCK_MHZ: Final = 100
 """What synthesis aims at until the file is changed; `python -m bench.area` prints what FPGAs reach."""
 

@@ -8,8 +8,6 @@ import numpy as np
 
 from golden.integers import integer_of, shortened
 
-__all__ = ["typed_number"]
-
 _TYPE: Final = re.compile(r"(?P<kind>[su])(?P<bits>8|16|32|64)|f(?P<float>16|32|64)")
 
 

@@ -1,9 +1,6 @@
 """Errors of the command line: what is said of each, and its exit code."""
 
 from openwmma.terminal import tell
-from openwmma.usage_error import UsageError
-
-__all__ = ["FAILURE", "INTERRUPTED", "MISUSE", "UsageError", "complain", "explain_error"]
 
 FAILURE = 1
 """Exit code for a difference, a fault, and hardware or tools that fail."""

@@ -2,8 +2,6 @@
 
 from golden.message_text import sentence
 
-__all__ = ["UsageError"]
-
 
 class UsageError(ValueError):
     """What came on the command line or from a page, and what was expected, in one line."""

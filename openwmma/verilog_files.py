@@ -17,8 +17,6 @@ from openwmma.verilog_stimulus import Stimulus, multiply_stimulus
 from openwmma.verilog_testbench import generate_testbench
 from sim.files import write_files
 
-__all__ = ["VerilogFiles", "write_verilog", "written_files"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class VerilogFiles:

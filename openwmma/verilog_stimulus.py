@@ -17,14 +17,13 @@ from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import CoreConfig
+from hdl.control.host import register_map
 from hdl.memory.fragment_geometry import legal_fragments
 from sim import host_map
 from sim.replay.addresses import GRANULE
 from sim.replay.expectation import Expectation
 from sim.replay.replay import Player
 from sim.testbench.reference import golden_machine
-
-__all__ = ["Kind", "Stimulus", "launch_stimulus", "multiply_stimulus"]
 
 _MIN_MEMORY_BITS: Final = 16
 _A, _B, _C, _D, _USED = range(0, 40, 8)
@@ -89,7 +88,7 @@ class Stimulus:
     ) -> None:
         """Write or compare registers of a warp; `values` has shape (count, 32)."""
         self.add(Kind.HOST_WRITE, host_map.WARP, [warp], line)
-        self.add(kind, host_map.lane_address(first), values, line)
+        self.add(kind, register_map.lane_address(first), values, line)
 
 
 class _Recorder(GoldenMachine):
@@ -122,7 +121,7 @@ class _Checks(Expectation):
         super().__init__(machine, memory_bytes, shared_bytes)
         assert isinstance(machine, _Recorder)
         self._stimulus = machine.stimulus
-        self._bases = machine.memory.base, host_map.SHARED_WINDOW
+        self._bases = machine.memory.base, register_map.SHARED_WINDOW
         self._changed: dict[tuple[int, int], None] = {}
 
     def write(self, is_shared: bool, offset: int, data: NDArray[np.uint8]) -> None:

@@ -10,8 +10,6 @@ from hdl.memory.axi import HOST_ADDRESS_BITS
 from hdl.verilog.example import EXAMPLE
 from openwmma.verilog_stimulus import Kind, Stimulus
 
-__all__ = ["TESTBENCH", "generate_testbench"]
-
 TESTBENCH: Final = "openwmma_testbench"
 """Name of the testbench's module."""
 

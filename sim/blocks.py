@@ -10,8 +10,6 @@ from typing import Final
 
 from hdl.verilog.modules import INSTANCE, MODULE
 
-__all__ = ["BLOCK_SOURCES", "COLD", "Block", "instances", "placed", "ports_of", "separate"]
-
 _HARNESS: Final = Path(__file__).with_name("harness")
 COLD: Final = _HARNESS / "cold.h"
 """The header that a model is compiled with first if it is one file."""

@@ -28,8 +28,6 @@ from sim.gates import Gate
 from sim.trace.probes import probes_of, register_file, shared_memory
 from sim.verilate import build_verilog
 
-__all__ = ["build_core", "core_description", "core_verilog", "counting"]
-
 _counted: dict[Path, str] = {}
 _conversion: Callable[..., str] | None = None
 """While cores count what they execute, how they are converted for it."""

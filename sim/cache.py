@@ -13,8 +13,6 @@ import platformdirs
 
 from sim.files import locked
 
-__all__ = ["CacheError", "cache_folder", "cached", "checksum", "is_whole"]
-
 _BUILDS: Final = "build-"
 _OWNER: Final = "owner"
 """File in the folder of a build, locked as long as its process lives."""

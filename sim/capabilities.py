@@ -12,9 +12,6 @@ from hdl.config import CoreConfig, DotProductConfig
 from hdl.control.host.register_map import IDENTITY, PROFILE_CODES, REGISTER_MAP, VERSION, profile_name
 from hdl.control.host.register_types import WORD_BITS
 
-__all__ = ["Capabilities", "CapabilityError"]
-
-
 _SIZES: Final = (
     *("registers", "dot_product_units", "f64_units", "queue_depth", "address_bits", "data_bits"),
     *("outstanding_reads", "shared_bytes", "warps"),

@@ -14,8 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-__all__ = ["Compiler", "compiler", "installed", "named", "using"]
-
 _SYSTEM: Final = ("c++", "clang++")
 _ZIG: Final = (sys.executable, "-m", "ziglang", "c++")
 _chosen: ContextVar["Compiler | None"] = ContextVar("chosen", default=None)

@@ -24,8 +24,6 @@ from sim.compiler import Compiler, compiler, installed, named, using
 from sim.simulation import BusTiming, Simulation, SimulationError
 from sim.verilate import BuildError
 
-__all__ = ["fastest", "measure", "rates"]
-
 _INSTRUCTION: Final = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 _TILE_BYTES: Final = 1024
 _REGISTERS: Final[dict[Use, int]] = {"a": 0, "b": 8, "c": 16}

@@ -11,8 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["is_special", "locked", "probe_folder", "write_files", "written_whole"]
-
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:

@@ -13,8 +13,6 @@ from hdl.stream.pipeline import Pipeline
 from hdl.verilog.modules import MODULE, with_separate_values
 from sim.blocks import Block, placed, ports_of
 
-__all__ = ["Gate", "gated"]
-
 _ROUNDS: Final = 30
 """Of optimisation: a register that becomes constant makes the next one so."""
 

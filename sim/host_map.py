@@ -3,28 +3,7 @@
 from typing import Final
 
 from hdl.control.host.register_map import COUNTERS as _COUNTERS
-from hdl.control.host.register_map import REGISTER_MAP, REGISTERS, SHARED_WINDOW, lane_address
-
-__all__ = [
-    "CLEAR",
-    "COMMAND",
-    "CONTROL",
-    "COUNTERS",
-    "FAULTS",
-    "FAULT_CAUSE",
-    "FAULT_INDEX",
-    "INTERRUPT_AT_FAULT",
-    "INTERRUPT_ENABLE",
-    "MODE",
-    "SERIAL",
-    "SHARED_WINDOW",
-    "STATUS",
-    "STATUS_BUSY",
-    "STATUS_FAULT",
-    "STATUS_FREE",
-    "WARP",
-    "lane_address",
-]
+from hdl.control.host.register_map import REGISTER_MAP, REGISTERS
 
 CONTROL: Final = REGISTERS["CONTROL"]
 CLEAR: Final = REGISTER_MAP["CONTROL"]["clear"].mask

@@ -18,11 +18,10 @@ from golden.tables.layouts import LANES
 from golden.tables.profiles import Profile
 from hdl.command import encode
 from hdl.config import CoreConfig
+from hdl.control.host import register_map
 from sim import host_map
 from sim.capabilities import Capabilities
 from sim.word_storage import WordStorage
-
-__all__ = ["HostedMachine"]
 
 _BATCH: Final = 256
 """Commands drawn at once."""
@@ -72,8 +71,8 @@ class HostedMachine(ABC):
         self._shared = WordStorage(
             self._config.shared_base,
             self._config.shared_bytes,
-            lambda offset, count: read_host(host_map.SHARED_WINDOW + offset, count),
-            lambda offset, values: write_host(host_map.SHARED_WINDOW + offset, values),
+            lambda offset, count: read_host(register_map.SHARED_WINDOW + offset, count),
+            lambda offset, values: write_host(register_map.SHARED_WINDOW + offset, values),
         )
 
     @property
@@ -118,7 +117,7 @@ class HostedMachine(ABC):
         """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
         wanted = self._config.registers - first if count is None else count
         self._select(warp)
-        return self._read_host(host_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
+        return self._read_host(register_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
 
     def inspect_registers(self) -> NDArray[np.uint32]:
         """All registers of all warps, through the host interface where there is no other way."""
@@ -138,7 +137,7 @@ class HostedMachine(ABC):
             last = first + len(values) - 1
             raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
         self._select(warp)
-        self._write_host(host_map.lane_address(first), values)
+        self._write_host(register_map.lane_address(first), values)
 
     def execute(self, command: Command) -> None:
         """Execute one command in serial mode, to its end.

@@ -14,8 +14,6 @@ from golden.tables.profiles import Profile
 from sim.mismatch import mismatch, register_difference
 from sim.storage_pair import StoragePair
 
-__all__ = ["LockstepMachine"]
-
 
 class LockstepMachine:
     """Executes every command on two machines and compares what they then hold.

@@ -12,8 +12,6 @@ from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
 from sim.trace.trace_file import TraceFile
 
-__all__ = ["Backend", "golden_machine", "open_machine"]
-
 
 class Backend(StrEnum):
     """What executes the commands."""

@@ -13,8 +13,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout
 
-__all__ = ["memory_difference", "mismatch", "register_difference"]
-
 
 def mismatch(index: int, command: Command | None, difference: str) -> Difference:
     """A difference of golden model and RTL after a command, or where that is not known, after `index`."""

@@ -19,8 +19,6 @@ from sim.waves.layout_files import write_layouts
 from sim.waves.signal_groups import signal_groups
 from sim.word_storage import WordStorage
 
-__all__ = ["RtlMachine"]
-
 
 class RtlMachine(HostedMachine):
     """A core of the given configuration, simulated from its Verilog; built first if it never was.

@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from golden.memory import Memory
 from hdl.command import COMMAND_WORDS
 
-__all__ = ["CHANGE", "BusTiming", "BusWaits", "HostRefusal", "Simulation", "SimulationError"]
-
 CHANGE: Final = np.dtype([("cycle", "<u8"), ("value", "<u8"), ("probe", "<u4"), ("unused", "<u4")])
 """A new value of a probe, counted as in `sim.trace.probes.probes_of`, and the cycle in which it is there."""
 

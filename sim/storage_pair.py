@@ -9,8 +9,6 @@ from golden.memory import Memory
 from golden.tables.commands import Command, Store
 from sim.mismatch import memory_difference
 
-__all__ = ["StoragePair"]
-
 
 class StoragePair:
     """A memory of two machines in lockstep: read from the golden one, written to both.

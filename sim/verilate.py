@@ -30,19 +30,6 @@ from sim.gates import Gate, gated
 from sim.trace.probes import Probe, harness_header, verilator_settings
 from sim.verilated_runtime import runtime_archive
 
-__all__ = [
-    "COVERAGE_FLAGS",
-    "OBSERVED_INSTANCES",
-    "SHARED_MODULES",
-    "VERILATOR_ROOT",
-    "WAIVED",
-    "BuildError",
-    "build_verilog",
-    "take_apart",
-    "tracing_named",
-    "verilator_environment",
-]
-
 TOP = "openwmma_core"
 """The top module's name."""
 

@@ -11,8 +11,6 @@ from typing import Final
 from sim.cache import cached
 from sim.compiler import compiler
 
-__all__ = ["runtime_archive"]
-
 _NAME: Final = "libverilated.a"
 _OPTIMISATION: Final = "-O2"
 # Which sources belong to it, and with which macros they are compiled. Only model classes differ otherwise.

@@ -6,8 +6,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WordStorage"]
-
 _WORD_BYTES: Final = 4
 
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-__all__ = ["DEVICES", "RESOURCES", "Device"]
-
 RESOURCES: Final = ("look-up tables", "flip-flops", "block RAMs", "multipliers")
 """What reports count, on every FPGA."""
 

@@ -23,8 +23,6 @@ from boards.flow.flow import ECP5_ALGORITHMS
 from boards.flow.tools import run_tool
 from hdl.verilog.modules import convert
 
-__all__ = ["Ecp5Cost", "ecp5_cost", "place_and_route", "synthesise", "write_wrapped"]
-
 _TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 125
@@ -116,6 +114,7 @@ class Wrapped(Elaboratable):
         self.flip_flops = len(self._inputs) + sum(self._levels)
 
     def elaborate(self, platform: object) -> Module:
+        """Build the chain, and share the pins between the outputs."""
         m = Module()
         m.submodules.component = self._component
         chain = Signal(len(self._inputs), reset_less=True)

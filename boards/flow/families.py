@@ -10,8 +10,6 @@ from amaranth.lib import wiring
 
 from boards.flow.ecp5 import place_and_route, synthesise, write_wrapped
 
-__all__ = ["FAMILIES", "Family", "family_cost"]
-
 
 @dataclass(frozen=True)
 class Family:

@@ -15,8 +15,6 @@ from boards.flow.tools import run_tool
 from boards.soc.toolchain import litex_command, require_soc_tools, run_logged
 from sim.verilate import BuildError
 
-__all__ = ["ECP5_ALGORITHMS", "STEPS", "build_board", "constraints_of", "synthesis_script"]
-
 STEPS: Final = ("generate", "synthesise", "place and route", "pack")
 """Of a build, in order."""
 

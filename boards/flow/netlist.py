@@ -9,8 +9,6 @@ from typing import Any
 
 from boards.flow.devices import RESOURCES, Device
 
-__all__ = ["Utilisation", "scopes_of", "unit_of", "utilisation"]
-
 _SCOPE = "$scopeinfo"
 
 

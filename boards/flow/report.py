@@ -11,8 +11,6 @@ from boards.flow.devices import RESOURCES
 from boards.flow.netlist import Utilisation
 from boards.flow.timing import Timing
 
-__all__ = ["BuildReport"]
-
 _LEAST_SHARE = 0.01
 """Units that take less than this of the design are in the JSON alone."""
 

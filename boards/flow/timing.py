@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["CriticalPath", "Step", "Timing", "read_timing"]
-
 _GLOBAL: Final = "$glbnet$"
 """What nextpnr puts before the name of a net on the clock network."""
 

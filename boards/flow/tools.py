@@ -8,8 +8,6 @@ from pathlib import Path
 from golden.installation import install_command
 from sim.verilate import BuildError
 
-__all__ = ["run_tool"]
-
 _SHOWN_LINES = 20
 
 

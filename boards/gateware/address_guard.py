@@ -6,8 +6,6 @@ from migen import FSM, Cat, Constant, If, NextState, NextValue, Signal
 
 from hdl.config import PAGE_BYTES
 
-__all__ = ["AddressGuard"]
-
 _DECERR = 0b11
 _MAX_OUTSTANDING = 64
 

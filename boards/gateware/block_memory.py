@@ -7,8 +7,6 @@ from litex.gen import LiteXModule
 from litex.soc.interconnect import wishbone
 from migen import READ_FIRST, Cat, Memory, Signal
 
-__all__ = ["BlockMemory"]
-
 _READ_ONLY_BITS = 2
 """Width of a ROM's memories. A block RAM of the ECP5 holds 8192 words of so many bits, and the BIOS has 6400
 words; of one memory of 32 bits yosys makes block RAMs of 512 words, with a choice of twelve behind them."""

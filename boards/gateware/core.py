@@ -17,8 +17,6 @@ from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import TOP
 from sim.build import core_description, core_verilog
 
-__all__ = ["TensorCore", "add_tensor_core"]
-
 _ADDRESS_BITS: Final = 32
 _READ_BEATS: Final = 64
 """From LiteDRAM to the core: as many as the longest latency of an SDRAM holds in flight."""

@@ -24,8 +24,6 @@ from boards.gateware.settings import SETTINGS
 from boards.gateware.simulated_soc import BRIDGE, CONSOLE, SimulatedSoc
 from boards.soc.toolchain import SERIAL_PORT
 
-__all__ = ["board_soc", "generate_board", "generate_simulation"]
-
 
 def board_soc(board: Board, folder: Path) -> SoCCore:
     """The SoC of a board: LiteX's target with a core.

@@ -9,8 +9,6 @@ from litex.soc.interconnect import wishbone
 
 from boards.gateware.block_memory import BlockMemory
 
-__all__ = ["AnswerRegister", "RegisteredSoC"]
-
 
 class AnswerRegister(LiteXModule):
     """A register of the answers between a Wishbone bus and one of its masters.

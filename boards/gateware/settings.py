@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-__all__ = ["SETTINGS"]
-
 SETTINGS: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "cpu_type": "vexriscv",

@@ -19,8 +19,6 @@ from boards.gateware.settings import SETTINGS
 from hdl.verilog.core_verilog import TOP
 from sim.verilate import tracing_named
 
-__all__ = ["BRIDGE", "CONSOLE", "SimulatedSoc"]
-
 CONSOLE: Final = 0
 BRIDGE: Final = 1
 """Numbers of the serial lines."""

@@ -16,8 +16,6 @@ from sim import host_map
 from sim.hosted import HostedMachine
 from sim.word_storage import WordStorage
 
-__all__ = ["BoardMachine", "open_board"]
-
 _MAX_POLLS: Final = 20_000
 """Looks at the status register before we believe that the core hangs; each takes a millisecond or so."""
 

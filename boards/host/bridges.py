@@ -12,8 +12,6 @@ from serial.tools.list_ports import comports
 
 from boards.host.errors import LinkError, PortError
 
-__all__ = ["SerialBridge", "ServerBridge"]
-
 _ANSWER_SECONDS: Final = 1.0
 """What a board and a USB adapter may take beside the time of the bytes."""
 

@@ -1,7 +1,5 @@
 """What goes wrong on the way to a board."""
 
-__all__ = ["LinkError", "PortError"]
-
 
 class LinkError(RuntimeError):
     """The board did not answer, or is not one that this software knows."""

@@ -12,8 +12,6 @@ from boards.address_map import IDENTITY, INFO
 from boards.host.errors import LinkError, PortError
 from golden.installation import install_command
 
-__all__ = ["Bridge", "Link", "open_link"]
-
 _MAX_WORDS: Final = 128
 """Of one access, as a packet of Etherbone has at most 255; and written without an answer, as a serial line
 over TCP has a buffer and no brake."""

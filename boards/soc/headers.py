@@ -26,8 +26,6 @@ from hdl.verilog.core_verilog import TOP
 from hdl.verilog.systemrdl import systemrdl
 from sim.verilate import BuildError
 
-__all__ = ["command_header", "write_headers"]
-
 _STRUCTS: Final = {"MEMORY": MemoryCommand, "MMA": MmaCommand, "REGISTER": RegisterCommand}
 
 

@@ -11,8 +11,6 @@ from boards.soc.headers import write_headers
 from boards.soc.toolchain import environment, run_logged
 from sim.verilate import BuildError
 
-__all__ = ["build_program"]
-
 
 def build_program(
     board: Board, soc: Path, source: Path, data: str | None, folder: Path, *, dumps: bool = False

@@ -21,8 +21,6 @@ from boards.soc.toolchain import environment, litex_command, require_soc_tools, 
 from sim.files import locked
 from sim.verilate import BuildError
 
-__all__ = ["ProgramError", "simulate_program", "simulated_board"]
-
 _EXIT: Final = re.compile(rb"\[openwmma exit (-?\d+)\]\r?\n")
 _LOADED: Final = re.compile(rb"(?:\[[a-z0-9_]+\] [^\n]*\n|Found port \d+\n|<DUMP ON>|<DUMP OFF>)*")
 """What the modules of the simulation say before the SoC runs."""

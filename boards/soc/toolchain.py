@@ -12,8 +12,6 @@ from typing import Final
 from golden.installation import install_command
 from sim.verilate import BuildError, verilator_environment
 
-__all__ = ["SERIAL_PORT", "environment", "litex_command", "require_soc_tools", "run_logged"]
-
 SERIAL_PORT: Final = 0
 """What stands for the TCP port of a simulated serial line in ``sim_config.js``, until one is chosen."""
 

@@ -24,8 +24,6 @@ from openwmma.fragment_grid import fragment_grid
 from openwmma.layout_svg import layout_svg
 from sim.files import write_files
 
-__all__ = ["diagrams", "main"]
-
 PRESET: Final = "standard"
 """The configuration whose hardware is drawn."""
 

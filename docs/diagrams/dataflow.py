@@ -10,8 +10,6 @@ from amaranth.hdl import Signal, Value
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import Out
 
-__all__ = ["Connection", "Unit", "connections", "mark_used", "units"]
-
 _NUMBERED: Final = re.compile(r"^(.+)_\d+$")
 
 

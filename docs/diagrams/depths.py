@@ -9,8 +9,6 @@ import svg
 
 from docs.diagrams.theme import WIDTH, Colour, bar, line, page, text
 
-__all__ = ["DEPTHS", "depths_svg", "stored_depths"]
-
 DEPTHS: Final = Path(__file__).parent / "data" / "depths.json"
 """What `bench.dot_product` measured: ``cycles``, ``comb``, ``ff`` and ``mhz`` of each depth, ascending."""
 

@@ -10,8 +10,6 @@ from docs.diagrams.dataflow import mark_used
 from docs.diagrams.theme import WIDTH, bar, line, page, text
 from hdl.stream.pipeline import Pipeline, Stage
 
-__all__ = ["pipeline_svg"]
-
 _NAMES: Final = 128
 """Pixels for the names of the stages."""
 _MARGIN: Final = 14

@@ -5,8 +5,6 @@ from typing import Final, Literal, get_args
 
 import svg
 
-__all__ = ["STYLE", "WIDTH", "bar", "line", "page", "text"]
-
 WIDTH: Final = 800
 """Pixels that a page of the documentation has for a diagram."""
 

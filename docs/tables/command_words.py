@@ -17,8 +17,6 @@ from hdl.command import (
     type_code,
 )
 
-__all__ = ["command_words", "type_and_shape_codes"]
-
 _WORD_BITS = 32
 
 

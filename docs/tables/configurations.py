@@ -10,8 +10,6 @@ from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host.register_map import PROFILE_CODES
 
-__all__ = ["board_table", "core_fields", "fault_causes", "preset_table", "profile_table"]
-
 
 def preset_table() -> str:
     """The fields of every preset."""

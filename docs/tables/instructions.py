@@ -20,8 +20,6 @@ from golden.tables.instruction_set import (
 )
 from golden.tables.layouts import fragment
 
-__all__ = ["alignment_table", "format_table", "fragment_registers", "multiply_table", "wgmma_table"]
-
 _OPERANDS: dict[Use, str] = {"a": "A", "b": "B", "c": "C, D"}
 
 _HEADS = ("A and B", "C and D", "shapes", "layouts", "qualifiers", "executed by")

@@ -7,8 +7,6 @@ from itertools import pairwise
 from docs.tables.markdown import table
 from golden import limits
 
-__all__ = ["limit_table"]
-
 
 def limit_table() -> str:
     """A row for each constant: its value and what it bounds."""

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["code", "table"]
-
 
 def code(items: Iterable[object]) -> str:
     """Items as code, with commas between."""

@@ -7,8 +7,6 @@ from hdl.config import PRESETS
 from hdl.control.host.register_map import REGISTER_MAP
 from hdl.control.host.register_types import Field, Register
 
-__all__ = ["register_fields", "register_map"]
-
 _STANDARD = PRESETS["standard"]
 
 

@@ -9,9 +9,8 @@ import typer
 
 from boards.boards import BOARDS
 from boards.flow.flow import STEPS, build_board
-from openwmma.usage import FAILURE, UsageError
-
-__all__ = ["build"]
+from openwmma.usage import FAILURE
+from openwmma.usage_error import UsageError
 
 
 def build(

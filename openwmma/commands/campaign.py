@@ -14,9 +14,8 @@ import typer
 
 from golden.installation import install_command
 from openwmma.learn.archive import ROOT
-from openwmma.usage import INTERRUPTED, UsageError
-
-__all__ = ["CONTEXT", "campaign", "run_campaign"]
+from openwmma.usage import INTERRUPTED
+from openwmma.usage_error import UsageError
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Options are for the program that is started, `--help` too."""

@@ -11,12 +11,11 @@ from rich.table import Table
 from golden.tables.profiles import HOPPER
 from openwmma.core_profile import require_profile
 from openwmma.terminal import plain, tell
-from openwmma.usage import FAILURE, UsageError
+from openwmma.usage import FAILURE
+from openwmma.usage_error import UsageError
 
 if TYPE_CHECKING:
     from openwmma.gpu.certify import Certificate
-
-__all__ = ["certify"]
 
 _SECONDS = 60.0
 

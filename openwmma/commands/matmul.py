@@ -14,8 +14,6 @@ from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
 from sim.files import write_files
 
-__all__ = ["matmul"]
-
 Type = Annotated[str | None, typer.Option(help="f16, bf16, tf32, f64, e4m3, e5m2 or s8, for raw bits.")]
 Scale = Annotated[
     str | None, typer.Option(metavar="NUMBER|FILE.npy", help="Of fp8: one, or float32 for rows and columns.")

@@ -32,10 +32,8 @@ from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.terminal import tell
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from sim.files import write_files
-
-__all__ = ["mma"]
 
 
 def mma(

@@ -7,8 +7,6 @@ from rich.table import Table
 
 from hdl.config import PRESETS, CoreConfig
 
-__all__ = ["presets"]
-
 _SIZES: dict[str, Callable[[CoreConfig], object]] = {
     "formats": lambda config: " ".join(sorted(config.formats)),
     "dot-product units": lambda config: config.dot_product_units,

@@ -13,9 +13,7 @@ from openwmma.options import Baud, Force, On, Port, RunPreset, RunProfile, Setti
 from openwmma.output_files import require_outputs
 from openwmma.report import print_replay
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
-from openwmma.usage import UsageError
-
-__all__ = ["replay"]
+from openwmma.usage_error import UsageError
 
 
 def replay(

@@ -23,9 +23,7 @@ from openwmma.options import (
     Waves,
 )
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
-from openwmma.usage import UsageError
-
-__all__ = ["run"]
+from openwmma.usage_error import UsageError
 
 
 def run(

@@ -20,10 +20,9 @@ from openwmma.roofline import Point, roofline_svg
 from openwmma.stepping import Stepper, Stopped
 from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
-from openwmma.usage import FAILURE, UsageError
+from openwmma.usage import FAILURE
+from openwmma.usage_error import UsageError
 from sim.files import write_files
-
-__all__ = ["Check", "Launch", "LaunchOptions", "launch_file", "repeat_file"]
 
 
 class Check(StrEnum):

@@ -14,9 +14,7 @@ from boards.soc.toolchain import require_soc_tools
 from openwmma.options import Force
 from openwmma.output_files import require_outputs
 from openwmma.terminal import tell
-from openwmma.usage import UsageError
-
-__all__ = ["soc"]
+from openwmma.usage_error import UsageError
 
 
 def soc(

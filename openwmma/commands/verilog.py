@@ -13,11 +13,9 @@ from openwmma.options import Fields, Force, Preset, Profile, SettingsFile
 from openwmma.output_files import require_folder, require_outputs
 from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from openwmma.verilog_files import write_verilog, written_files
 from openwmma.verilog_stimulus import launch_stimulus
-
-__all__ = ["verilog"]
 
 
 def verilog(

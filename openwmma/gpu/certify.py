@@ -30,17 +30,6 @@ from golden.tables.profiles import PROFILES
 from openwmma.gpu.driver import Gpu, open_gpu
 from openwmma.gpu.multiply import approximate_on_gpu, multiply_on_gpu
 
-__all__ = [
-    "RESULTS",
-    "Certificate",
-    "Line",
-    "Outcome",
-    "certify",
-    "compare",
-    "followed_profiles",
-    "instructions",
-]
-
 RESULTS: Final = 1 << 21
 """Of a task."""
 

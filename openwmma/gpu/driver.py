@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from golden.installation import install_command
 from golden.simt.errors import KernelFault, LaunchError
 
-__all__ = ["Gpu", "GpuModule", "open_gpu", "read", "write"]
-
 _LOG_BYTES: Final = 1 << 13
 _RANGE: Final = 1 << 25
 """The driver gives the address that is asked for to whole multiples of this; seen on an H100, driver 580."""

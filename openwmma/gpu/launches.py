@@ -16,8 +16,6 @@ from golden.simt.module import Module
 from golden.simt.parallel import run_parallel
 from openwmma.gpu.driver import Gpu, read, write
 
-__all__ = ["GpuGrid"]
-
 _SHOWN: Final = 8
 """Differing bytes of a buffer that are listed."""
 

@@ -28,8 +28,6 @@ from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, tile
 from golden.tables.profiles import HOPPER
 from openwmma.gpu.driver import Gpu, open_gpu, read, write
 
-__all__ = ["approximate_on_gpu", "kernel_text", "multiply_compared", "multiply_on_gpu"]
-
 _BASE: Final = 0x0020_0000_0000
 _ALIGNMENT: Final = 1 << 21
 _VERSION: Final = "8.4"

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from openwmma.matrix_product import matmul
 from openwmma.product_match import match_matmul
 
-__all__ = ["Product", "has_torch", "products"]
-
 _SAMPLES: Final = 64
 """Rows of A and columns of B whose results are compared."""
 

@@ -8,8 +8,6 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["ROOT", "code_of", "modules_loaded_by", "write_archive"]
-
 ROOT = Path(__file__).parents[2]
 """The folder that holds the packages."""
 

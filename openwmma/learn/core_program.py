@@ -12,8 +12,6 @@ from typing import Any, Final
 from golden.programs.command_data import command_of
 from openwmma.learn.core_reference import Reference
 
-__all__ = ["answer_text", "contents"]
-
 FILLS: Final = ("zeros", "ones", "identity", "counting", "halves", "alternating")
 """What a buffer may contain; see `contents`."""
 

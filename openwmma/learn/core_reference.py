@@ -11,8 +11,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Shape, Use
 from golden.tables.layouts import LANES, fragment
 
-__all__ = ["Reference"]
-
 Position = tuple[int, int]
 
 

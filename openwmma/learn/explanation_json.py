@@ -16,8 +16,6 @@ from golden.explanation.record import (
 from golden.tables.formats import FloatFormat, float_format
 from openwmma.explanation_picture import bits_text, hexadecimal, number_text, term_label, value_text
 
-__all__ = ["json_of_step"]
-
 
 def json_of_step(step: Step) -> dict[str, Any]:
     """One step; ``kind`` tells which.

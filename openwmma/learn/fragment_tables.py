@@ -6,8 +6,6 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES, LAYOUTS, USES, Family, Shape, Use
 from golden.tables.layouts import LANES, fragment
 
-__all__ = ["fragment_tables"]
-
 
 def fragment_tables() -> dict[str, Any]:
     """Every fragment, and the position tables that they share.

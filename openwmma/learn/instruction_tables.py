@@ -6,8 +6,6 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import FAMILIES, WGMMA_FAMILIES, Family
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 
-__all__ = ["instruction_tables"]
-
 
 def instruction_tables() -> dict[str, Any]:
     """Families of instructions, formats and profiles.

@@ -21,8 +21,6 @@ from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_
 from openwmma.learn.explanation_json import json_of_step
 from openwmma.usage_error import UsageError
 
-__all__ = ["BAD_INPUT", "answer", "answer_text", "read_operands"]
-
 BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)
 """What input that is not allowed raises."""
 

@@ -11,8 +11,6 @@ from openwmma.learn.instruction_tables import instruction_tables
 from openwmma.learn.server import POLICY
 from openwmma.learn.transposition_tables import transposition_tables
 
-__all__ = ["MODULES_IN_THE_BROWSER", "main", "write_page_data"]
-
 MODULES_IN_THE_BROWSER = (
     "openwmma.learn.core_program",
     "openwmma.learn.microscope",

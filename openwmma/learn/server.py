@@ -12,8 +12,6 @@ from urllib.parse import unquote_to_bytes
 
 from openwmma.usage_error import UsageError
 
-__all__ = ["ADDRESS", "POLICY", "page_server", "require_pages"]
-
 ADDRESS = "127.0.0.1"
 
 POLICY = (

@@ -12,8 +12,6 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.memory.bank_mapping import ADDRESS_BITS, BankMapping, WordPlace
 from hdl.memory.fragment_geometry import SEGMENT_BYTES, BlockOrder, Pattern, fragment_geometry
 
-__all__ = ["transposition_tables"]
-
 _QUADS = 8
 _LATENCY = 2
 """Cycles from a word's number to its addresses, as `BankMapping.word_place` has it."""

@@ -16,8 +16,6 @@ from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.learn.microscope import BAD_INPUT, read_operands
 from openwmma.usage_error import UsageError
 
-__all__ = ["answer", "answer_text", "unit_operations"]
-
 Description = dict[str, Any]
 Signals = dict[str, list[int]]
 

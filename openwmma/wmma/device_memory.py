@@ -11,8 +11,6 @@ from golden.programs.buffers import ALIGNMENT
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.pointer import Pointer
 
-__all__ = ["DeviceArray", "DeviceMemory"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceArray:

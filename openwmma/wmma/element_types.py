@@ -9,19 +9,6 @@ import numpy as np
 
 from golden.tables.instruction_set import Layout as TableLayout
 
-__all__ = [
-    "ELEMENT_TYPES",
-    "BitAccumulateOperation",
-    "BitOperation",
-    "ElementType",
-    "FragmentUse",
-    "Layout",
-    "MemoryLayout",
-    "checked_element_type",
-    "experimental",
-    "precision",
-]
-
 
 class _Named(Enum):
     """Shown by CUDA's name."""

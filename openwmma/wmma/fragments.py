@@ -24,8 +24,6 @@ from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.register_file import Contents
 from openwmma.wmma.warps import current_warp
 
-__all__ = ["WMMA_FAMILIES", "fragment"]
-
 WMMA_FAMILIES: Final = tuple(family for family in FAMILIES if family.mnemonic == "wmma")
 
 _USES: Final[dict[FragmentUse, Use]] = {

@@ -1,7 +1,5 @@
 """The error of a use that CUDA's compiler or documentation rules out."""
 
-__all__ = ["Misuse"]
-
 
 class Misuse(ValueError):
     """A use of the API that CUDA's compiler or documentation rules out.

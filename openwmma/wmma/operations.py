@@ -26,8 +26,6 @@ from openwmma.wmma.pointer import point_to
 from openwmma.wmma.values import pattern_of
 from openwmma.wmma.warps import current_warp
 
-__all__ = ["bmma_sync", "fill_fragment", "load_matrix_sync", "mma_sync", "store_matrix_sync"]
-
 _LAYOUT_RULE: Final = "layout is mem_row_major or mem_col_major"
 
 _PARTS: Final[Mapping[str, FragmentUse]] = MappingProxyType(

@@ -13,8 +13,6 @@ from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from openwmma.wmma.element_types import ElementType
 from openwmma.wmma.misuse import Misuse
 
-__all__ = ["Pointer", "point_to"]
-
 POINTER_ALIGNMENT: Final = 32
 """Bytes: CUDA asks for 256-bit aligned pointers."""
 

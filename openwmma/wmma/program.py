@@ -13,8 +13,6 @@ from golden.tables.instruction_set import Use
 from golden.tables.layouts import FragmentLayout
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 
-__all__ = ["Program"]
-
 _HEADER: Final = (".target sm_90", ".address_size 64", "")
 
 _CLAMP_REGISTERS: Final = (

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from golden.machine import Machine
 from openwmma.wmma.misuse import Misuse
 
-__all__ = ["Contents", "RegisterFile"]
-
 
 @dataclass(eq=False)
 class Contents:

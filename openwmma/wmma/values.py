@@ -14,8 +14,6 @@ from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.wmma.element_types import ElementType
 from openwmma.wmma.misuse import Misuse
 
-__all__ = ["float_to_tf32", "pattern_of"]
-
 
 def pattern_of(function: str, value: object, element: ElementType) -> int:
     """The bit pattern of a value, rounded once to nearest, ties to even; too large a number gives Inf.

@@ -23,8 +23,6 @@ from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.program import Program
 from openwmma.wmma.register_file import RegisterFile
 
-__all__ = ["current_warp", "warp"]
-
 _SMALL_MEMORY: Final = 1 << 20
 """Bytes of memory where all of it is compared after each command, or cleared over a serial line."""
 
@@ -84,7 +82,7 @@ class warp:  # noqa: N801
     ------
     Misuse
         For a machine or preset that does not exist, and an unusable memory size.
-    openwmma.usage.UsageError
+    openwmma.usage_error.UsageError
         For other options that do not go together.
     boards.host.errors.LinkError, sim.verilate.BuildError
         When entered: for a machine that cannot be opened.

@@ -15,7 +15,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, UsageError, explain_error
+from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, explain_error
+from openwmma.usage_error import UsageError
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.cluster import connected, perform
 from regression.campaign.identity import ROOT, identity

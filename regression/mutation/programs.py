@@ -42,9 +42,9 @@ from regression.random_programs.generator import make_program
 from regression.random_programs.operands import FLOAT_KINDS, TWO_PRODUCTS
 from regression.random_programs.program import Program, span
 from regression.random_programs.running import Core, difference, fault_of
-from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 from sim.simulation import HostRefusal
+from sim.testbench.reference import golden_machine
 
 _SEED: Final = 1
 _PROGRAMS: Final = (

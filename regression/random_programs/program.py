@@ -19,8 +19,8 @@ from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import Access, default_stride, stride_unit
-from sim.machines import golden_machine
 from sim.simulation import BusTiming
+from sim.testbench.reference import golden_machine
 
 SHARED_WINDOW: Final = 4 * 4096
 """Bytes of on-chip memory that programs use, from its first on."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from golden.simt.address_map import SHARED, WINDOW_BYTES
 from golden.simt.trace_file import Segment
 
-__all__ = ["GRANULE", "AddressMap", "Place", "memory_bytes"]
-
 GRANULE: Final = 16
 """Bytes of the units in which accesses are compared with each other."""
 

@@ -11,8 +11,6 @@ from golden.tables.instruction_set import Shape
 from golden.tables.layouts import LANES, fragment
 from golden.tables.matrix_instructions import LoadInstruction
 
-__all__ = ["Carrier", "carriers", "parts"]
-
 _SHAPE: Final = Shape(16, 16, 16)
 _WORD_BYTES: Final = 4
 

@@ -25,8 +25,6 @@ from golden.tables.matrix_instructions import (
 )
 from sim.replay.addresses import AddressMap, Place, granules
 
-__all__ = ["Block", "Entry", "Write", "entries_of", "parsed", "stored_lines"]
-
 Decoded = Instruction | MoveInstruction
 
 

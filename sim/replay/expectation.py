@@ -13,8 +13,6 @@ from sim.mismatch import memory_difference, mismatch, register_difference
 from sim.replay.addresses import GRANULE
 from sim.replay.entries import Entry, stored_lines
 
-__all__ = ["Expectation", "Origin"]
-
 _GAP: Final = 16
 """Granules that lie so near are read together."""
 

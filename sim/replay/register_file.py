@@ -9,8 +9,6 @@ from typing import Final
 
 from golden.simt.errors import LaunchError
 
-__all__ = ["NEVER", "RegisterFile", "Resident"]
-
 NEVER: Final = 1 << 62
 """The next use of a content that is used no more."""
 

@@ -19,8 +19,6 @@ from sim.replay.expectation import Expectation
 from sim.replay.replayer import ReplayCounters, Replayer
 from sim.testbench.reference import golden_machine
 
-__all__ = ["Follower", "Player"]
-
 _BASE: Final = 0x1000
 """Where the global memory of every machine begins."""
 

@@ -22,8 +22,6 @@ from sim.replay.expectation import Expectation, Origin
 from sim.replay.register_file import NEVER, RegisterFile, Resident
 from sim.replay.schedule import Schedule, Step, Window, look_ahead
 
-__all__ = ["ReplayCounters", "Replayer"]
-
 _TURN: Final = 4
 """Entries of a warp that are queued before another warp has its turn."""
 

@@ -17,8 +17,6 @@ from sim.replay.addresses import GRANULE
 from sim.replay.entries import Block, Entry, Write
 from sim.replay.register_file import NEVER
 
-__all__ = ["Schedule", "Wait", "Window", "look_ahead"]
-
 _WARPS: Final = 4096
 """More than the numbers of warps; the tag of an access counts windows in units of it."""
 

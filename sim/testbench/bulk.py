@@ -19,8 +19,6 @@ from sim.testbench.unit import TOP, unit_design
 from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
 from sim.verilated_runtime import runtime_archive
 
-__all__ = ["BulkUnit"]
-
 _HARNESS: Final = Path(__file__).with_suffix(".cpp")
 _BUILD: Final = Path(__file__).parents[2] / "build" / "bulk"
 _VERILATOR_FLAGS: Final = (

@@ -4,8 +4,6 @@ from typing import Final
 
 from hdl.config import CoreConfig, DotProductConfig
 
-__all__ = ["F64_SETTINGS", "SETTINGS"]
-
 SETTINGS: Final = (4, 8, 16, DotProductConfig.depths[-1])
 """Of the dot-product unit."""
 

@@ -6,8 +6,6 @@ from functools import cached_property
 
 from hdl.verilog.modules import Conversion, convert
 
-__all__ = ["Design"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Design:

@@ -13,8 +13,6 @@ from golden.tables.instruction_set import multiplicand_formats
 from golden.tables.profiles import HOPPER, Profile
 from hdl.dot_product.operands import Multiplicand, Operation, Result
 
-__all__ = ["FP8_MODES", "KINDS", "MODES", "Batch", "Mode", "random_batch"]
-
 F32 = FORMATS["f32"]
 WORDS = 18
 

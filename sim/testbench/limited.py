@@ -11,8 +11,6 @@ from cocotb.regression import Test, TestGenerator
 
 from sim.testbench.parameters import bench_module
 
-__all__ = ["LIMIT_MS", "TESTS"]
-
 LIMIT_MS: Final = 10
 """Milliseconds of simulated time that a test may take which has no limit of its own: a million cycles."""
 

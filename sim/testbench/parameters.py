@@ -5,8 +5,6 @@ import os
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["bench_module", "bench_variables", "parameters"]
-
 _MODULE: Final = "OPENWMMA_BENCH_MODULE"
 _PARAMETERS: Final = "OPENWMMA_BENCH_PARAMETERS"
 

@@ -10,8 +10,6 @@ from sim.cache import cached
 from sim.compiler import compiler
 from sim.verilate import VERILATOR_ROOT
 
-__all__ = ["precompiled_header"]
-
 _HEADER: Final = "headers.h"
 _HEADERS: Final = ("verilated.h", "verilated_dpi.h", "verilated_vpi.h", str(COLD))
 # As in the makefiles of a model without waves and coverage.

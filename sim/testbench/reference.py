@@ -4,8 +4,6 @@ from golden.memory import Memory
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
 
-__all__ = ["golden_machine"]
-
 
 def golden_machine(
     config: CoreConfig, memory: Memory, kind: type[GoldenMachine] = GoldenMachine

@@ -37,18 +37,6 @@ from sim.verilate import (
     verilator_environment,
 )
 
-__all__ = [
-    "SIMULATORS",
-    "BenchFailure",
-    "Coverage",
-    "SimulatorMissing",
-    "UnsuitableFolder",
-    "build",
-    "iverilog",
-    "run",
-    "tool_environment",
-]
-
 BUILD: Final = Path(__file__).parents[2] / "build" / "cocotb"
 """Where simulations are kept, one folder a design."""
 

@@ -13,8 +13,6 @@ from hdl.verilog.modules import Conversion
 from hdl.verilog.top import Top
 from sim.testbench.design import Design
 
-__all__ = ["TOP", "unit_design"]
-
 TOP: Final = "bench"
 
 

@@ -9,8 +9,6 @@ from amaranth.lib.wiring import Out, connect, flipped
 from hdl.config import CoreConfig
 from hdl.memory.banks import Banks
 
-__all__ = ["WithBanks"]
-
 
 class WithBanks(wiring.Component):  # type: ignore[misc]  # Amaranth has no types
     """The ports of a unit but its banks, which are within.

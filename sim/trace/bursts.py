@@ -11,8 +11,6 @@ from hdl.memory.axi import Response
 from sim.trace.lifetimes import Lifetime
 from sim.trace.recording import Recording
 
-__all__ = ["Burst", "bursts"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Burst:

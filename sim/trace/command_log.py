@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from golden.tables.commands import Command
 
-__all__ = ["CommandLog", "LoggedCommand"]
-
 
 @dataclass(frozen=True)
 class LoggedCommand:

@@ -8,8 +8,6 @@ from hdl.control.scoreboard import Unit
 from sim.trace.lifetimes import Lifetime
 from sim.trace.trace_events import Slice
 
-__all__ = ["UNIT_NAMES", "command_facts", "command_slice", "command_title", "short_name"]
-
 UNIT_NAMES: Final = {
     Unit.LOAD: "load engine",
     Unit.STORE: "store engine",

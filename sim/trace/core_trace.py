@@ -17,8 +17,6 @@ from sim.trace.recording import Interval, Recording
 from sim.trace.trace_events import Slice, TraceEvents
 from sim.trace.waits import Wait, waits
 
-__all__ = ["core_trace"]
-
 _CONTROL: Final = "commands"
 
 

@@ -10,8 +10,6 @@ from sim.trace.command_log import LoggedCommand
 from sim.trace.probes import FOOTPRINT_RANGES
 from sim.trace.recording import Recording
 
-__all__ = ["READING_UNITS", "Lifetime", "RegisterRange", "lifetimes", "register_range"]
-
 READING_UNITS: Final = frozenset({Unit.STORE, Unit.TILE, Unit.F64, Unit.MOVE})
 """Units that tell when a command has read its registers; loads read none."""
 

@@ -10,20 +10,6 @@ from hdl.config import CoreConfig
 from hdl.control.scoreboard import Footprint, Range
 from hdl.memory.access import checked_layout
 
-__all__ = [
-    "ACTIVITIES",
-    "BUS",
-    "FOOTPRINT_RANGES",
-    "SHARED",
-    "Probe",
-    "harness_header",
-    "of_warp",
-    "probes_of",
-    "register_file",
-    "shared_memory",
-    "verilator_settings",
-]
-
 _WIDEST: Final = 64
 """Bits of a probe: what the harness keeps of one."""
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from sim.trace.probes import Probe, of_warp
 
-__all__ = ["Interval", "Recording"]
-
 
 class Interval(NamedTuple):
     """Cycles `first` to `last`, both included, in which a signal has a value."""

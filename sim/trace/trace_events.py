@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["Slice", "TraceEvents"]
-
 _Event = dict[str, Any]
 
 SCHEMA: Final = "1 us in the viewer is 1 cycle of the clock aclk"

@@ -10,8 +10,6 @@ from sim.trace.core_trace import core_trace
 from sim.trace.probes import probes_of
 from sim.trace.recording import Recording
 
-__all__ = ["TraceFile"]
-
 
 class TraceFile:
     """A file in the Trace Event Format, for Perfetto and Chrome.

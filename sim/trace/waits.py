@@ -9,8 +9,6 @@ from hdl.control.scoreboard import Unit
 from sim.trace.lifetimes import Lifetime, RegisterRange
 from sim.trace.recording import Interval, Recording
 
-__all__ = ["Wait", "memory_conflicts", "register_conflicts", "waits"]
-
 _SCOREBOARD: Final = "sequencer.scoreboard"
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
 

@@ -10,8 +10,6 @@ from vcd.gtkw import GTKWSave
 from sim.files import write_files
 from sim.waves.signal_groups import Format, ShownSignal, SignalGroup
 
-__all__ = ["MAPPINGS", "gtkwave_layout", "layout_paths", "surfer_commands", "write_layouts"]
-
 MAPPINGS: Final = Path(".surfer") / "mappings"
 """Folder in which Surfer looks for names of values, below the one it is started in."""
 

@@ -13,8 +13,6 @@ from hdl.memory.axi import Response
 from hdl.verilog.modules import INSTANCE, MODULE
 from sim.trace.probes import of_warp
 
-__all__ = ["SCOPE", "ShownSignal", "SignalGroup", "signal_groups", "signal_widths"]
-
 SCOPE: Final = "TOP.openwmma_core"
 """Where the waveform has the ports of the core; its instances are below ``core``."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import openwmma
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 
 KERNELS = Path(__file__).parents[1] / "data" / "kernels"
 RANDOM = np.random.default_rng(5)

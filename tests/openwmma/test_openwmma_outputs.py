@@ -14,7 +14,7 @@ from test_openwmma_launch import SCALE
 
 import openwmma
 from openwmma.cli import main
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from sim.files import write_files
 
 ROOT = Path(__file__).parents[2]

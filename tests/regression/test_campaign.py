@@ -16,7 +16,7 @@ from junitparser import JUnitXml
 from planted_kinds import COUNT, Squares
 
 from openwmma.gpu.certify import Outcome as Found
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.__main__ import main
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.identity import Identity, identity

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from openwmma.usage import UsageError
+from openwmma.usage_error import UsageError
 from regression.campaign.kinds.code_coverage import CodeCoverage, CoverageReport
 from regression.code_coverage.counts import Place, Point
 from regression.code_coverage.requirements import (

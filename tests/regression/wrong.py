@@ -5,7 +5,7 @@ import numpy as np
 from golden.machine import Counters
 from golden.tables.commands import Mma
 from golden.warp import GoldenMachine
-from sim.machines import golden_machine
+from sim.testbench.reference import golden_machine
 
 
 class WrongMachine:

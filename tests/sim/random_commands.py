@@ -13,8 +13,8 @@ from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, ROUNDINGS
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS
 from hdl.memory.fragment_geometry import legal_fragments
-from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
+from sim.testbench.reference import golden_machine
 
 BASE, SIZE = 0x10000, 1 << 16
 SPACES = ("global", "shared", "generic to global", "generic to shared")

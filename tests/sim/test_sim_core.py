@@ -14,9 +14,9 @@ from golden.tables.commands import Fill, Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from hdl.command import encode
+from hdl.control.host.register_map import lane_address
 from openwmma.modules import Module
 from sim.build import build_core, core_verilog
-from sim.host_map import lane_address
 from sim.lockstep import LockstepMachine
 from sim.machines import Backend, open_machine
 from sim.rtl_machine import RtlMachine

@@ -14,8 +14,8 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import MmaInstruction
 from sim.lockstep import LockstepMachine
-from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
+from sim.testbench.reference import golden_machine
 
 BASE = 0x4000
 ADDRESSES = 60

@@ -11,11 +11,11 @@ from golden.memory import Memory
 from golden.programs.execution import execute
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
-from sim import host_map
+from hdl.control.host import register_map
 from sim.lockstep import LockstepMachine
-from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
 from sim.simulation import SimulationError
+from sim.testbench.reference import golden_machine
 
 CONFIG = PRESETS["small"]
 WINDOW = CONFIG.shared_base
@@ -87,9 +87,9 @@ def test_words_that_take_no_cycle_are_those_of_the_window(config):
     before = machine.simulation.cycles
     machine.shared.write(config.shared_base, words.view(np.uint8))
     assert machine.simulation.cycles == before
-    found = machine.simulation.read(host_map.SHARED_WINDOW, words.size)
+    found = machine.simulation.read(register_map.SHARED_WINDOW, words.size)
     np.testing.assert_array_equal(found, words)
-    machine.simulation.write(host_map.SHARED_WINDOW + 64, words[:5])
+    machine.simulation.write(register_map.SHARED_WINDOW + 64, words[:5])
     assert machine.shared.read(config.shared_base + 64, 20).view(np.uint32).tolist() == words[:5].tolist()
     with pytest.raises(SimulationError, match=f"no on-chip memory of {words.size + 1} words"):
         machine.simulation.write_shared(4 * words.size, words[:1])
