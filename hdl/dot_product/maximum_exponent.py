@@ -79,7 +79,7 @@ class Fp8OrC(DotProductStage):
     output_fields = "c_or_fp8_exponent"
 
     def _logic(self, m: Module, cut: Cut) -> None:
-        largest = _of_three(self.input.c_exponent, *self.input.fp8_maximum)
+        largest = largest_of_three(self.input.c_exponent, *self.input.fp8_maximum)
         m.d.comb += self.output.c_or_fp8_exponent.eq(cut(largest(), "c_or_fp8_exponent"))
 
 
@@ -116,7 +116,7 @@ class MaximumExponent(DotProductStage):
         c = getattr(self.input, self._c)
         # Exponents of fp8 in the lanes of 16 bits are one less. A C that exceeds one of them is not below the
         # true exponent, so the comparisons hold for all formats.
-        largest = _of_three(c, *products)
+        largest = largest_of_three(c, *products)
         if self.widths.exponent_lead:
             fp8 = self.widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
             low, high = slice(0, FP8_EXPONENT_BITS), slice(FP8_EXPONENT_BITS, None)
@@ -129,18 +129,18 @@ def _tree(cuts: Sequence[Cut], level: list[Value]) -> list[Value]:
     for cut in cuts:
         pairs = zip(level[: len(level) // 2], level[len(level) // 2 :], strict=True)
         level = [
-            cut(Mux(_exceeds(x, y), x, y), f"maximum_{len(level) // 2}_{index}")
+            cut(Mux(exceeds(x, y), x, y), f"maximum_{len(level) // 2}_{index}")
             for index, (x, y) in enumerate(pairs)
         ]
     return level
 
 
-def _of_three(x: Value, y: Value, z: Value) -> Callable[..., Value]:
+def largest_of_three(x: Value, y: Value, z: Value) -> Callable[..., Value]:
     """The choice of the largest of three numbers, or of what is given in place of each.
 
     All comparisons are made at once.
     """
-    y_beats_z, x_beats_y, x_beats_z = _exceeds(y, z), _exceeds(x, y), _exceeds(x, z)
+    y_beats_z, x_beats_y, x_beats_z = exceeds(y, z), exceeds(x, y), exceeds(x, z)
     chosen = Mux(y_beats_z, x_beats_y, x_beats_z)
 
     def choice(for_x: Value = x, for_y: Value = y, for_z: Value = z) -> Value:
@@ -149,7 +149,7 @@ def _of_three(x: Value, y: Value, z: Value) -> Callable[..., Value]:
     return choice
 
 
-def _exceeds(x: Value, y: Value) -> Value:
+def exceeds(x: Value, y: Value) -> Value:
     """Whether x is greater than y.
 
     The borrow is a bit of the difference: a sum leaves the carry chain of an ECP5 directly, a carry by way of
