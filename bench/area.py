@@ -35,6 +35,7 @@ from hdl.memory.row_addresses import RowAddresses
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.f64.multiplier import F64Multiplier
 from hdl.multiply.tile.multiplier import TileMultiplier
+from hdl.omma.unit import GroupSumUnit
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from sim.testbench.with_banks import WithBanks
@@ -50,6 +51,7 @@ TOO_LARGE: Final = ("large",)
 UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "dot-product": lambda config: DotProductUnit(config.dot_product),
     "fma64": lambda config: FusedMultiplyAdd64(config.f64_depth),
+    "group-sums": lambda config: GroupSumUnit(config.dot_product.depth),
     "tile-multiplier": TileMultiplier,
     "f64-multiplier": F64Multiplier,
     "load-engine": lambda config: WithBanks(config, LoadEngine(config)),
@@ -61,7 +63,7 @@ UNITS: Final[dict[str, Callable[[CoreConfig], wiring.Component]]] = {
     "sequencer": Sequencer,
     "host-interface": HostInterface,
 }
-"""Every unit that the core instantiates; each engine has a memory of banks."""
+"""Every unit that a core may instantiate; each engine has a memory of banks."""
 
 COLUMNS: Final = {
     "LUT4": "lut4",

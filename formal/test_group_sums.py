@@ -51,7 +51,9 @@ def multiplied(hdl: ModuleType = products) -> Claim:
         claim.module.d.comb += magnitude.eq(rows[x[:3]])
         negative = x[3] ^ y[3]
         nonzero.append(x[:3].any() & y[:3].any())
-        wanted = claim.past(Cat(magnitude, Const(0, 1)) ^ negative.replicate(9), unit.latency, name=f"wanted_{k}")
+        wanted = claim.past(
+            Cat(magnitude, Const(0, 1)) ^ negative.replicate(9), unit.latency, name=f"wanted_{k}"
+        )
         claim.always(f"product_{k}", Value.cast(unit.output.product[k])[:] == wanted)
     some = Cat(Cat(nonzero[group * GROUP :][:GROUP]).any() for group in range(PASS_GROUPS))
     claim.always("some", unit.output.some == claim.past(some, unit.latency, name="some"))

@@ -7,8 +7,6 @@ import numpy as np
 from cocotb_tests.omma.operands import SCALE_TYPES, Batch, random_batch
 from hdl.omma.widths import GROUP, GROUPS, KEPT
 
-__all__ = ["CORNERS"]
-
 _DEPTH = GROUP * GROUPS
 _ELEMENT_ONE = 2
 _ONES = {"ue8m0": 127, "ue4m3": 0x38}
@@ -48,7 +46,12 @@ def distances() -> Iterator[Batch]:
         steps = KEPT + 16
         batch = _zeros("ue8m0", 8 * steps * (GROUPS + 1))
         number = np.arange(len(batch.c))
-        distance, low, sign, rest = number % steps, number // steps % (GROUPS + 1), number // 2 % 2, number % 3
+        distance, low, sign, rest = (
+            number % steps,
+            number // steps % (GROUPS + 1),
+            number // 2 % 2,
+            number % 3,
+        )
         batch.a[:, top * GROUP : top * GROUP + 2] = (_ELEMENT_ONE, _ELEMENT_ONE + 8)
         batch.b[:, top * GROUP : top * GROUP + 2] = _ELEMENT_ONE
         batch.a[rest == 0, top * GROUP + 1] = 0
@@ -71,7 +74,9 @@ def limits() -> Iterator[Batch]:
     count = 6_000
     for exponents in (range(-170, -115), range(100, 135)):
         batch = random_batch("ue8m0", "normal", count, seed=5)
-        total = rng.integers(exponents.start, exponents.stop, (count, 1)) + rng.integers(-3, 4, (count, GROUPS))
+        total = rng.integers(exponents.start, exponents.stop, (count, 1)) + rng.integers(
+            -3, 4, (count, GROUPS)
+        )
         half = (total + 254).clip(0, 508)
         batch.scale_a[:] = (half // 2).clip(0, 254)
         batch.scale_b[:] = (half - batch.scale_a).clip(0, 254)
@@ -119,4 +124,3 @@ CORNERS: dict[str, Callable[[], Iterator[Batch]]] = {
     for corner in (products, scale_bytes, distances, limits, cancelling, special_values)
 }
 """Name to generator of batches."""
-

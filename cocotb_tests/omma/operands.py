@@ -9,8 +9,6 @@ from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.tables.profiles import PROFILES
 from hdl.omma.widths import GROUP, GROUPS
 
-__all__ = ["KINDS", "SCALE_TYPES", "Batch", "random_batch"]
-
 SCALE_TYPES = ("ue8m0", "ue4m3")
 
 KINDS = ("normal", "wide", "cancel", "sparse", "special", "bits")
@@ -100,7 +98,8 @@ def random_batch(scale_type: str, kind: str, count: int, seed: int) -> Batch:
         near = np.where(rng.random((2, count, GROUPS)) < 0.5, near, -near)
     least = 0
     scale_a, scale_b = (
-        (_ONE[scale_type] + some).clip(least, 254 if scale_type == "ue8m0" else 126).astype(np.uint8) for some in near
+        (_ONE[scale_type] + some).clip(least, 254 if scale_type == "ue8m0" else 126).astype(np.uint8)
+        for some in near
     )
     middle = 127 + (near.sum(axis=0).max(axis=1) if scale_type == "ue8m0" else 0)
     fields = (middle + rng.integers(-40, 16, count)).clip(0, 254).astype(np.uint32)

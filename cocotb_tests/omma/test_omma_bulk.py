@@ -58,7 +58,9 @@ def test_words_of_mma_sim() -> None:
     compared = 0
     with np.load(RECORDED) as words:
         for key in ("mxf4.2X.ue8m0", "mxf4nvf4.2X.ue8m0", "mxf4nvf4.4X.ue8m0", "mxf4nvf4.4X.ue4m3"):
-            a, b, c, d, *scales = (words[f"{key}/{name}"] for name in ("a", "b", "c", "d", "scale_a", "scale_b"))
+            a, b, c, d, *scales = (
+                words[f"{key}/{name}"] for name in ("a", "b", "c", "d", "scale_a", "scale_b")
+            )
             repeated = [np.repeat(scale, GROUPS // scale.shape[1], axis=1) for scale in scales]
             batch = Batch(key.split(".")[2], a, b, c, *repeated)
             check(batch, computed(batch), d)

@@ -19,7 +19,7 @@ class Add(GroupSumStage):
     each term's missing one.
 
     Expected critical path: the negation, a carry chain of 48 bits behind an XOR.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -58,7 +58,7 @@ class Normalize(GroupSumStage):
     bit, as in `hdl.dot_product.normalize.Normalize`.
 
     Expected critical path: the test of 32 bits for zero and the choice that it makes in 49.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -107,7 +107,7 @@ class Pack(GroupSumStage):
     """The result's bits: truncated, with NaN and infinities; zero is positive.
 
     Expected critical path: the comparison of the exponent and the choice of the fraction.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
     """
 
     delays = (4.2,)

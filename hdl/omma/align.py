@@ -17,7 +17,7 @@ class Maximum(GroupSumStage):
     C's exponent is never less than the least Emax, so Emax is not either.
 
     Expected critical path: one 9-bit comparison and the choice of three.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -52,7 +52,7 @@ class Multiply(GroupSumStage):
     The significands are shifted, by 7 less these bits, so the multiplier does it.
 
     Expected critical path: the multiplier, from register to register.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -81,7 +81,7 @@ class Align(GroupSumStage):
     its one's complement.
 
     Expected critical path: the choice of four and the sign, three levels of look-up tables.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -113,7 +113,7 @@ class AlignAddend(GroupSumStage):
     """Shift C right by its distance.
 
     Expected critical path: three levels of multiplexers.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------

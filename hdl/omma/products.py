@@ -4,8 +4,8 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.dot_product.adders import signed_sums
 from hdl.omma.fields import GroupSumStage
-from hdl.omma.widths import GROUP, GROUPS, PASS_GROUPS, PASS_PRODUCTS, PRODUCT
-from hdl.stream.pipeline import Cut, behind, register
+from hdl.omma.widths import GROUP, PASS_GROUPS, PASS_PRODUCTS, PRODUCT
+from hdl.stream.pipeline import Cut, register
 
 _ELEMENT = 4
 
@@ -18,7 +18,7 @@ class Products(GroupSumStage):
     complement, and its sign is what it lacks.
 
     Expected critical path: the shift and the sign, two levels of look-up tables.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -76,7 +76,7 @@ class GroupSums(GroupSumStage):
     inputs. Nothing is lost: each level is a bit longer than the one before.
 
     Expected critical path: the negation, a carry chain of 12 bits behind an XOR.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -107,7 +107,10 @@ class GroupSums(GroupSumStage):
             magnitudes.append(last(magnitude[: len(total) - 1], f"magnitude_{group}"))
             signs.append(last(negative, f"negative_{group}"))
         for group, (magnitude, sign) in enumerate(zip(both(m, magnitudes), both(m, signs), strict=True)):
-            m.d.comb += [self.output.group_sum[group].eq(magnitude), self.output.group_negative[group].eq(sign)]
+            m.d.comb += [
+                self.output.group_sum[group].eq(magnitude),
+                self.output.group_negative[group].eq(sign),
+            ]
 
 
 def both(m: Module, values: list[Value]) -> list[Value]:

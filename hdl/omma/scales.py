@@ -18,7 +18,7 @@ class Scales(GroupSumStage):
     copies of its inverse, and the others. Its highest bit, the sign of an e4m3, is ignored.
 
     Expected critical path: the product of two four-bit numbers.
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -81,7 +81,7 @@ assert BIAS - _UE4M3_BIAS == 0b1111000, "the exponent of ue4m3 takes no adder"
 class TakingPart(GroupSumStage):
     """The exponents of the groups that take part: 0 without a product other than zero, or with a zero scale.
 
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------
@@ -106,7 +106,7 @@ class TakingPart(GroupSumStage):
 class DecodeC(GroupSumStage):
     """Take C apart.
 
-    Testbench: cocotb_tests/omma/test_omma_unit.py.
+    Testbench: cocotb_tests/omma/test_omma_unit.py, through `GroupSumUnit`.
 
     Members
     -------

@@ -80,4 +80,4 @@ least normal number of f32, as ``2**(-139 + 13)``. So it is never shifted right.
 
 assert GROUP * 144 * 15 * 15 < 1 << TERM
 assert GROUPS * (GROUP * 144 * 15 * 15) + (2 << TERM_FRACTION) < 1 << TOTAL - KEPT + TERM_FRACTION
-assert LEAST_MAXIMUM - 2 * BIAS + TOP - 1 - KEPT == _F32.minimum_exponent
+assert _F32.minimum_exponent == LEAST_MAXIMUM - 2 * BIAS + TOP - 1 - KEPT
