@@ -8,8 +8,9 @@ Sources: ``docs/explanation/small-formats.md``.
 
 from typing import Any, Final
 
-from golden.arithmetic.compiled import compiled
-from golden.arithmetic.decode import INFINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
+from golden.arithmetic.compiled import compiled, unsigned_word, word
+from golden.arithmetic.decode import ZERO_EXPONENT, Format
+from golden.arithmetic.fdpa import signed_term, special_sum
 from golden.arithmetic.round_pack import TOWARDS_ZERO, pack, round_significand
 from golden.arithmetic.scales import SCALE_BITS
 
@@ -42,37 +43,57 @@ def scaled_exponent(takes_part: bool, a_scale: int, b_scale: int, exponent: int)
 
 
 @compiled
-def sum_of_groups(
-    terms: Any, exponents: Any, groups: int, lanes: int, lane: int, nan: bool, c: int, format: Format
-) -> int:
-    """The result for one of some elements side by side.
+def magnitude_in_word(total: int) -> tuple[int, int, int]:
+    """Sign and magnitude of a sum below ``2**56`` in units of ``2**exponent``, which is the last result.
+
+    Bits are cut off where a word cannot hold them, and at least 24 are left.
+    """
+    magnitude = abs(total)
+    exponent = word(
+        (8 if magnitude >> 32 else 0) + (8 if magnitude >> 40 else 0) + (8 if magnitude >> 48 else 0)
+    )
+    return 1 if total < 0 else 0, unsigned_word(magnitude >> exponent), exponent
+
+
+@compiled
+def sums_of_groups(
+    terms: Any, exponents: Any, groups: int, lanes: int, nans: Any, c: Any, room: Any, format: Format
+) -> None:
+    """The results for some elements side by side.
 
     Parameters
     ----------
     terms, exponents : sequence of int
         Of each group, and in it of each lane, its sum multiplied by both significands, with `TERM_BITS`
         fraction bits; and its `scaled_exponent`.
-    groups, lanes, lane : int
-    nan : bool
-        Whether a scale is NaN, which counts whatever C is.
-    c : int
-        Bit pattern, of a format that the result has too. If it is infinite or NaN, it decides alone.
+    groups, lanes : int
+    nans : sequence of int
+        Of each lane, not 0 where a scale is NaN, which counts whatever C is.
+    c : sequence of int
+        A bit pattern for each lane, of a format that the result has too; the results take their place. If it
+        is infinite or NaN, it decides alone.
+    room : sequence of int, four
+        Takes, of each lane, the largest exponent, the addend and its exponent, and the sum.
     format : FloatFormat or Layout
     """
-    negative, significand, c_exponent, kind = decode(c, format)
-    if kind == ZERO:
-        c_exponent = ZERO_EXPONENT
-    largest = max(LEAST_EXPONENT, c_exponent)
+    largest, addends, powers, totals = room
+    for lane in range(lanes):
+        addends[lane], powers[lane] = signed_term(c[lane], format)
+        largest[lane] = max(word(LEAST_EXPONENT), word(powers[lane]))
     for group in range(groups):
-        largest = max(largest, exponents[group * lanes + lane])
-    addend = -significand if negative else significand
-    total = align_wide(addend, format.fraction_bits, largest - c_exponent)
+        for lane in range(lanes):
+            largest[lane] = max(word(largest[lane]), word(exponents[group * lanes + lane]))
+    for lane in range(lanes):
+        totals[lane] = align_wide(addends[lane], format.fraction_bits, largest[lane] - powers[lane])
     for group in range(groups):
-        place = group * lanes + lane
-        total += align_wide(terms[place], TERM_BITS, largest - exponents[place])
-    sign = 1 if total < 0 else 0
-    normal, _, kept, _ = round_significand(sign, abs(total), largest - KEPT_BITS, format, TOWARDS_ZERO, 0)
-    result = pack(sign, kept, normal, format, TOWARDS_ZERO, True) if kept else 0
-    if kind == INFINITE:
-        result = c
-    return format.canonical_nan if nan or kind == NAN else result
+        for lane in range(lanes):
+            place = group * lanes + lane
+            totals[lane] += align_wide(terms[place], TERM_BITS, largest[lane] - exponents[place])
+    for lane in range(lanes):
+        special = word(special_sum(nans[lane], 0, 0, addends[lane], powers[lane], format))
+        negative, magnitude, raised = magnitude_in_word(totals[lane])
+        exponent = word(word(largest[lane] - KEPT_BITS) + raised)
+        normal, _, kept, _ = round_significand(negative, magnitude, exponent, format, TOWARDS_ZERO, 0)
+        packed = word(pack(negative, kept, normal, format, TOWARDS_ZERO, True))
+        result = word(packed if kept else 0)
+        c[lane] = special if special else result

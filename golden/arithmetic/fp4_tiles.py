@@ -7,27 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import look_up
-from golden.arithmetic.chains import Patterns, side_by_side
-from golden.arithmetic.compiled import compiled, unsigned_word, word
+from golden.arithmetic.chains import Patterns
+from golden.arithmetic.compiled import compiled, word
 from golden.arithmetic.decode import Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
-from golden.arithmetic.fp4 import VALUES, scaled_exponent, sum_of_groups
-from golden.arithmetic.integer import PRODUCTS, sum_of_products
+from golden.arithmetic.fp4 import VALUES, scaled_exponent, sums_of_groups
+from golden.arithmetic.integer_tiles import integer_tiles
 from golden.arithmetic.scales import SCALE_TYPES, decode_scale
 from golden.tables.formats import float_format
 
-_VALUES: Final = np.array(VALUES, np.int32)
-_LANES: Final = 8
-"""Columns that are computed together."""
+_VALUES: Final = np.array(VALUES, np.int8)
 
 
 @compiled
-def _mask(values: Any, first: int, count: int, step: int) -> int:
-    """A bit for each of at most 32 values, set where it is not zero."""
-    mask = word(0)
-    for k in range(count):
-        mask = word(mask | word(word(1 if values[first + k * step] else 0) << k))
-    return mask
+def meets(row: Any, columns: Any, lane: int) -> bool:
+    """Whether a product of a row and a column is not zero."""
+    found = False
+    for k in range(len(row)):
+        found |= (row[k] != 0) & (columns[k, lane] != 0)
+    return found
 
 
 @cache
@@ -62,65 +60,65 @@ def fp4_tiles(
     out : ndarray
         Takes the results.
     """
-    table = scale_table(scale_type)
-    repeat = a.shape[2] // group // scale_a.shape[2]
-    groups, n = a.shape[2] // group, c.shape[2]
-    rows, columns = look_up(_VALUES, a), look_up(_VALUES, side_by_side(b, _LANES))
-    a_scales = table[np.repeat(scale_a, repeat, axis=2)]
-    b_scales = table[side_by_side(np.repeat(scale_b, repeat, axis=1), _LANES)]
-    addends = np.pad(c, ((0, 0), (0, 0), (0, -n % _LANES)))
-    d = np.empty(addends.shape, np.uint32)
+    table = np.ascontiguousarray(scale_table(scale_type).T)
+    tiles, m, n = c.shape
+    groups = a.shape[2] // group
+    repeat = groups // scale_a.shape[2]
+    # Each group is a tile of its own.
+    rows = look_up(_VALUES, a.reshape(tiles, m, groups, group).transpose(0, 2, 1, 3)).reshape(-1, m, group)
+    columns = look_up(_VALUES, b).reshape(-1, group, n)
+    sums = integer_tiles(rows, columns, np.zeros((len(columns), m, n), np.int32))
+    of_rows = np.repeat(scale_a.transpose(0, 2, 1), repeat, axis=1)
+    scales = [
+        np.stack([look_up(part, bytes_) for part in table])
+        for bytes_ in (of_rows, np.repeat(scale_b, repeat, axis=1))
+    ]
     room = (
-        np.empty((2, groups * _LANES), np.int64),
-        scratch(_LANES),
-        scratch(groups),
-        scratch(groups * _LANES),
+        tuple(scratch(groups * n) for _ in range(2)),
+        scratch(n),
+        scratch(n),
+        (*(scratch(n) for _ in range(3)), np.empty(n, np.int64)),
     )
-    kernel = _multiplier(layout(float_format("f32")))
-    kernel(*read_only(rows, columns, addends, a_scales, b_scales), d, group, room)
-    out[...] = d[:, :, :n]
+    d = np.empty(c.shape, np.uint32)
+    _adder(layout(float_format("f32")), n)(*read_only(sums, rows, columns, c, *scales), d, room)
+    out[...] = d
     return out
 
 
 @cache
-def _multiplier(format: Layout) -> Compiled:
-    def multiply(a: Any, b: Any, c: Any, a_scales: Any, b_scales: Any, d: Any, group: int, room: Any) -> None:
-        tiles, m, depth = a.shape
-        groups = depth // group
-        (terms, exponents), totals, row_masks, masks = room
-        for tile in range(tiles):
-            for s in range(b.shape[1]):
-                columns, scales = b[tile, s].reshape(-1), b_scales[tile, s]
-                for g in range(groups):
-                    for lane in range(_LANES):
-                        masks[g * _LANES + lane] = _mask(columns, g * group * _LANES + lane, group, _LANES)
-                for i in range(m):
-                    row = a[tile, i]
-                    addends, results = c[tile, i, s * _LANES :], d[tile, i, s * _LANES :]
-                    for g in range(groups):
-                        row_masks[g] = _mask(row, g * group, group, 1)
-                        for lane in range(_LANES):
-                            totals[lane] = 0
-                        for k in range(g * group, (g + 1) * group, PRODUCTS):
-                            first, column = unsigned_word(k), unsigned_word(k * _LANES)
-                            for lane in range(_LANES):
-                                some = sum_of_products(row, first, columns, column + lane, _LANES)
-                                totals[lane] = word(totals[lane] + some)
-                        x, power, _ = a_scales[tile, i, g]
-                        for lane in range(_LANES):
-                            y, place = scales[g, lane], g * _LANES + lane
-                            takes_part = (row_masks[g] & masks[place]) != 0
-                            terms[place] = totals[lane] * (x * y[0])
-                            exponents[place] = scaled_exponent(takes_part, x, y[0], power + y[1])
-                    row_nan = False
-                    for g in range(groups):
-                        row_nan |= a_scales[tile, i, g, 2] != 0
-                    for lane in range(_LANES):
-                        nan = row_nan
-                        for g in range(groups):
-                            nan |= scales[g, lane, 2] != 0
-                        results[lane] = sum_of_groups(
-                            terms, exponents, groups, _LANES, lane, nan, addends[lane], format
-                        )
+def _adder(format: Layout, lanes: int) -> Compiled:
+    """Scales the sums of groups and adds them to C, a row of so many lanes at a time."""
 
-    return Compiled(multiply, apart=True)
+    def add(
+        sums: Any, rows: Any, columns: Any, c: Any, a_scales: Any, b_scales: Any, d: Any, room: Any
+    ) -> None:
+        tiles, m, _ = c.shape
+        groups = len(sums) // tiles
+        (terms, exponents), nans, results, inner = room
+        for tile in range(tiles):
+            for i in range(m):
+                for lane in range(lanes):
+                    results[lane] = c[tile, i, lane]
+                    nans[lane] = 0
+                for g in range(groups):
+                    some, x, power = (
+                        sums[tile * groups + g, i],
+                        a_scales[0, tile, g, i],
+                        a_scales[1, tile, g, i],
+                    )
+                    row_nan, first = a_scales[2, tile, g, i], g * lanes
+                    for lane in range(lanes):
+                        y, raised = b_scales[0, tile, g, lane], word(power + b_scales[1, tile, g, lane])
+                        terms[first + lane] = word(some[lane] * word(x * y))
+                        exponents[first + lane] = word(scaled_exponent(some[lane] != 0, x, y, raised))
+                        nans[lane] |= row_nan | b_scales[2, tile, g, lane]
+                    for lane in range(lanes):
+                        if some[lane] == 0:
+                            y, raised = b_scales[0, tile, g, lane], word(power + b_scales[1, tile, g, lane])
+                            cancels = meets(rows[tile * groups + g, i], columns[tile * groups + g], lane)
+                            exponents[first + lane] = word(scaled_exponent(cancels, x, y, raised))
+                sums_of_groups(terms, exponents, groups, lanes, nans, results, inner, format)
+                for lane in range(lanes):
+                    d[tile, i, lane] = results[lane]
+
+    return Compiled(add, apart=True)
