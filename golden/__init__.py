@@ -16,15 +16,4 @@ if TYPE_CHECKING:
 
 __all__ = ["InvalidArgument", "approximate", "collect", "distribute", "explain", "fragment_layout", "mma"]
 
-__getattr__, __dir__ = loaded_on_first_use(
-    __name__,
-    {
-        "InvalidArgument": "golden.invalid_argument",
-        "approximate": "golden.approximation.call",
-        "collect": "golden.fragments",
-        "distribute": "golden.fragments",
-        "explain": "golden.explanation.explain",
-        "fragment_layout": "golden.fragments",
-        "mma": "golden.multiply",
-    },
-)
+__getattr__, __dir__ = loaded_on_first_use(__name__)

@@ -84,37 +84,4 @@ __all__ = [
     "write_verilog",
 ]
 
-_MODULES = {
-    "boards.boards": ("BOARDS",),
-    "boards.flow.flow": ("build_board",),
-    "boards.host.board_machine": ("BoardMachine", "open_board"),
-    "golden.approximation.call": ("approximate",),
-    "golden.explanation.explain": ("explain",),
-    "golden.fragments": ("collect", "distribute", "fragment_layout"),
-    "golden.machine": ("Difference", "Machine"),
-    "golden.memory": ("Memory",),
-    "golden.multiply": ("mma",),
-    "golden.programs.gemm": ("Gemm", "multiply_matrices"),
-    "golden.programs.tiles": ("multiply_tiles",),
-    "golden.simt.buffers": ("DeviceBuffer", "device", "empty"),
-    "golden.simt.errors": ("KernelFault", "LaunchError"),
-    "golden.simt.tensor_map": ("TensorMap", "tensor_map"),
-    "golden.tables.faults": ("Fault",),
-    "golden.warp": ("GoldenMachine",),
-    "hdl.config": ("PRESETS", "CoreConfig"),
-    "openwmma.launch_repeat": ("read_launches",),
-    "openwmma.launching": ("KernelRun",),
-    "openwmma.matrix_product": ("matmul",),
-    "openwmma.modules": ("Kernel", "Module"),
-    "openwmma.product_match": ("MatmulMatch", "match_matmul"),
-    "openwmma.target": ("open_on_board",),
-    "openwmma.version": ("__version__",),
-    "openwmma.verilog_files": ("write_verilog",),
-    "sim.lockstep": ("LockstepMachine",),
-    "sim.machines": ("Backend", "open_machine"),
-    "sim.rtl_machine": ("RtlMachine",),
-    "sim.testbench.reference": ("golden_machine",),
-}
-__getattr__, __dir__ = loaded_on_first_use(
-    __name__, {name: module for module, names in _MODULES.items() for name in names}
-)
+__getattr__, __dir__ = loaded_on_first_use(__name__)

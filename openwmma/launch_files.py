@@ -3,10 +3,10 @@
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,13 @@ from golden.limits import ARRAY_BYTES
 from golden.ptx.syntax import Variable
 from golden.simt.arguments import BoundArguments
 from golden.simt.errors import LaunchError
-from golden.simt.module import Kernel
-from openwmma.launch_arrays import POINTER_BYTES, LaunchArrays, ModuleVariables, Pointers
+from openwmma.launch_arrays import POINTER_BYTES, LaunchArrays, Pointers
 from openwmma.output_files import require_outputs
 from openwmma.usage_error import UsageError
 from sim.files import write_files
+
+if TYPE_CHECKING:
+    from openwmma.modules import Kernel
 
 
 def saved_files(path: Path) -> tuple[Path, Path, Path]:
@@ -47,16 +49,11 @@ class SavedLaunch:
     ----------
     path : Path
         A suffix ``.json`` is dropped.
-    ptx : str
-    kernel : Kernel
+    kernel : openwmma.modules.Kernel
     extents : tuple of two extents
         Grid and block, as for `golden.simt.module.Kernel.launch`.
     arguments : sequence, or mapping of str to value
     shared : int
-    variables : mapping of str to (DeviceBuffer, ndarray)
-        The variables of the module, with the contents that they have when it is loaded.
-    inputs : iterable of Path
-        Files that must not be overwritten.
     contract, cluster
         As for the launch.
 
@@ -69,26 +66,23 @@ class SavedLaunch:
     def __init__(
         self,
         path: Path,
-        ptx: str,
-        kernel: Kernel,
+        kernel: "Kernel",
         extents: tuple[Any, Any],
         arguments: Sequence[Any] | Mapping[str, Any],
         shared: int,
-        variables: ModuleVariables,
-        inputs: Iterable[Path],
         *,
         contract: bool,
         cluster: Any = None,
     ) -> None:
         self._files = saved_files(path)
         try:
-            require_outputs([(f"save {path}", file) for file in self._files], inputs)
+            require_outputs([(f"save {path}", file) for file in self._files], kernel.module.files)
         except UsageError as error:
             raise LaunchError(str(error)) from None
-        self._ptx = ptx
+        self._ptx = kernel.module.ptx
         self._parameters = kernel.compiled.parameters
         self._values = arguments
-        self._variables = variables
+        self._variables = kernel.module.loaded_variables
         self._case: dict[str, Any] = {
             "case": self._files[0].name.removesuffix(".json"),
             "file": self._files[2].name,

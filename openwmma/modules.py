@@ -1,7 +1,7 @@
 """Modules and kernels as a user launches them: on golden, on the core, or on both in lockstep."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,12 +17,8 @@ from golden.integers import (
     integer_of,
     shortened,
 )
-from golden.limits import WARP_INSTRUCTIONS
-from golden.ptx.contraction.passes import Contraction
 from golden.ptx.source import source_text
-from golden.simt.buffers import DeviceBuffer
 from golden.simt.errors import LaunchError
-from golden.simt.module import Runner
 from golden.simt.parallel import run_parallel
 from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_arrays import ModuleVariables
@@ -35,7 +31,7 @@ from openwmma.usage_error import UsageError
 Dim3 = int | Sequence[int]
 
 
-class Module:
+class Module(simt.Module):
     """A PTX module, or CUDA C++ that is compiled to one.
 
     Its variables live in device memory from launch to launch, until the module is collected.
@@ -49,6 +45,15 @@ class Module:
         File name for messages; the path's unless given.
     compile_options : sequence of str
         For the compiler of CUDA C++, such as ``("-I", "include")``.
+
+    Attributes
+    ----------
+    ptx : str
+        The PTX that runs.
+    files : tuple of Path
+        The files that were read.
+    entries : tuple of str
+        The names of the kernels, as mangled.
 
     Raises
     ------
@@ -67,7 +72,6 @@ class Module:
         if name is not None:
             checked_text("name", name)
         self.files: tuple[Path, ...] = ()
-        """The files that were read."""
         if not isinstance(source, str | Path):
             raise UsageError(f"a module is a path, or PTX as text, not {shortened(source)}")
         if isinstance(source, Path) or "\n" not in source:
@@ -81,25 +85,13 @@ class Module:
         else:
             text, label = source, "<ptx>"
         self.ptx = text
-        """The PTX that runs."""
-        self._module = simt.Module(text, name or label)
-        self._kernels: dict[str, Kernel] = {}
-        self._fresh = {key: self._module[key].numpy() for key in self._module.variables}
+        super().__init__(text, name or label, kernel_type=Kernel)
+        self._fresh = {key: self[key].numpy() for key in self.variables}
 
     @property
-    def loaded(self) -> simt.Module:
-        """The module of the golden model, whose variables are these."""
-        return self._module
-
-    @property
-    def entries(self) -> tuple[str, ...]:
-        """The names of the kernels, as mangled."""
-        return self._module.entries
-
-    @property
-    def variables(self) -> ModuleVariables:
+    def loaded_variables(self) -> ModuleVariables:
         """The variables by name, each with the contents that it had when the module was loaded."""
-        return {key: (self._module[key], fresh) for key, fresh in self._fresh.items()}
+        return {key: (self[key], fresh) for key, fresh in self._fresh.items()}
 
     def kernel(self, entry: str | None = None) -> "Kernel":
         """A kernel by name.
@@ -116,55 +108,34 @@ class Module:
         golden.ptx.source.PtxError
             For a kernel that is malformed or not supported.
         """
-        found = self._module.kernel(entry)
-        return self._kernels.setdefault(found.name, Kernel(self, found))
-
-    def __getitem__(self, name: str) -> DeviceBuffer:
-        """The buffer over a ``.global`` or ``.const`` variable; KeyError for another name."""
-        return self._module[name]
+        found = super().kernel(entry)
+        assert isinstance(found, Kernel)
+        return found
 
 
-class Kernel:
-    """An entry of a module.
+class Kernel(simt.Kernel):
+    """An entry of a module, as `Module.kernel` returns it.
 
-    Parameters
+    Attributes
     ----------
-    module : Module
-    kernel : golden.simt.Kernel
+    name, signature : str
+        As mangled; readable name and parameters.
+    parameters : tuple of str
+        The names of the parameters.
+    contractions : tuple of Contraction
+        The additions that are joined with multiplications: docs/explanation/contraction.md.
     """
 
-    def __init__(self, module: Module, kernel: simt.Kernel) -> None:
-        self._module = module
-        self._kernel = kernel
+    module: Module
 
-    @property
-    def name(self) -> str:
-        """The name as mangled."""
-        return self._kernel.name
-
-    @property
-    def signature(self) -> str:
-        """Readable name and parameters."""
-        return self._kernel.signature
-
-    @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        return tuple(parameter.name for parameter, _ in self._kernel.compiled.parameters)
-
-    @property
-    def contractions(self) -> tuple[Contraction, ...]:
-        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
-        return self._kernel.contractions
-
-    def launch(
+    def launch(  # type: ignore[override]  # its trace is a path, not a recorder
         self,
         grid: Dim3 = 1,
         block: Dim3 = 32,
         arguments: Sequence[Any] | Mapping[str, Any] = (),
         shared: int = 0,
         *,
-        on: str | MachineKind = MachineKind.GOLDEN,
+        on: str | MachineKind | Target = MachineKind.GOLDEN,
         preset: str | None = None,
         profile: str | None = None,
         config: Mapping[str, object] = MappingProxyType({}),
@@ -174,15 +145,11 @@ class Kernel:
         waves: str | Path | None = None,
         trace: str | Path | None = None,
         trace_file: str | Path | None = None,
+        save: str | Path | None = None,
         jobs: int = 1,
-        check: bool = False,
-        races: bool = False,
-        limit: int = WARP_INSTRUCTIONS,
         contract: bool = True,
         cluster: Dim3 | None = None,
-        save: str | Path | None = None,
-        on_block: Callable[[int, int], None] | None = None,
-        on_step: Callable[..., None] | None = None,
+        **options: Any,
     ) -> KernelRun:
         """Run the kernel on a grid.
 
@@ -198,9 +165,9 @@ class Kernel:
             `ctypes.Structure` of its size.
         shared : int
             Bytes of dynamic shared memory.
-        on : str
+        on : str or openwmma.target.Target
             ``golden``, ``rtl``, ``lockstep`` or ``board``: what executes the matrix instructions. With
-            ``cuda`` an NVIDIA GPU runs the whole launch.
+            ``cuda`` an NVIDIA GPU runs the whole launch. A target stands for all options of the machine.
         preset : str or None
             Configuration of the core, of `openwmma.PRESETS`; ``small`` by default. On golden without
             `preset` and `config`, there are no limits of a core.
@@ -219,23 +186,16 @@ class Kernel:
             Where a simulated core writes what its units did, for Perfetto; see docs/how-to/traces.md.
         trace_file : path or None
             Where the matrix instructions are written with their data; see docs/how-to/replay.md.
-        jobs : int
-            Most processes that run blocks; 0 for all cores. See docs/how-to/running-kernels.md.
-        check, races : bool
-            Whether to look for reads of bytes never written or still being copied, and for data races on
-            shared memory too.
-        limit : int
-            Most warp instructions; more is an error.
-        contract : bool
-            Whether multiplications and additions are joined as the assembler does; see
-            docs/explanation/contraction.md.
         save : path or None
             Write the launch to ``save.json``, ``save.npz`` and ``save.ptx``; see
             docs/reference/launch-files.md.
-        on_block : callable or None
-            Called after each block with the number of those that have ended, and of all.
-        on_step : callable or None
-            Called after each instruction, as `openwmma.stepping.Stepper`; with one job.
+        jobs : int
+            Most processes that run blocks; 0 for all cores. See docs/how-to/running-kernels.md.
+        contract : bool
+            Whether multiplications and additions are joined as the assembler does; see
+            docs/explanation/contraction.md.
+        **options
+            ``check``, ``races``, ``limit``, ``on_block`` and ``on_step``, as for `golden.simt.module.Kernel`.
 
         Returns
         -------
@@ -254,9 +214,10 @@ class Kernel:
         boards.host.errors.LinkError
             For a port that cannot be opened, and a board that does not answer.
         """
+        target = on if isinstance(on, Target) else None
         try:
-            target = Target(
-                on=_kind(on),
+            target = target or Target(
+                on=_kind(on),  # type: ignore[arg-type]  # it is no target
                 preset=preset,
                 profile=profile,
                 waves=checked_path("waves", waves),
@@ -272,10 +233,13 @@ class Kernel:
         if integer_of(jobs) == 0:
             jobs = cores()
         jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
-        for name, flag in (("check", check), ("races", races), ("contract", contract)):
-            checked_object(name, flag, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
+        contract = checked_object(
+            "contract", contract, (bool, np.bool_), "True or False", refuse=LaunchError.refused
+        )
         recorded = checked_path("trace_file", trace_file)
-        if jobs > 1 and any(given is not None for given in (port, waves, trace, recorded)):
+        if jobs > 1 and any(
+            given is not None for given in (target.port, target.waves, target.trace, recorded)
+        ):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         if recorded is not None:
             require_outputs([*target.outputs, (f"trace_file {recorded}", recorded)])
@@ -284,57 +248,37 @@ class Kernel:
         recorder = None
         folder = checked_path("save", save)
         if folder is not None:
-            recorder = SavedLaunch(
-                folder, self._module.ptx, self._kernel, (grid, block), arguments, shared,
-                self._module.variables, self._module.files, contract=contract, cluster=cluster,
-            ).record  # fmt: skip
-        compiled = self._kernel.compiled if contract else self._kernel.uncontracted
+            saved = SavedLaunch(
+                folder, self, (grid, block), arguments, shared, contract=contract, cluster=cluster
+            )
+            recorder = saved.record
+        compiled = self.compiled if contract else self.uncontracted
         with open_executor(target, compiled, recorded) as executor:
             require_shared(compiled, shared, executor)
-            result = self._kernel.launch(
+            result = super().launch(
                 grid,
                 block,
                 arguments,
                 shared,
                 engine=executor.engine,
-                check=check,
-                races=races,
-                limit=limit,
-                contract=contract,
-                cluster=cluster,
-                jobs=jobs,
-                on_block=on_block,
                 trace=executor.trace,
-                on_step=on_step,
                 recorder=recorder,
                 runner=self._runner(executor, target, contract=bool(contract)),
+                jobs=jobs,
+                contract=contract,
+                cluster=cluster,
+                **options,
             )
             return executor.report(result)
 
-    def _runner(self, executor: Executor, target: Target, *, contract: bool) -> Runner:
+    def _runner(self, executor: Executor, target: Target, *, contract: bool) -> simt.Runner:
         """What runs the blocks of a launch: this computer, or a GPU."""
         if executor.gpu is None:
             return run_parallel
         from openwmma.gpu.launches import GpuGrid  # noqa: PLC0415  an optional package
 
         lockstep = target.on is MachineKind.LOCKSTEP
-        return GpuGrid(
-            executor.gpu, self._module.loaded, self._module.ptx, lockstep=lockstep, contract=contract
-        )
-
-    def __getitem__(self, extents: tuple[Any, ...]) -> Callable[..., KernelRun]:
-        """``kernel[grid, block](...)`` or ``kernel[grid, block, shared](...)``: a launch on golden."""
-        if not isinstance(extents, tuple) or not 2 <= len(extents) <= 3:
-            raise LaunchError(f"write kernel[grid, block] or kernel[grid, block, shared], not {extents!r}")
-        grid, block, shared = (*extents, 0)[:3]
-
-        def launch(*arguments: Any, **options: Any) -> KernelRun:
-            return self.launch(grid, block, arguments, shared, **options)
-
-        return launch
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.signature}>"
+        return GpuGrid(executor.gpu, self.module, self.module.ptx, lockstep=lockstep, contract=contract)
 
 
 def cores() -> int:

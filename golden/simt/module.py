@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from golden.integers import checked_integer, checked_text, shortened
+from golden.integers import checked_integer, checked_object, checked_text, shortened
 from golden.limits import BLOCK, GRID, MAX_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
 from golden.locks import LOCK
 from golden.ptx.body import parse_body
@@ -35,16 +35,176 @@ Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
 
 
+class Kernel:
+    """An entry of a module, ready to be launched; it keeps the module alive with its variables."""
+
+    def __init__(
+        self, module: "Module", compile_: Callable[..., CompiledKernel], memory: DeviceMemory
+    ) -> None:
+        self.module = module
+        self._compile = compile_
+        self._memory = memory
+        self.compiled: CompiledKernel = compile_(contract=True)
+        self.name = self.compiled.name
+        """The name as mangled."""
+        self.signature = self.compiled.signature
+        """Readable name and parameters."""
+        self.contractions = self.compiled.contractions
+        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
+        self.parameters = tuple(parameter.name for parameter, _ in self.compiled.parameters)
+        """The names of the parameters."""
+
+    @cached_property
+    def uncontracted(self) -> CompiledKernel:
+        """The decoded kernel with every multiplication and addition rounded by itself."""
+        return self._compile(contract=False)
+
+    def launch(
+        self,
+        grid: Dim3,
+        block: Dim3,
+        arguments: Sequence[Any] | Mapping[str, Any] = (),
+        shared: int = 0,
+        *,
+        engine: GoldenEngine | None = None,
+        check: bool = False,
+        races: bool = False,
+        limit: int = WARP_INSTRUCTIONS,
+        jobs: int = 1,
+        on_block: Callable[[int, int], None] | None = None,
+        trace: TraceRecorder | None = None,
+        on_step: Callable[..., None] | None = None,
+        contract: bool = True,
+        cluster: Dim3 | None = None,
+        recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
+        runner: Runner = run_parallel,
+    ) -> LaunchResult:
+        """Run the kernel on a grid.
+
+        Parameters
+        ----------
+        grid, block : int or sequence of up to three int
+            Blocks of the grid, and threads of a block, along x, y and z.
+        arguments : sequence, or mapping of str to value
+            See `golden.simt.arguments.bind`. Arrays are updated in place.
+        shared : int
+            Bytes of dynamic shared memory.
+        engine : GoldenEngine or None
+            What executes matrix instructions; None for the golden model.
+        check : bool
+            Whether to look for reads of bytes that were never written, or are still being copied.
+        races : bool
+            Whether to look for data races on shared memory too.
+        limit : int
+            Most warp instructions, and in proportion most steps (`golden.limits.STEPS`); more is an error.
+        jobs : int
+            Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
+        on_block : callable or None
+            Called after each block with the number of those that have ended, and of all.
+        trace : TraceRecorder or None
+            Records the matrix instructions.
+        on_step : callable or None
+            See `golden.simt.grid.LaunchState`; with one job.
+        contract : bool
+            Whether multiplications and additions are joined as the assembler does.
+        cluster : int, sequence of up to three int, or None
+            Blocks of a cluster along x, y and z; None for those that the kernel is compiled for.
+        recorder : callable or None
+            From the arguments to a context for the time of the launch, when they are in device memory.
+        runner : callable
+            What runs the blocks, given kernel and launch.
+
+        Raises
+        ------
+        LaunchError
+            For a grid, a block, shared memory or arguments that do not fit.
+        KernelFault
+            For what the kernel does wrong.
+        golden.machine.Difference
+            From a core that executes the trace.
+        """
+        for name, flag in (("check", check), ("races", races), ("contract", contract)):
+            checked_object(name, flag, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
+        compiled = self.compiled if contract else self.uncontracted
+        extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
+        if check or races:
+            compiled = compiled.checked
+        if on_step is not None:
+            compiled = compiled.stepped()
+        compiled.require_threads(extents[1])
+        shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
+        jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
+        limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
+        compiled.require_shared(shared)
+        given = None if cluster is None else extent("cluster", cluster, GRID)
+        clusters = compiled.cluster(extents[0], given)
+        engine = GoldenEngine() if engine is None else engine
+        compiled.require(engine.missing)
+        bound = bind(compiled, arguments, self._memory)
+        try:
+            if trace is not None and jobs == 1:
+                on_block = trace.reporting(on_block, math.prod(extents[0]))
+            state = LaunchState(
+                device=self._memory,
+                engine=engine,
+                parameters=bytes(bound.data),
+                limit=limit,
+                grid=extents[0],
+                block=extents[1],
+                dynamic_shared=shared,
+                cluster=clusters,
+                check=check,
+                races=races,
+                trace=trace,
+                on_step=on_step,
+                jobs=min(jobs, MAX_JOBS),
+                on_block=on_block,
+            )
+            if trace is not None:
+                trace.begin(compiled.readable, compiled.shared_base + shared)
+            with nullcontext() if recorder is None else recorder(bound):
+                result = runner(compiled, state)
+                if trace is not None:
+                    trace.end()
+                bound.collect()
+        finally:
+            bound.release()
+        return result
+
+    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchResult]:
+        """``kernel[grid, block](a, b)``, or with bytes of shared memory third: `launch` as in numba."""
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
+            problem = f"not {configuration!r}"
+            raise LaunchError(f"expected kernel[grid, block] or kernel[grid, block, shared], {problem}")
+        grid, block, *shared = configuration
+
+        def launch(*arguments: Any, **options: Any) -> LaunchResult:
+            return self.launch(grid, block, arguments, *shared, **options)
+
+        return launch
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.signature}>"
+
+
 class Module:
     """A loaded PTX file: its variables live in device memory, from launch to launch.
 
-    The `name` of the file is for messages. PtxError for text that is not PTX; what is not supported in an
-    entry is reported when that entry is selected.
+    The `name` of the file is for messages; `kernel_type` is the class of its kernels. PtxError for text that
+    is not PTX; what is not supported in an entry is reported when that entry is selected.
     """
 
-    def __init__(self, text: str, name: str = "<ptx>", *, memory: DeviceMemory = DEVICE) -> None:
+    def __init__(
+        self,
+        text: str,
+        name: str = "<ptx>",
+        *,
+        memory: DeviceMemory = DEVICE,
+        kernel_type: type[Kernel] = Kernel,
+    ) -> None:
         self._source = Source(checked_text("PTX", text), name)
         self._memory = memory
+        self._kernel_type = kernel_type
         self._syntax = parse_syntax(self._source)
         self._bodies: dict[str, Body] = {}
         self._kernels: dict[str, Kernel] = {}
@@ -85,7 +245,7 @@ class Module:
             if key in self._allocations
         }
 
-    def kernel(self, name: str | None = None) -> "Kernel":
+    def kernel(self, name: str | None = None) -> Kernel:
         """A kernel by name: mangled, as C++ writes it, or without its parameters.
 
         The name may be left out where the module has one kernel. LaunchError for a name that no kernel has,
@@ -101,9 +261,8 @@ class Module:
             raise LaunchError(f"{self._source.file}: {problem}; kernels: {names}")
         with LOCK:
             if found[0] not in self._kernels:
-                self._kernels[found[0]] = Kernel(
-                    self, self._compile(self._syntax.functions[found[0]]), self._memory
-                )
+                compile_ = self._compile(self._syntax.functions[found[0]])
+                self._kernels[found[0]] = self._kernel_type(self, compile_, self._memory)
             return self._kernels[found[0]]
 
     def __getitem__(self, name: str) -> DeviceBuffer:
@@ -183,152 +342,6 @@ class Module:
                 placed[key] = (variable, self._allocations[own].address)
         version = self._syntax.version
         return partial(CompiledKernel, self._source, version, entry, flat, placed, declared.values())
-
-
-class Kernel:
-    """An entry of a module, ready to be launched; it keeps the module alive with its variables."""
-
-    def __init__(self, module: Module, compile_: Callable[..., CompiledKernel], memory: DeviceMemory) -> None:
-        self._module = module
-        self._compile = compile_
-        self._memory = memory
-        self.compiled: CompiledKernel = compile_(contract=True)
-        self.name = self.compiled.name
-        """The name as mangled."""
-        self.signature = self.compiled.signature
-        """Readable name and parameters."""
-        self.contractions = self.compiled.contractions
-        """The additions that are joined with multiplications: docs/explanation/contraction.md."""
-
-    @cached_property
-    def uncontracted(self) -> CompiledKernel:
-        """The decoded kernel with every multiplication and addition rounded by itself."""
-        return self._compile(contract=False)
-
-    def launch(
-        self,
-        grid: Dim3,
-        block: Dim3,
-        arguments: Sequence[Any] | Mapping[str, Any] = (),
-        shared: int = 0,
-        *,
-        engine: GoldenEngine | None = None,
-        check: bool = False,
-        races: bool = False,
-        limit: int = WARP_INSTRUCTIONS,
-        jobs: int = 1,
-        on_block: Callable[[int, int], None] | None = None,
-        trace: TraceRecorder | None = None,
-        on_step: Callable[..., None] | None = None,
-        contract: bool = True,
-        cluster: Dim3 | None = None,
-        recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
-        runner: Runner = run_parallel,
-    ) -> LaunchResult:
-        """Run the kernel on a grid.
-
-        Parameters
-        ----------
-        grid, block : int or sequence of up to three int
-            Blocks of the grid, and threads of a block, along x, y and z.
-        arguments : sequence, or mapping of str to value
-            See `golden.simt.arguments.bind`. Arrays are updated in place.
-        shared : int
-            Bytes of dynamic shared memory.
-        engine : GoldenEngine or None
-            What executes matrix instructions; None for the golden model.
-        check : bool
-            Whether to look for reads of bytes that were never written, or are still being copied.
-        races : bool
-            Whether to look for data races on shared memory too.
-        limit : int
-            Most warp instructions, and in proportion most steps (`golden.limits.STEPS`); more is an error.
-        jobs : int
-            Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
-        on_block : callable or None
-            Called after each block with the number of those that have ended, and of all.
-        trace : TraceRecorder or None
-            Records the matrix instructions.
-        on_step : callable or None
-            See `golden.simt.grid.LaunchState`; with one job.
-        contract : bool
-            Whether multiplications and additions are joined as the assembler does.
-        cluster : int, sequence of up to three int, or None
-            Blocks of a cluster along x, y and z; None for those that the kernel is compiled for.
-        recorder : callable or None
-            From the arguments to a context for the time of the launch, when they are in device memory.
-        runner : callable
-            What runs the blocks, given kernel and launch.
-
-        Raises
-        ------
-        LaunchError
-            For a grid, a block, shared memory or arguments that do not fit.
-        KernelFault
-            For what the kernel does wrong.
-        golden.machine.Difference
-            From a core that executes the trace.
-        """
-        compiled = self.compiled if contract else self.uncontracted
-        extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
-        if check or races:
-            compiled = compiled.checked
-        if on_step is not None:
-            compiled = compiled.stepped()
-        compiled.require_threads(extents[1])
-        shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
-        jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
-        limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
-        compiled.require_shared(shared)
-        given = None if cluster is None else extent("cluster", cluster, GRID)
-        clusters = compiled.cluster(extents[0], given)
-        engine = GoldenEngine() if engine is None else engine
-        compiled.require(engine.missing)
-        bound = bind(compiled, arguments, self._memory)
-        try:
-            if trace is not None and jobs == 1:
-                on_block = trace.reporting(on_block, math.prod(extents[0]))
-            state = LaunchState(
-                device=self._memory,
-                engine=engine,
-                parameters=bytes(bound.data),
-                limit=limit,
-                grid=extents[0],
-                block=extents[1],
-                dynamic_shared=shared,
-                cluster=clusters,
-                check=check,
-                races=races,
-                trace=trace,
-                on_step=on_step,
-                jobs=min(jobs, MAX_JOBS),
-                on_block=on_block,
-            )
-            if trace is not None:
-                trace.begin(compiled.readable, compiled.shared_base + shared)
-            with nullcontext() if recorder is None else recorder(bound):
-                result = runner(compiled, state)
-                if trace is not None:
-                    trace.end()
-                bound.collect()
-        finally:
-            bound.release()
-        return result
-
-    def __getitem__(self, configuration: tuple[Any, ...]) -> Callable[..., LaunchResult]:
-        """``kernel[grid, block](a, b)``, or with bytes of shared memory third: `launch` as in numba."""
-        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 3:
-            problem = f"not {configuration!r}"
-            raise LaunchError(f"expected kernel[grid, block] or kernel[grid, block, shared], {problem}")
-        grid, block, *shared = configuration
-
-        def launch(*arguments: Any, **options: Any) -> LaunchResult:
-            return self.launch(grid, block, arguments, *shared, **options)
-
-        return launch
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.signature}>"
 
 
 def _dtype(variable: Variable) -> np.dtype[Any]:

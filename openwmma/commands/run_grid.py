@@ -92,15 +92,7 @@ class LaunchOptions:
                 f"--roofline: expected rtl, lockstep or board, which have cycles, not {target.on.value}"
             )
         return {
-            "on": target.on,
-            "preset": target.preset,
-            "profile": target.profile,
-            "config": target.settings,
-            "port": target.port,
-            "baud": target.baud,
-            "gpu": target.gpu,
-            "waves": target.waves,
-            "trace": target.trace,
+            "on": target,
             "trace_file": self.trace_file,
             "jobs": 1 if single else self.jobs or cores(),
             "check": Check.MEMORY in self.checks,

@@ -260,12 +260,12 @@ CONSTANTS = ".const .align 8 .u32 table[4] = {1, 2, 3, 4}; .global .u32 other[4]
 )
 def test_constants_are_not_written_through_a_register(access, address, choice):
     one = kernel(f"mov.u32 %r0, %tid.x; {address} {choice} {access} ret;", before=CONSTANTS)
-    before = one._module["table"].numpy().tolist()
+    before = one.module["table"].numpy().tolist()
     thread = f"thread ({3 if choice else 0}, 0, 0)"
     parts = "constants cannot be written: byte 4 of table (16 bytes) at 0x", thread
     fault(lambda: one.launch(1, 4, [0]), *parts)
-    assert one._module["table"].numpy().tolist() == before
-    one._module["table"].write([5, 6, 7, 8])  # the host may
+    assert one.module["table"].numpy().tolist() == before
+    one.module["table"].write([5, 6, 7, 8])  # the host may
 
 
 # Text
