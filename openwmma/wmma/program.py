@@ -1,7 +1,7 @@
 """What a warp has executed, as a PTX program."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -24,33 +24,6 @@ _CLAMP_REGISTERS: Final = (
 """What saturation needs; 16-bit floats have no constants."""
 
 
-@dataclass(frozen=True)
-class _Access:
-    instruction: LoadInstruction | StoreInstruction
-    fragment: int
-    parameter: str
-    offset: int
-    stride: int
-
-
-@dataclass(frozen=True)
-class _Fill:
-    fragment: int
-    pattern: int
-
-
-@dataclass(frozen=True)
-class _Multiply:
-    instruction: MmaInstruction
-    fragments: tuple[int, int, int, int]
-    """d, a, b, c."""
-
-    @property
-    def clamps(self) -> bool:
-        """Whether it saturates floating point."""
-        return self.instruction.saturate and self.instruction.family.saturate == "float"
-
-
 class Program:
     """A straight-line program that grows as a warp executes.
 
@@ -66,7 +39,8 @@ class Program:
     def __init__(self) -> None:
         self.tiles: dict[str, NDArray[np.uint8]] = {}
         self._layouts: list[FragmentLayout] = []
-        self._steps: list[_Access | _Fill | _Multiply] = []
+        self._clamps = False
+        self._statements: list[str] = []
 
     def add_fragment(self, layout: FragmentLayout) -> int:
         """Declare a fragment; its number."""
@@ -82,15 +56,30 @@ class Program:
         stride: int,
     ) -> None:
         """Add a load or store at `offset` bytes behind the address in a parameter."""
-        self._steps.append(_Access(instruction, fragment, parameter, offset, stride))
+        address = f"[%{parameter}+{offset}]" if offset else f"[%{parameter}]"
+        operands = [self._vector(fragment), address]
+        if isinstance(instruction, StoreInstruction):
+            operands.reverse()
+        self._statements.append(f"{instruction} {', '.join(operands)}, {stride};")
 
     def fill(self, fragment: int, pattern: int) -> None:
         """Add a fill; the pattern is of one register, of 64 bits for f64."""
-        self._steps.append(_Fill(fragment, pattern))
+        bits = _bits(self._layouts[fragment])
+        self._statements += [f"mov.b{bits} {name}, {pattern:#x};" for name in self._names(fragment)]
 
     def multiply(self, instruction: MmaInstruction, fragments: tuple[int, int, int, int]) -> None:
-        """Add a multiply of the fragments d, a, b and c."""
-        self._steps.append(_Multiply(instruction, fragments))
+        """Add a multiply of the fragments d, a, b and c.
+
+        Saturation of floating point, which the WMMA API has and PTX has not, is a sequence of scalar
+        instructions.
+        """
+        clamps = instruction.saturate and instruction.family.saturate == "float"
+        written = replace(instruction, saturate=False) if clamps else instruction
+        self._statements.append(f"{written} {', '.join(map(self._vector, fragments))};")
+        if clamps:
+            self._clamps = True
+            for name in self._names(fragments[0]):
+                self._statements += _saturated(name, instruction.d_type)
 
     def set_matrix(self, fragment: int, matrix: NDArray[Any], layout: str | None) -> None:
         """Add a load of a matrix that the host made.
@@ -121,90 +110,40 @@ class Program:
         self.access(instruction, fragment, name, 0, step * 8 // held.element_bits)
 
     def text(self, arrays: Sequence[str]) -> str:
-        """The program in PTX.
+        """The program in PTX: one entry, `warp`.
 
         Parameters
         ----------
         arrays : sequence of str
             The parameters that hold the arrays of the host; the program may lack some of them.
-
-        Returns
-        -------
-        str
-            One entry, `warp`. Saturation of floating point, which the WMMA API has and PTX has not, is a
-            sequence of scalar instructions.
         """
-        registers = _Registers(self._layouts)
         parameters = (*arrays, *self.tiles)
-        lines = [".version 8.0", *_HEADER, ".visible .entry warp("]
-        lines += [",\n".join(f"    .param .u64 {name}" for name in parameters)] if parameters else []
-        lines += [")", "{"]
-        pointers = {name: f"%p{index}" for index, name in enumerate(parameters)}
-        if pointers:
-            lines.append(f"    .reg .u64 %p<{len(pointers)}>;")
-        lines += [f"    {declaration}" for declaration in registers.declarations()]
-        for name, pointer in pointers.items():
-            lines.append(f"    ld.param.u64 {pointer}, [{name}];")
-            lines.append(f"    cvta.to.global.u64 {pointer}, {pointer};")
-        if any(isinstance(step, _Multiply) and step.clamps for step in self._steps):
-            lines += [f"    {line}" for line in _CLAMP_REGISTERS]
-        for step in self._steps:
-            lines += [f"    {line}" for line in _statements(step, registers, pointers)]
-        return "\n".join([*lines, "    ret;", "}", ""])
+        lines = []
+        for name in parameters:
+            lines += [f".reg .u64 %{name};", f"ld.param.u64 %{name}, [{name}];"]
+            lines.append(f"cvta.to.global.u64 %{name}, %{name};")
+        for number, layout in enumerate(self._layouts):
+            lines.append(f".reg .b{_bits(layout)} %f{number}_<{_count(layout)}>;")
+        lines += [*(_CLAMP_REGISTERS if self._clamps else ()), *self._statements, "ret;"]
+        declared = ",\n".join(f"    .param .u64 {name}" for name in parameters)
+        head = [".version 8.0", *_HEADER, ".visible .entry warp(", *filter(None, [declared]), ")", "{"]
+        return "\n".join([*head, *(f"    {line}" for line in lines), "}", ""])
+
+    def _names(self, fragment: int) -> list[str]:
+        """The registers of a fragment."""
+        return [f"%f{fragment}_{number}" for number in range(_count(self._layouts[fragment]))]
+
+    def _vector(self, fragment: int) -> str:
+        return "{" + ", ".join(self._names(fragment)) + "}"
 
 
-class _Registers:
-    """Names of the registers of all fragments."""
-
-    def __init__(self, layouts: Sequence[FragmentLayout]) -> None:
-        self._layouts = layouts
-
-    def declarations(self) -> list[str]:
-        return [
-            f".reg .b{self._bits(layout)} %f{index}_<{self._count(layout)}>;"
-            for index, layout in enumerate(self._layouts)
-        ]
-
-    def names(self, index: int) -> list[str]:
-        return [f"%f{index}_{number}" for number in range(self._count(self._layouts[index]))]
-
-    def fills(self, index: int, pattern: int) -> list[str]:
-        """Statements that set every register of a fragment."""
-        bits = self._bits(self._layouts[index])
-        return [f"mov.b{bits} {name}, {pattern:#x};" for name in self.names(index)]
-
-    @staticmethod
-    def _bits(layout: FragmentLayout) -> int:
-        return max(32, FORMATS[layout.type].bits)
-
-    def _count(self, layout: FragmentLayout) -> int:
-        return layout.registers * 32 // self._bits(layout)
+def _bits(layout: FragmentLayout) -> int:
+    """Bits of a register of PTX that holds elements of a fragment."""
+    return max(32, FORMATS[layout.type].bits)
 
 
-def _statements(
-    step: _Access | _Fill | _Multiply, registers: _Registers, pointers: dict[str, str]
-) -> list[str]:
-    def vector(index: int) -> str:
-        return "{" + ", ".join(registers.names(index)) + "}"
-
-    match step:
-        case _Fill(index, pattern):
-            return registers.fills(index, pattern)
-        case _Multiply(instruction, fragments):
-            written = replace(instruction, saturate=False) if step.clamps else instruction
-            lines = [f"{written} {', '.join(vector(index) for index in fragments)};"]
-            if step.clamps:
-                for name in registers.names(fragments[0]):
-                    lines += _saturated(name, instruction.d_type)
-            return lines
-        case _Access(instruction, index, parameter, offset, stride):
-            address = f"[{pointers[parameter]}+{offset}]" if offset else f"[{pointers[parameter]}]"
-            operands = (
-                (vector(index), address)
-                if isinstance(instruction, LoadInstruction)
-                else (address, vector(index))
-            )
-            return [f"{instruction} {', '.join((*operands, str(stride)))};"]
+def _count(layout: FragmentLayout) -> int:
+    return layout.registers * 32 // _bits(layout)
 
 
 def _saturated(register: str, type_: str) -> list[str]:

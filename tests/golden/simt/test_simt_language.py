@@ -83,7 +83,7 @@ def test_initialisers_of_all_kinds():
     out = np.zeros(1, np.uint32)
     one.launch(1, 1, [out])
     assert out[0] == 30 + 20 + 5 + 2
-    module = one._module
+    module = one.module
     assert module["one"].numpy() == 5
     assert module["half"].numpy() == 0.5
     assert module["real"].numpy().tolist() == [1.0, 2.5]
