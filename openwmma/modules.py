@@ -243,8 +243,6 @@ class Kernel(simt.Kernel):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         if recorded is not None:
             require_outputs([*target.outputs, (f"trace_file {recorded}", recorded)])
-        if cluster is not None and target.on is MachineKind.CUDA:
-            raise LaunchError("on cuda a cluster must be the kernel's own, by .reqnctapercluster")
         recorder = None
         folder = checked_path("save", save)
         if folder is not None:

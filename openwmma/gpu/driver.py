@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from golden.installation import install_command
 from golden.simt.errors import KernelFault, LaunchError
+from golden.simt.tensor_map import TensorMap
 
 _LOG_BYTES: Final = 1 << 13
 _RANGE: Final = 1 << 25
@@ -82,7 +83,15 @@ class GpuModule:
         status, address, size = driver.cuModuleGetGlobal(self._handle, name.encode())
         return None if status else (int(address), int(size))
 
-    def launch(self, entry: str, grid: Dim3, block: Dim3, shared: int, parameters: Sequence[bytes]) -> float:
+    def launch(
+        self,
+        entry: str,
+        grid: Dim3,
+        block: Dim3,
+        shared: int,
+        parameters: Sequence[bytes],
+        cluster: Dim3 | None = None,
+    ) -> float:
         """Run a kernel to its end; seconds that the GPU took.
 
         Parameters
@@ -94,6 +103,8 @@ class GpuModule:
         parameters : sequence of bytes
             Of each parameter. The driver places them; one that is aligned to more than 16 bytes is not where
             sizes and alignments say.
+        cluster : tuple of three int or None
+            Blocks of a cluster; None for what the kernel itself asks for.
 
         Raises
         ------
@@ -110,7 +121,13 @@ class GpuModule:
         pointers = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))
         start, end = (_call("cuEventCreate", 0) for _ in range(2))
         _call("cuEventRecord", start, 0)
-        _call("cuLaunchKernel", function, *grid, *block, shared, 0, ctypes.addressof(pointers), 0)
+        if cluster is None:
+            _call("cuLaunchKernel", function, *grid, *block, shared, 0, ctypes.addressof(pointers), 0)
+        else:
+            kind = driver.CUfunction_attribute
+            _call("cuFuncSetAttribute", function, kind.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)
+            _call("cuLaunchKernelEx", _configuration(grid, block, shared, cluster), function,
+                  ctypes.addressof(pointers), 0)  # fmt: skip
         _call("cuEventRecord", end, 0)
         (status,) = driver.cuCtxSynchronize()
         if status:
@@ -118,6 +135,54 @@ class GpuModule:
                 f"the GPU stopped: {_text(driver, status)}; this process cannot use it any more", kernel=entry
             )
         return float(_call("cuEventElapsedTime", start, end)) / 1000
+
+
+def _configuration(grid: Dim3, block: Dim3, shared: int, cluster: Dim3) -> Any:
+    driver = _bindings()
+    found, attribute = driver.CUlaunchConfig(), driver.CUlaunchAttribute()
+    found.gridDimX, found.gridDimY, found.gridDimZ = grid
+    found.blockDimX, found.blockDimY, found.blockDimZ = block
+    found.sharedMemBytes = shared
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+    attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = cluster
+    found.attrs, found.numAttrs = [attribute], 1
+    return found
+
+
+def encoded_map(found: TensorMap) -> bytes:
+    """The 128 bytes of a tensor map, made by the driver's `cuTensorMapEncodeTiled`.
+
+    Raises
+    ------
+    LaunchError
+        For what the driver refuses.
+    """
+    driver = _bindings()
+
+    def number(kind: str, prefix: str, name: str) -> Any:
+        return getattr(getattr(driver, kind), f"CU_TENSOR_MAP_{prefix}_{name}")
+
+    words = [
+        [kind(value) for value in values]
+        for kind, values in (
+            (driver.cuuint64_t, found.sizes),
+            (driver.cuuint64_t, found.strides),
+            (driver.cuuint32_t, found.box),
+            (driver.cuuint32_t, found.element_strides),
+        )
+    ]
+    made = _call(
+        "cuTensorMapEncodeTiled",
+        number("CUtensorMapDataType", "DATA_TYPE", found.type),
+        found.rank,
+        found.address,
+        *words,
+        number("CUtensorMapInterleave", "INTERLEAVE", found.interleave),
+        number("CUtensorMapSwizzle", "SWIZZLE", found.swizzle),
+        number("CUtensorMapL2promotion", "L2_PROMOTION", found.promotion),
+        number("CUtensorMapFloatOOBfill", "FLOAT_OOB_FILL", found.fill),
+    )
+    return b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
 
 
 class Gpu:

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.invalid_argument import InvalidArgument
 from golden.limits import STACK_BYTES
 from golden.machine import Difference
 from golden.simt.compiled import CompiledKernel
@@ -14,7 +15,8 @@ from golden.simt.errors import LaunchError
 from golden.simt.grid import LaunchResult, LaunchState
 from golden.simt.module import Module
 from golden.simt.parallel import run_parallel
-from openwmma.gpu.driver import Gpu, read, write
+from golden.simt.tensor_map import TensorMap
+from openwmma.gpu.driver import Gpu, encoded_map, read, write
 
 _SHOWN: Final = 8
 """Differing bytes of a buffer that are listed."""
@@ -99,10 +101,12 @@ class GpuGrid:
                 places[name] = place[0]
                 self._write_variable(name, place[0])
             parameters = [
-                launch.parameters[offset : offset + (parameter.size or 0)]
+                _by_driver(launch.parameters[offset : offset + (parameter.size or 0)])
                 for parameter, offset in kernel.parameters
             ]
-            seconds = module.launch(kernel.name, launch.grid, launch.block, launch.dynamic_shared, parameters)
+            extents = launch.grid, launch.block, launch.dynamic_shared
+            cluster = None if ".reqnctapercluster" in kernel.directives else launch.cluster
+            seconds = module.launch(kernel.name, *extents, parameters, cluster)
             after = {each.address: read(each.address, each.nbytes) for each in allocations}
             for name, address in places.items():
                 allocation, pointers = own[name]
@@ -120,6 +124,15 @@ class GpuGrid:
         for pointer in pointers:
             contents[pointer] = there[pointer]
         write(address, contents)
+
+
+def _by_driver(parameter: bytes) -> bytes:
+    """A tensor map as the driver makes it; any other parameter as it is."""
+    try:
+        found = TensorMap.from_bytes(parameter)
+    except InvalidArgument:
+        return parameter
+    return parameter if found.problem or found.to_bytes() != parameter else encoded_map(found)
 
 
 def _difference(allocation: Allocation, after: NDArray[np.uint8]) -> str:

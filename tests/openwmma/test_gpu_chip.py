@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from golden.resolve import resolve_instruction
 from golden.simt.errors import LaunchError
 from openwmma.cli import main
 from openwmma.gpu.certify import certify, followed_profiles, instructions
+from openwmma.gpu.driver import encoded_map, open_gpu
 
 pytestmark = pytest.mark.gpu
 
@@ -78,6 +81,56 @@ def test_a_deep_stack():
     kernel = openwmma.Module((path / "calls.ptx").read_text()).kernel("dynamic_stack")
     kernel.launch(1, 256, [out, depths, count], on="lockstep", gpu=0)
     assert out.tolist() == expected.tolist()
+
+
+def test_tensor_maps_are_those_of_the_driver():
+    draw = np.random.default_rng(11)
+    with open_gpu(0):
+        for type_, dtype in (
+            ("UINT8", "u1"),
+            ("BFLOAT16", "u2"),
+            ("FLOAT32", "f4"),
+            ("TFLOAT32", "f4"),
+            ("INT64", "i8"),
+        ):
+            for rank, swizzle in product(range(1, 6), ("NONE", "32B", "64B", "128B")):
+                extents = draw.integers(2, 9, rank - 1).tolist()
+                tensor = np.zeros([*extents, 64], dtype)
+                box = [16 // tensor.itemsize, *draw.integers(1, 5, rank - 1).tolist()]
+                steps = [1, *draw.integers(1, 5, rank - 1).tolist()]
+                fill = "NONE" if type_[0] in "UI" else "NAN_REQUEST_ZERO_FMA"
+                found = openwmma.tensor_map(
+                    tensor,
+                    box,
+                    type=type_,
+                    swizzle=swizzle,
+                    element_strides=steps,
+                    fill=fill,
+                    promotion="L2_128B",
+                )
+                found = replace(found, address=int(draw.integers(1, 1 << 40)) << 4)
+                assert encoded_map(found) == found.to_bytes(), found
+
+
+CLUSTER = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 out)
+{ .reg .b64 %d<2>; .reg .b32 %r<3>; ld.param.u64 %d0, [out]; mov.u32 %r0, %cluster_nctarank;
+mov.u32 %r1, %ctaid.x; mov.u32 %r2, %cluster_ctarank; shl.b32 %r0, %r0, 8; or.b32 %r0, %r0, %r2;
+mul.wide.u32 %d1, %r1, 4; add.u64 %d0, %d0, %d1; st.global.u32 [%d0], %r0; ret; }
+"""
+
+
+@pytest.mark.parametrize("cluster", [1, 2, 4, 8])
+def test_clusters_of_the_launch(cluster):
+    kernel = openwmma.Module(CLUSTER).kernel()
+    found = {}
+    for on in ("golden", "cuda"):
+        found[on] = np.zeros(16, np.uint32)
+        kernel.launch(16, 32, [found[on]], cluster=cluster, on=on)
+    assert found["cuda"].tolist() == [cluster << 8 | block % cluster for block in range(16)]
+    assert found["golden"].tolist() == found["cuda"].tolist()
 
 
 FAULTY = """
