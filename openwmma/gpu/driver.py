@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from golden.installation import install_command
 from golden.simt.errors import KernelFault, LaunchError
-from golden.simt.tensor_map import TensorMap
+from golden.simt.tensor_map import CHUNK, TensorMap
 
 _LOG_BYTES: Final = 1 << 13
 _RANGE: Final = 1 << 25
@@ -166,7 +166,7 @@ def encoded_map(found: TensorMap) -> bytes:
         [kind(value) for value in values]
         for kind, values in (
             (driver.cuuint64_t, found.sizes),
-            (driver.cuuint64_t, found.strides),
+            (driver.cuuint64_t, found.strides or (CHUNK,)),  # the driver asks for an array also of rank 1
             (driver.cuuint32_t, found.box),
             (driver.cuuint32_t, found.element_strides),
         )

@@ -85,10 +85,11 @@ class GpuGrid:
         allocations = launch.device.allocations
         own = self._module.placed_variables
         with ExitStack() as stack:
+            # First of all: the driver may place stacks at these addresses.
+            stack.enter_context(self._gpu.memory([(each.address, each.nbytes) for each in allocations]))
             if kernel.has_stack:
                 self._gpu.set_stack(STACK_BYTES)
             module = stack.enter_context(self._gpu.module(self._ptx, contract=self._contract))
-            stack.enter_context(self._gpu.memory([(each.address, each.nbytes) for each in allocations]))
             for allocation in allocations:
                 write(allocation.address, allocation.bytes)
             places = {}

@@ -223,7 +223,7 @@ class fragment:  # noqa: N801
     def _replace(self, elements: NDArray[Any]) -> None:
         """Set the registers from elements, shape (32 lanes, num_storage_elements)."""
         words = np.ascontiguousarray(elements.view(np.uint32).reshape(LANES, -1).T)
-        self._warp.registers.replace(self.contents, words)
+        self._warp.registers.replace_words(self.contents, words)
         matrix = collect(words, self.table_use, self.T.table, self.shape)
         self._warp.program.set_matrix(
             self.number, matrix, self.layout.table if self.layout is not None else None

@@ -84,7 +84,6 @@ def load_matrix_sync(
     address = array.address + pointer.offset
     as_program = warp.memory.update(array, gather_lines(instruction, address, pointer.ldm))
     warp.registers.place((), (a.contents,))
-    assert a.contents.first is not None
     warp.machine.execute(Load(instruction, a.contents.first, address, pointer.ldm))
     a.set_dtype(pointer.dtype)
     a.written()
@@ -130,7 +129,6 @@ def store_matrix_sync(
     array = warp.memory.place(pointer)
     address = array.address + pointer.offset
     warp.registers.place((a.contents,), ())
-    assert a.contents.first is not None
     warp.machine.execute(Store(instruction, a.contents.first, address, pointer.ldm))
     warp.memory.take_back(array, gather_lines(instruction, address, pointer.ldm))
     warp.program.access(instruction, a.number, array.name, pointer.offset, pointer.ldm)
@@ -158,7 +156,6 @@ def fill_fragment(a: fragment, v: float) -> None:
     warp.flush()
     warp.registers.place((), (a.contents,))
     first, count = a.contents.first, a.contents.count
-    assert first is not None
     if bits == 64:
         for register in range(count):
             half = word >> 32 if register % 2 else word & 0xFFFFFFFF
@@ -307,8 +304,6 @@ def _multiply(
     )
     warp.flush()
     warp.registers.place((a.contents, b.contents, c.contents), (d.contents,))
-    places = [held.contents.first for held in (d, a, b, c)]
-    first_d, first_a, first_b, first_c = (place for place in places if place is not None)
-    warp.machine.execute(Mma(instruction, d=first_d, a=first_a, b=first_b, c=first_c))
+    warp.machine.execute(Mma(instruction, *(held.contents.first for held in (d, a, b, c))))
     d.written()
     warp.program.multiply(instruction, (d.number, a.number, b.number, c.number))

@@ -21,7 +21,7 @@ from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.wmma.device_memory import DeviceMemory
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.program import Program
-from openwmma.wmma.register_file import RegisterFile
+from openwmma.wmma.register_file import WarpRegisters
 
 _SMALL_MEMORY: Final = 1 << 20
 """Bytes of memory where all of it is compared after each command, or cleared over a serial line."""
@@ -130,7 +130,7 @@ class warp:  # noqa: N801
         self._token: Token[warp | None] | None = None
         self._machine: Machine | None = None
         self._config: CoreConfig | None = None
-        self._registers: RegisterFile | None = None
+        self._registers: WarpRegisters | None = None
         self._memory: DeviceMemory | None = None
         self._counters = Counters()
         self._written: WeakSet[_Written] = WeakSet()
@@ -145,7 +145,7 @@ class warp:  # noqa: N801
             self._machine = source.open(size)
             stack.callback(self._machine.close)
             self._config = source.config
-            self._registers = RegisterFile(self._machine, source.config.registers)
+            self._registers = WarpRegisters(self._machine, source.config.registers)
             self._memory = DeviceMemory(self._machine.memory, BASE, size)
             self._stack = stack.pop_all()
         self._token = _CURRENT.set(self)
@@ -196,7 +196,7 @@ class warp:  # noqa: N801
         )
 
     @property
-    def registers(self) -> RegisterFile:
+    def registers(self) -> WarpRegisters:
         """Where the fragments are."""
         return _begun(self._registers)
 

@@ -1,26 +1,30 @@
 """Which contents the registers of a warp of a core hold, and which of them give way.
 
-A content that is used again latest gives way first (L. A. Belady, IBM Systems Journal 5 (1966), no. 2).
+A content that is used again latest gives way first (L. A. Belady, IBM Systems Journal 5 (1966), no. 2). A
+content begins at a multiple of its size, rounded up to a power of two: so the four fragments of a multiply,
+of eight registers at most, fit 32 registers, whatever lay there before.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from golden.simt.errors import LaunchError
 
 NEVER: Final = 1 << 62
 """The next use of a content that is used no more."""
 
+Content = TypeVar("Content", bound=Hashable)
+"""Equal for equal contents: their bytes, register after register, or what stands for them."""
+
 
 @dataclass(eq=False, slots=True)
-class Resident:
+class Resident(Generic[Content]):
     """A content in registers.
 
     Parameters
     ----------
-    content : bytes
-        Register after register, 32 lanes of 32 bits each.
+    content : hashable
     first : int
         The first register.
     count : int
@@ -29,13 +33,13 @@ class Resident:
         Number of the next entry of the warp that reads it.
     """
 
-    content: bytes
+    content: Content
     first: int
     count: int
     next_use: int = NEVER
 
 
-class RegisterFile:
+class RegisterFile(Generic[Content]):
     """The registers of a warp.
 
     Parameters
@@ -47,11 +51,11 @@ class RegisterFile:
 
     def __init__(self, size: int, unit: int) -> None:
         self._unit = unit
-        self._owners: list[Resident | None] = [None] * size
-        self._residents: dict[bytes, Resident] = {}
+        self._owners: list[Resident[Content] | None] = [None] * size
+        self._residents: dict[Content, Resident[Content]] = {}
         self._next = 0
 
-    def find(self, content: bytes) -> Resident | None:
+    def find(self, content: Content) -> Resident[Content] | None:
         """The registers that hold a content."""
         return self._residents.get(content)
 
@@ -59,7 +63,7 @@ class RegisterFile:
         """The registers that a content of `count` registers takes."""
         return -(-count // self._unit) * self._unit
 
-    def take(self, content: bytes, count: int, keep: Collection[Resident]) -> Resident:
+    def take(self, content: Content, count: int, keep: Collection[Resident[Content]]) -> Resident[Content]:
         """Give a content `count` registers, of which none holds a content of `keep`.
 
         Raises
@@ -74,12 +78,13 @@ class RegisterFile:
         return found
 
     def take_early(
-        self, content: bytes, count: int, keep: Collection[Resident], number: int
-    ) -> Resident | None:
+        self, content: Content, count: int, keep: Collection[Resident[Content]], number: int
+    ) -> Resident[Content] | None:
         """As `take`, of registers whose contents are used behind the entry of a number; None without them."""
         count, best, most = self.whole(count), -1, number
-        starts = range(0, len(self._owners) - count + 1, self._unit)
-        turn = min(self._next // self._unit, len(starts))
+        step = 1 << (count - 1).bit_length()
+        starts = range(0, len(self._owners) - count + 1, step)
+        turn = min(-(-self._next // step), len(starts))
         for start in (*starts[turn:], *starts[:turn]):
             least = NEVER
             for owner in self._owners[start : start + count]:
@@ -95,29 +100,30 @@ class RegisterFile:
             return None
         for owner in set(self._owners[best : best + count]) - {None}:
             assert owner is not None
-            self._release(owner)
+            self.release(owner)
         self._next = best + count
         return self._hold(Resident(content, best, count))
 
-    def replace(self, old: Resident, content: bytes) -> Resident:
+    def replace(self, old: Resident[Content], content: Content) -> Resident[Content]:
         """Give a content the registers of another."""
-        self._release(old)
+        self.release(old)
         return self._hold(Resident(content, old.first, old.count))
 
-    def set_uses(self, uses: dict[bytes, int]) -> None:
+    def set_uses(self, uses: Mapping[Content, int]) -> None:
         """Tell the next use of each content."""
         for content, resident in self._residents.items():
             resident.next_use = uses.get(content, NEVER)
 
-    def _hold(self, resident: Resident) -> Resident:
+    def _hold(self, resident: Resident[Content]) -> Resident[Content]:
         other = self._residents.get(resident.content)
         if other is not None:
-            self._release(other)
+            self.release(other)
         self._residents[resident.content] = resident
         self._owners[resident.first : resident.first + resident.count] = [resident] * resident.count
         return resident
 
-    def _release(self, resident: Resident) -> None:
+    def release(self, resident: Resident[Content]) -> None:
+        """Forget the content of some registers."""
         if self._residents.get(resident.content) is resident:
             del self._residents[resident.content]
         self._owners[resident.first : resident.first + resident.count] = [None] * resident.count

@@ -108,7 +108,7 @@ class Replayer:
         self._schedule = Schedule(machine.warp_count, sizes)
         self._carriers = carriers(self._accepts)
         unit = min((carrier.registers for carrier in self._carriers), default=1)
-        self._files = [
+        self._files: list[RegisterFile[bytes]] = [
             RegisterFile(machine.register_count, unit if unit == 4 else 1) for _ in range(machine.warp_count)
         ]
         self._known: set[int] = set()
@@ -201,7 +201,7 @@ class Replayer:
         """Have a warp of the machine execute an entry, its operands in registers."""
         instruction, file = entry.instruction, self._files[warp]
         self.block = entry.block
-        held: list[Resident] = []
+        held: list[Resident[bytes]] = []
         for content, next_use in zip(entry.sources, entry.next_uses, strict=False):
             resident = file.find(content)
             if resident is None:
@@ -246,7 +246,7 @@ class Replayer:
         kind_of = LoadMatrix if instruction.mnemonic == "ldmatrix" else StoreMatrix
         return kind_of(first, sources[-1], instruction.count, instruction.transposed, "generic", warp=warp)
 
-    def _fill(self, warp: int, resident: Resident, line: str) -> None:
+    def _fill(self, warp: int, resident: Resident[bytes], line: str) -> None:
         """Load a content into its registers."""
         content = resident.content
         words = np.frombuffer(content, np.uint32).reshape(-1, LANES)

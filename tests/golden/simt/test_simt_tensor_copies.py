@@ -75,10 +75,12 @@ def test_every_captured_copy_equals_the_chip(captured):
 
 
 def driver_maps():
-    """The maps of a real driver in the captured launches, without their addresses."""
+    """The maps of a real driver: in the captured launches, without their addresses, and drawn ones."""
+    drawn = [line for line in (DATA / "tensor_maps.txt").read_text().splitlines() if line[0] != "#"]
     cases = json.loads((DATA / "kernels" / "hopper.json").read_text())
     arguments = [item for case in cases for item in case["arguments"] if isinstance(item, dict)]
-    return sorted({bytes.fromhex(item["hex"]) for item in arguments if item.get("struct") == 128})
+    launched = [item["hex"] for item in arguments if item.get("struct") == 128]
+    return sorted({bytes.fromhex(text) for text in (*launched, *drawn)})
 
 
 @pytest.mark.parametrize("content", driver_maps())
