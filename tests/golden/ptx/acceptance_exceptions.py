@@ -31,7 +31,6 @@ STRICTER = {
     r"mma\.sp\S*m16n8k32\S*f16\..*, [23]$": "the manual has selectors 0 and 1",
 }
 LOOSER = {
-    r"cvt\.\S*(bf16x2\.e[45]m[23]x2|e[45]m[23]x2\.bf16x2)": "conversions of compute capability 10.0 and above",
     r"mma\.sp\S*f16\.e[45]m[23]\.": "an instruction of compute capability 12.0",
     r"st\.(weak\.)?param": "the assembler crashes at a store to a parameter through a register",
 }
@@ -43,7 +42,6 @@ TYPES_STRICTER = {
     r"st\.async\.\S*\.v[24]\S* \[%r1\], (1|0[df])": "one constant stands for one value",
 }
 TYPES_LOOSER = {
-    r"cvt\.\S*(bf16x2\.e[45]m[23]x2|e[45]m[23]x2\.bf16x2)": "conversions of compute capability 10.0 and above",
     r"v[a-z]+[24]\.": "two or four parts may be a constant",
     r"bar(rier)?\.\S*(sync|arrive)\S* \S+, 1": "a count that is no multiple of 32 is found when it runs",
     r"cp\.(reduce\.)?async\.bulk\.\S* .*, 1(,|$)": "a size that is no multiple of 16 is found when it runs",
