@@ -119,7 +119,7 @@ def main() -> None:
     """Measure everything, print it and write it."""
     presets = named(__doc__, PRESETS, ["standard"])
     runs = [shared_gemm(), block_gemm("golden")]
-    with NamedTemporaryFile() as file:
+    with NamedTemporaryFile(suffix=".trace") as file:
         runs.append(replace(block_gemm("golden", trace_file=file.name), machine="golden, traced"))
     runs += [block_gemm(on, preset) for preset in presets for on in ("rtl", "lockstep")]
     runs += [block_gemm("rtl", "standard", warps) for warps in WARPS if "standard" in presets]

@@ -24,7 +24,7 @@ from openwmma.cuda_source import compile_file, is_cuda
 from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import Executor, KernelRun, open_executor, require_shared
-from openwmma.output_files import checked_path, require_outputs
+from openwmma.output_files import checked_path, require_outputs, require_suffix
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
 from openwmma.usage_error import UsageError
 
@@ -185,7 +185,7 @@ class Kernel(simt.Kernel):
         trace : path or None
             Where a simulated core writes what its units did, for Perfetto; see docs/how-to/traces.md.
         trace_file : path or None
-            Where the matrix instructions are written with their data; see docs/how-to/replay.md.
+            Where the matrix instructions are written with their data, ``*.trace``; see docs/how-to/replay.md.
         save : path or None
             Write the launch to ``save.json``, ``save.npz`` and ``save.ptx``; see
             docs/reference/launch-files.md.
@@ -243,6 +243,7 @@ class Kernel(simt.Kernel):
             raise LaunchError(f"{jobs} jobs need a machine each: there is one board, one waveform, one trace")
         if recorded is not None:
             require_outputs([*target.outputs, (f"trace_file {recorded}", recorded)])
+            require_suffix("trace_file", recorded, ".trace")
         recorder = None
         folder = checked_path("save", save)
         if folder is not None:

@@ -217,7 +217,9 @@ class TensorMap:
         for name in (item.name for item in fields(self) if item.name != "tensor"):
             value = getattr(self, name)
             text = ", ".join(map(str, value)) if isinstance(value, tuple) else value
-            text = f"{value:#x}" if name == "address" else text or "none"
+            if name == "address":
+                text = f"{value:#x}" if value else "0x0, until a launch writes the array's"
+            text = text or "none"
             lines.append(f"{name.replace('_', ' ')}: {text}")
         return "\n".join(lines)
 

@@ -86,6 +86,7 @@ class LaunchOptions:
             raise UsageError(f"--jobs {self.jobs}: expected 1 with one board, one waveform or one trace")
         if self.step and (self.jobs != 1 or target.gpu is not None):
             raise UsageError("--step: expected one job on this computer, without --jobs and --gpu")
+        require_suffix("--trace-file", self.trace_file, ".trace")
         require_suffix("--roofline", self.roofline, ".svg")
         if self.roofline is not None and (target.on is MachineKind.GOLDEN or target.gpu is not None):
             raise UsageError(

@@ -280,6 +280,10 @@ BAD = {
         {"on": "rtl", "trace": "t.json", "trace_file": "./t.json"},
         r"^trace_file t\.json: expected another file than t\.json, which is written too",
     ),
+    "a recording by another name": (
+        {"trace_file": "k.json"},
+        r"^trace_file k\.json: expected a file that ends in \.trace",
+    ),
     "a waveform by another name": (
         {"on": "rtl", "waves": "w.txt"},
         r"^waves w\.txt: expected a file that ends in \.fst",

@@ -58,6 +58,7 @@ def links():
     Path("link.npy").symlink_to("a.npy")
     Path("hard.npy").hardlink_to("b.npy")
     Path("hard.fst").hardlink_to("c.npy")
+    Path("hard.trace").hardlink_to("x.npy")
     Path("link.ptx").symlink_to("scale.ptx")
     Path("hard.json").hardlink_to("scale.ptx")
 
@@ -101,13 +102,9 @@ REFUSED = {
         [*RUN, "--out", "0=d.npy", "--out", "launches=d.npy"],
         "expected another file than d.npy, which is written too",
     ),
-    "a trace over an output of a launch": (
-        [*RUN, "--out", "0=d.npy", "--trace-file", "./d.npy"],
-        "--trace-file d.npy: expected another file than d.npy, which is written too",
-    ),
     "a trace over an argument": (
-        [*RUN, "--trace-file", "x.npy"],
-        "--trace-file x.npy: expected another file than x.npy, which is read too",
+        [*RUN, "--trace-file", "hard.trace"],
+        "--trace-file hard.trace: expected another file than x.npy, which is read too",
     ),
     "an output read-only": ([*RUN, "--out", "0=old.npy"], "old.npy is read-only"),
     "an output in a folder": ([*RUN, "--out", "0=folder.npy"], "expected a file, not a folder"),
@@ -366,6 +363,7 @@ def test_nothing_is_replaced_without_force(capsys):
         ),
         (["matmul", "a.npy", "b.npy", "-o", "q.txt"], "--output q.txt: expected a file that ends in .npy"),
         ([*RUN, "--on", "rtl", "--waves", "x.txt"], "--waves x.txt: expected a file that ends in .fst"),
+        ([*RUN, "--trace-file", "k.npy"], "--trace-file k.npy: expected a file that ends in .trace"),
         ([*RUN, "--on", "rtl", "--trace", "x"], "--trace x: expected a file that ends in .json"),
     ],
 )
