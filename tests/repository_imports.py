@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,6 +58,7 @@ def imports_of_source(file: str, text: str) -> Iterator[Import]:
             yield Import(file, node.lineno, f"tests.{name}" if is_test else name)
 
 
+@cache
 def imports() -> list[Import]:
     """Every import in the repository."""
     return [

@@ -12,7 +12,7 @@ from cocotb.triggers import FallingEdge, RisingEdge, Timer
 from cocotb.utils import get_sim_time
 from cocotbext.axi import AxiResp
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.control.host_bench import (
     CLOCK_PS,
     CONFIGS,
@@ -635,6 +635,8 @@ async def reset_at_work(dut: Any) -> None:
         assert registers.values[1, 2] == value
 
 
-@pytest.mark.parametrize("preset", list(CONFIGS))
+@pytest.mark.parametrize(
+    "preset", [pytest.param(name, marks=() if name in ("tiny", "large") else SLOW) for name in CONFIGS]
+)
 def test_host(simulate: Simulate, preset: str) -> None:
     simulate(host_design(preset), __name__, values={"preset": preset})

@@ -54,7 +54,9 @@ class Accumulator(wiring.Component):
         return m
 
 
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long if name == "xcup" else ()) for name in FAMILIES]
+)
 def test_the_wrapper_does_not_count(name):
     cost = family_cost(Accumulator(), BUILD / name, name)
     assert cost["FF"] == 8

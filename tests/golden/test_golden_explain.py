@@ -35,7 +35,7 @@ FLOATS = [
     f"{WGMMA}.m64n8k32.f16.e4m3.e4m3",
     f"{WGMMA}.m64n16k8.f32.tf32.tf32",
     f"{WGMMA}.m64n8k16.f16.f16.f16",
-    f"{WGMMA}.m64n256k16.f32.bf16.bf16",
+    f"{WGMMA}.m64n16k16.f32.bf16.bf16",
 ]
 INTEGERS = [
     f"{WMMA}.m16n16k16.s32.s8.s8.s32",

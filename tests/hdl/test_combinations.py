@@ -161,9 +161,17 @@ def elaborate_units(profile: str, sets: list[frozenset[str]]) -> None:
         Fragment.get(DotProductUnit(unit), None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("profile", ["volta", "hopper"])
 def test_every_unit_elaborates(profile: str) -> None:
     elaborate_units(profile, sets_of(profile))
+
+
+@pytest.mark.parametrize("profile", ["volta", "hopper"])
+def test_units_elaborate_with_each_two_formats_present_and_absent(profile: str) -> None:
+    present = {name: [False, True] for name in FORMATS if name not in ABSENT[profile]}
+    rows = covering_rows(present, lambda row: len(row) < len(present) or any(row.values()))
+    elaborate_units(profile, [frozenset(name for name in row if row[name]) for row in rows])
 
 
 def test_unit_elaborates_with_fp8() -> None:
@@ -190,11 +198,11 @@ def test_unit_elaborates_with_one_format_and_with_all(profile: str) -> None:
     elaborate_units(profile, [*(formats for formats in sets if len(formats) == 1), sets[-1]])
 
 
-@pytest.mark.parametrize("profile", ["volta", "hopper"])
-def test_core_elaborates_with_one_format_and_with_all(profile: str) -> None:
-    sets = sets_of(profile)
+def test_core_elaborates_with_one_format_and_with_all() -> None:
+    """The profile changes the unit alone, whose combinations are elaborated above."""
+    sets = sets_of("hopper")
     for formats in [*(formats for formats in sets if len(formats) == 1), sets[-1]]:
-        Fragment.get(Core(config(formats, profile, f64_units=len(formats) % 2)), None)
+        Fragment.get(Core(config(formats, "hopper", f64_units=len(formats) % 2)), None)
 
 
 @pytest.mark.parametrize("formats", [frozenset({"fp8", "f16"}), frozenset({"fp8", "i8"})], ids=name)
@@ -212,18 +220,16 @@ def test_a_core_needs_a_format_with_loads() -> None:
     assert config(frozenset({"fp8"}), "hopper", f64_units=1).families
 
 
-@pytest.mark.parametrize(
-    ("profile", "formats", "sizes"),
-    [
-        # The number of one page, or of one place in a queue, has no bits.
-        ("volta", {"f16"}, {"shared_bytes": PAGE_BYTES, "outstanding_reads": 1, "data_bits": 256}),
-        ("turing", sets_of("turing")[-1], {}),
-    ],
-    ids=["counts of one", "all formats"],
-)
-def test_core_lints(profile: str, formats: frozenset[str], sizes: dict[str, int], tmp_path: Path) -> None:
-    """The presets are linted by `test_verilog_tools`, with profile hopper. Ampere is turing with tf32."""
-    assert lint(config(formats, profile, **sizes), tmp_path) == "status 0"
+def test_core_with_counts_of_one_lints(tmp_path: Path) -> None:
+    """The number of one page, or of one place in a queue, has no bits."""
+    sizes = {"shared_bytes": PAGE_BYTES, "outstanding_reads": 1, "data_bits": 256}
+    assert lint(config(frozenset({"f16"}), "volta", **sizes), tmp_path) == "status 0"
+
+
+def test_unit_of_another_profile_lints(tmp_path: Path) -> None:
+    """`test_verilog_tools` lints cores with units of hopper. Ampere is turing with tf32."""
+    unit = DotProductUnit(config(sets_of("turing")[-1], "turing").dot_product)
+    assert lint_text(unit_design("dot_product", unit).verilog, tmp_path, UNIT_TOP) == "status 0"
 
 
 @pytest.mark.long
