@@ -31,10 +31,11 @@ MOST_SHARED_BYTES: Final = 228 * 1024
 _MOST_BITS: Final = 64
 """Of an integer in a configuration."""
 
-_MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8")
-_ALL = frozenset(_MULTIPLICANDS)
+_ALL = frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"})
+_SMALL = ("fp6", "fp4")
+_MULTIPLICANDS = ("f16", "bf16", "tf32", "i8", "i4", "b1", "fp8", *_SMALL)
 
-_FP8_CONSTANTS: Final = (32, 13, 25)
+_FP8_CONSTANTS: Final = ((32, 13, 25), (32, 25, 25))
 """Products of fp8 in one block, their fraction bits, and the fraction bits of f16, of the datapath."""
 
 
@@ -45,10 +46,13 @@ class DotProductConfig:
     Parameters
     ----------
     formats : frozenset of str
-        Multiplicand formats the unit computes: of ``f16``, ``bf16``, ``tf32``, ``i8``, ``i4``, ``b1`` and
-        ``fp8``, which is both e4m3 and e5m2. What is left out costs nothing.
+        Multiplicand formats the unit computes: of ``f16``, ``bf16``, ``tf32``, ``i8``, ``i4``, ``b1``,
+        ``fp8``, which is both e4m3 and e5m2, ``fp6``, which is both e3m2 and e2m3, and ``fp4``, which is
+        e2m1. What is left out costs nothing.
     profile : Profile
         Constants of the floating-point arithmetic.
+    block_scale : bool
+        Whether products of fp8, fp6 and fp4 may have a scale of ue8m0 for A and one for B.
     depth : int
         Cycles from operands to result: 1 to 26. Fewer need fewer flip-flops and a slower clock.
 
@@ -57,7 +61,7 @@ class DotProductConfig:
     ValueError
         For an empty set, an unknown format, a depth out of its range, or a profile that lacks one of the
         formats or has constants for which the datapath has no room. `volta` and `turing` have no tf32; only
-        `hopper` has fp8.
+        `hopper` and `blackwell` have fp8, only `blackwell` has fp6, fp4 and block scales, and these need fp8.
     TypeError
         For formats and a profile of other classes.
     """
@@ -67,6 +71,7 @@ class DotProductConfig:
 
     formats: frozenset[str] = frozenset({"f16"})
     profile: Profile = HOPPER
+    block_scale: bool = False
     depth: int = depths[-1]
 
     def __post_init__(self) -> None:
@@ -98,21 +103,49 @@ class DotProductConfig:
             if block is None:
                 raise ValueError(f"tf32 needs a profile that has tf32 (ampere and newer), not {profile.name}")
             _require_range("Products of tf32 in one block", block, 1, most)
+        self._check_small()
         if "fp8" in self.formats:
             self._check_fp8()
 
+    def _check_small(self) -> None:
+        asked = [*sorted(self.small), *(["A block scale"] if self.block_scale else [])]
+        for name in asked:
+            if self.profile.narrow_block is None:
+                raise ValueError(f"{name} needs a profile that has it (blackwell), not {self.profile.name}")
+            if "fp8" not in self.formats:
+                raise ValueError(f"{name} needs fp8, of which it has the datapath")
+
     def _check_fp8(self) -> None:
         profile = self.profile
-        if profile.fp8_block is None:
+        block = profile.narrow_block or profile.fp8_block
+        if block is None:
             raise ValueError(
-                f"fp8 needs a profile whose fp8 arithmetic has been measured (hopper), not {profile.name}"
+                "fp8 needs a profile whose fp8 arithmetic has been measured (hopper, blackwell), "
+                f"not {profile.name}"
             )
-        found = (profile.fp8_block, profile.fp8_fraction_bits, profile.fraction_bits)
-        if found != _FP8_CONSTANTS:
+        found = (block, self.fp8_fraction_bits, profile.fraction_bits)
+        if found not in _FP8_CONSTANTS:
+            allowed = " or ".join(map(str, _FP8_CONSTANTS))
             raise ValueError(
                 "Products of fp8 in one block, their fraction bits and the fraction bits of f16 must be "
-                f"{_FP8_CONSTANTS}, not {found}"
+                f"{allowed}, not {found}"
             )
+
+    @property
+    def small(self) -> frozenset[str]:
+        """Formats with containers of 8 bits that are not full."""
+        return self.formats & frozenset(_SMALL)
+
+    @property
+    def multiplicands(self) -> frozenset[str]:
+        """Formats between which operations choose; smaller elements are operations on fp8."""
+        return self.formats - frozenset(_SMALL)
+
+    @property
+    def fp8_fraction_bits(self) -> int | None:
+        """Fraction bits that sums of fp8, fp6 and fp4 keep."""
+        profile = self.profile
+        return profile.fraction_bits if profile.narrow_block else profile.fp8_fraction_bits
 
     @property
     def tf32_products(self) -> int:
@@ -195,7 +228,10 @@ class CoreConfig:
         _require_range("Address bits", self.address_bits, 16, 64)
         _require_power_of_two("Data bits", self.data_bits, 64, 512)
         _require_range("Outstanding reads", self.outstanding_reads, 1, 64)
-        if self.formats == frozenset({"fp8"}):
+        profile = self.dot_product.profile
+        if "fp8" in self.formats and profile.fp8_block is None:
+            raise ValueError(f"fp8 of a core needs a profile with wgmma of fp8 (hopper), not {profile.name}")
+        if self.dot_product.multiplicands == {"fp8"} and not self.f64_units:
             raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
             raise ValueError(

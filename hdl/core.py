@@ -10,7 +10,7 @@ from hdl.config import CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.scoreboard import Unit
 from hdl.control.warps import STALLS, Warps
-from hdl.dot_product.unit import DOT_PRODUCT_SIGNATURE, DotProductUnit
+from hdl.dot_product.unit import DotProductUnit, dot_product_signature
 from hdl.fma64.unit import FMA64_SIGNATURE, FusedMultiplyAdd64
 from hdl.memory.axi import Axi4LiteSignature, Axi4Signature
 from hdl.memory.banks import Banks, banks_are_shared
@@ -86,7 +86,9 @@ class Core(Component):
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
             dot_product = SharedModule(
-                DOT_PRODUCT_MODULE, DOT_PRODUCT_SIGNATURE, lambda: DotProductUnit(config.dot_product)
+                DOT_PRODUCT_MODULE,
+                dot_product_signature(config.dot_product),
+                lambda: DotProductUnit(config.dot_product),
             )
             m.submodules[f"dot_product_{index}"] = dot_product
             connect(m, tile.operands[index], dot_product.operands)

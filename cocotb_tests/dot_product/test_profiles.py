@@ -20,7 +20,7 @@ ABSENT = {
     "ada": {"fp8"},
     "blackwell": {"fp8"},
 }
-"""Formats that a profile has not."""
+"""Formats that a profile has not; `test_small_bulk` has fp8 of blackwell."""
 
 
 def sets_of(profile: str) -> list[frozenset[str]]:

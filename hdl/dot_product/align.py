@@ -22,25 +22,33 @@ class AlignSelects(DotProductStage):
     Members
     -------
     output.selects : 16 x Selects
+    output.twenty : 16
+        Whether a product of fp8 is shifted by 16 and 4, if their sums keep as many bits as others.
     """
 
     delays = (1.6,)
     input_fields = "operation coarse quarter"
-    output_fields = "selects"
+    output_fields = "selects twenty"
 
     def _logic(self, m: Module, cut: Cut) -> None:
         multiplicand = self.input.operation.multiplicand
         floating = self.widths.chosen(multiplicand, FLOATING)
         i4 = self.widths.chosen(multiplicand, frozenset({"i4"}))
         fp8 = self.widths.chosen(multiplicand, frozenset({"fp8"}))
+        is_long = self.widths.fp8 and not self.widths.fp8_is_short
         for lane, coarse in enumerate(self.input.coarse):
             near, far = (floating & ~coarse[2] & choice for choice in (~coarse[1], coarse[1]))
+            sixteen = far & ~fp8
+            if is_long:
+                sixteen = far & ~self.input.quarter[lane]
+                twenty = cut(far & self.input.quarter[lane], f"twenty{lane}")
+                m.d.comb += self.output.twenty[lane].eq(twenty)
             quarter = near & self.input.quarter[lane] if self.widths.fp8 else Const(0, 1)
             selects = {
                 "low": near & ~fp8 | ~floating,
                 "middle": near & ~quarter | ~floating,
                 "high": near & ~quarter | ~floating & ~i4,
-                "sixteen": far & ~fp8,
+                "sixteen": sixteen,
                 "four": quarter,
                 "eight": floating & coarse[0] | i4,
             }
@@ -80,7 +88,7 @@ class Align(DotProductStage):
     """
 
     delays = (6.7, 1.6)
-    input_fields = "operation selects foreign sign c_sign count product c_value c_beyond c_distance"
+    input_fields = "operation selects twenty foreign sign c_sign count product c_value c_beyond c_distance"
     output_fields = "term carry c_term"
 
     def _logic(self, m: Module, first: Cut, second: Cut) -> None:
@@ -102,7 +110,8 @@ class Align(DotProductStage):
         for lane, product in enumerate(given.product):
             shifted = first(self._by_sixteen(lane), f"shifted{lane}")
             eight = given.selects[lane].eight
-            low_eight, high_eight = first(eight & ~fp8, f"low_eight{lane}"), first(eight, f"high_eight{lane}")
+            low_eight = first(eight & ~fp8, f"low_eight{lane}") if padding else Const(0, 1)
+            high_eight = first(eight, f"high_eight{lane}")
             fill = first(Mux(floating, relative[lane], i4 & product[_FIELD + _MIDDLE]), f"fill{lane}")
             magnitude = Cat(
                 Mux(low_eight, shifted[8:][:padding], shifted[:padding]),
@@ -118,7 +127,7 @@ class Align(DotProductStage):
         m.d.comb += self.output.carry.eq(second(carry, "carry"))
 
     def _by_sixteen(self, lane: int) -> Value:
-        """A product shifted right by 0 or 16, one of fp8 by 0 or 4; zero if it is 32 or more below Emax.
+        """A product shifted right by 0 or 16, one of fp8 also by 4 or 20; zero where 32 or more below Emax.
 
         A product placed at distance 0 ends below ``integer_bit + window``, one of fp8 a bit higher, and that
         begins at `Widths.fp8_upper`. Of 4-bit pairs the sign of the middle field is the last bit.
@@ -128,13 +137,22 @@ class Align(DotProductStage):
         upper, above = widths.fp8_upper - widths.integer_bit, _FIELD + _MIDDLE - widths.integer_bit + 1
         bits = widths.window + 1
         shifted: Value = Const(0, bits)
-        for select, shift, start, stop in (
+        moves = [
             (selects.low, 0, 0, upper),
             (selects.middle, 0, upper, above),
             (selects.high, 0, above, bits),
             (selects.sixteen, 16, 0, widths.window - 16),
             (selects.four, 4, upper - 4, bits - 4),
-        ):
+        ]
+        if widths.fp8 and not widths.fp8_is_short:
+            fp8 = widths.chosen(self.input.operation.multiplicand, frozenset({"fp8"}))
+            own = upper - 16
+            moves[3:4] = [
+                (selects.sixteen & ~fp8, 16, 0, own),
+                (selects.sixteen, 16, own, bits - 16),
+                (self.input.twenty[lane], 20, 0, bits - 20),
+            ]
+        for select, shift, start, stop in moves:
             shifted |= Mux(select, Cat(Const(0, start), product[start + shift : stop + shift]), 0)
         return shifted
 

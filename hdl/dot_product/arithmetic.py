@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from amaranth.lib import data
 from amaranth.lib.wiring import Out
 
 from hdl.config import DotProductConfig
@@ -16,7 +17,7 @@ from hdl.dot_product.fp8_distance import Fp8Distance
 from hdl.dot_product.maximum_exponent import Fp8Maximum, Fp8OrC, MaximumExponent, ProductMaximum
 from hdl.dot_product.multiply import Multiply
 from hdl.dot_product.normalize import Limit, Normalize
-from hdl.dot_product.operands import Operation
+from hdl.dot_product.operands import operand_layout
 from hdl.dot_product.popcount import Popcount
 from hdl.dot_product.reduce import Reduce
 from hdl.dot_product.round import Round
@@ -38,14 +39,14 @@ class Arithmetic(Pipeline):
 
     Members
     -------
-    input.a, input.b, input.c, input.operation, input.c_beyond
-        As in `hdl.dot_product.operands.DotProductOperands`.
+    input.a, input.b, input.c, input.operation, input.c_beyond, ...
+        As in `hdl.dot_product.operands.operand_layout`.
     output.d : 32
     """
 
     def __init__(self, config: DotProductConfig) -> None:
         super().__init__(
-            {"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation), "c_beyond": Out(1)},
+            {name: Out(field.shape) for name, field in data.Layout.cast(operand_layout(config))},
             {"d": Out(32)},
             _stages(config),
             registers=config.depth - 1,

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 
 from hdl.dot_product.adders import sums
 from hdl.dot_product.fields import DotProductStage
+from hdl.dot_product.fp8_decode import small_elements, small_exponent, whole_containers
 from hdl.dot_product.widths import LANES, WIDE
 from hdl.dot_product.words import PLACE, WORDS, common, every_place, flags, places, spread, up
 from hdl.stream.pipeline import Cut, behind
@@ -29,13 +30,20 @@ class _Operands:
 
 @dataclass(frozen=True)
 class _Kinds:
-    """What the elements of one operand are; `wide` and `e4m3` one cycle later than the others."""
+    """What the elements of one operand are; `wide` and the following one cycle later than the others.
+
+    None of what only small elements have, if there are none.
+    """
 
     tf32: Value
     fp8: Value
     e5m2: Value
+    small: Value | None
+    e2m1: Value | None
     wide: Value
     e4m3: Value
+    late_small: Value | None
+    late_e5m2: Value | None
 
 
 class Decode(DotProductStage):
@@ -46,7 +54,8 @@ class Decode(DotProductStage):
     zero. For integers, lanes 0 to 7 pass their low byte through in the low bits of the significand. Lane k
     also holds the elements 2 k and 2 k + 1 of fp8 and decodes the odd one, which becomes fields of an f16:
     e5m2 is the upper half of one; e4m3 is spread over the fields, without bit 3 of the exponent, which the
-    difference of the biases, 8, makes the inverse of the highest one.
+    difference of the biases, 8, makes the inverse of the highest one. Smaller elements take the fields of
+    either (`hdl.dot_product.fp8_decode.whole_containers`).
 
     Zero products get the travelling exponent 0 and so do not raise the maximum.
 
@@ -67,7 +76,7 @@ class Decode(DotProductStage):
     """
 
     delays = (3.5, 3.4, 3.4)
-    input_fields = "a b operation"
+    input_fields = "a b operation elements"
     output_fields = "significand_a significand_b byte_a byte_b product_exponent sign nan infinite"
 
     def _logic(self, m: Module, *cuts: Cut) -> None:
@@ -78,8 +87,13 @@ class Decode(DotProductStage):
         first, _, third = cuts
         wide = first(self.widths.chosen(multiplicand, WIDE), "wide")
         e5m2_a, e5m2_b = fp8 & self.input.operation.a_e5m2, fp8 & self.input.operation.b_e5m2
-        kinds_a = _Kinds(tf32, fp8, e5m2_a, wide, first(fp8 & ~e5m2_a, "a_e4m3"))
-        kinds_b = _Kinds(tf32, fp8, e5m2_b, wide, first(fp8 & ~e5m2_b, "b_e4m3"))
+        kinds_a, kinds_b = (
+            _Kinds(
+                *(tf32, fp8, e5m2, *small_elements(self.config, self.input, side)),
+                *(wide, first(fp8 & ~e5m2, f"{side}_e4m3"), *self._late(first, fp8, e5m2, side)),
+            )
+            for side, e5m2 in (("a", e5m2_a), ("b", e5m2_b))
+        )
         signs = []
         sides_a: list[_Operands] = []
         sides_b: list[_Operands] = []
@@ -102,7 +116,9 @@ class Decode(DotProductStage):
                 output.infinite[index].eq(third((a.maximal | b.maximal) & ~nan, f"infinite{index}")),
             ]
             signs.append(third(a.sign ^ b.sign, f"product_sign{index}"))
-        self._exponents(m, third, sides_a, sides_b, behind(cuts[:2], ~fp8, "not_fp8"))
+        lead = behind(cuts[:2], ~fp8, "not_fp8")
+        offset = behind(cuts[1:2], ~wide, "narrow") if self.widths.half_offset >> 8 else None
+        self._exponents(m, third, sides_a, sides_b, lead, offset)
         # Lane k's sign is bit 16 * k of all words' bits.
         m.d.comb += output.sign.eq(Cat(Cat(*signs)[::PLACE]))
         if self.widths.multiplied_integer:
@@ -111,6 +127,13 @@ class Decode(DotProductStage):
                     odd = (getattr(self.input, name).word_select(index, 64) >> 8) & every_place(0xFF)
                     late = behind(cuts, odd, f"byte_{name}{index}")
                     m.d.comb += getattr(output, f"byte_{name}")[index].eq(late)
+
+    def _late(self, first: Cut, fp8: Value, e5m2: Value, side: str) -> tuple[Value | None, Value | None]:
+        """Whether elements are small, and whether with two fraction bits, behind the first cut."""
+        small, _ = small_elements(self.config, self.input, side)
+        if small is None:
+            return None, None
+        return first(fp8 & small, f"{side}_small"), first(e5m2, f"{side}_e5m2")
 
     def _raw(self, m: Module, cut: Cut, word: Value, lanes: range, kinds: _Kinds, name: str) -> list[Value]:
         """The first cut: 16 bits a lane and a tf32's three lowest fraction bits, zero where unused."""
@@ -121,8 +144,9 @@ class Decode(DotProductStage):
         )
         byte: Value = Const(0, 64)
         if self.widths.fp8:
-            e4m3 = word & every_place(0xC000) | (word >> 1) & every_place(0x1F80)
-            byte = common(m, Mux(kinds.e5m2, word & every_place(0xFF00), e4m3))
+            whole = whole_containers(word, kinds.small, kinds.e2m1, first=8)
+            e4m3 = whole & every_place(0xC000) | (whole >> 1) & every_place(0x1F80)
+            byte = common(m, Mux(kinds.e5m2, whole & every_place(0xFF00), e4m3))
         half = Mux(kinds.fp8, byte, word & ordinary) if self.widths.fp8 else word & ordinary
         if "tf32" not in self.config.formats:
             return [cut(half, f"{name}_raw"), Const(0, 64)]
@@ -145,7 +169,7 @@ class Decode(DotProductStage):
         hidden, fraction, maximal = self._classes(m, raw, extension, kinds)
         exponent = self._exponent(raw, hidden, kinds)
         if side == "a":
-            exponent |= spread(~kinds.wide, self.widths.half_offset)
+            exponent |= spread(~kinds.wide, self.widths.half_offset & 0xFF)
         return _Operands(
             significand=second(self._significand(raw, extension, hidden, kinds), f"{name}_significand"),
             exponent=second(exponent, f"{name}_exponent"),
@@ -185,9 +209,20 @@ class Decode(DotProductStage):
         exponent = spread(kinds.wide, 0xFF) & raw >> 7 | spread(~kinds.wide, 0x1F) & raw >> 10
         if self.widths.fp8:
             exponent |= ~(raw >> 11) & spread(kinds.e4m3) & every_place(8)
+        if kinds.late_small is not None and kinds.late_e5m2 is not None:
+            exponent = Mux(kinds.late_small, small_exponent(raw, kinds.late_e5m2, 10, 10), exponent)
         return exponent | flags(~hidden)
 
-    def _exponents(self, m: Module, cut: Cut, a: list[_Operands], b: list[_Operands], lead: Value) -> None:
+    def _exponents(
+        self,
+        m: Module,
+        cut: Cut,
+        a: list[_Operands],
+        b: list[_Operands],
+        lead: Value,
+        offset: Value | None,
+    ) -> None:
+        """Exponents of products; `offset` is added at the top bit, if the narrow formats have one there."""
         exponents_a, exponents_b = (places([operands.exponent for operands in side], 8) for side in (a, b))
         # The exponent of an infinity or a NaN does not matter, so it may be one more.
         carries = places([operands.maximal for operands in a], 1)
@@ -195,6 +230,8 @@ class Decode(DotProductStage):
             carries = [lead] * LANES
         totals = sums(m, exponents_a, exponents_b, carries)
         zeros = places([common(m, x.zero | y.zero) for x, y in zip(a, b, strict=True)], 1)
+        if offset is not None:
+            totals = [Cat(total[:-1], total[-1] | offset) for total in totals]
         for lane, (total, zero) in enumerate(zip(totals, zeros, strict=True)):
             exponent = cut(Mux(zero, 0, total), f"exponent{lane}")
             m.d.comb += self.output.product_exponent[lane].eq(exponent)

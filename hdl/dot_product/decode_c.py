@@ -1,6 +1,6 @@
 """Decode C: the accumulator input as one more term."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.operands import Result
@@ -25,11 +25,14 @@ class DecodeC(DotProductStage):
     output.c_exponent : 9
         With the offset of `Widths`; the least Emax if C is zero, and never below it.
     output.c_special : Special
+        NaN also if a scale is.
+    output.scale : signed
+        The exponent of both block scales together, which c_exponent lacks. Only with block scales.
     """
 
     delays = (2.6, 2.6, 2.7, 2.7, 1.2)
-    input_fields = "c operation"
-    output_fields = "c_sign c_value c_exponent c_special"
+    input_fields = "c operation scale_a scale_b"
+    output_fields = "c_sign c_value c_exponent c_special scale"
 
     def _logic(self, m: Module, first: Cut, second: Cut, third: Cut, fourth: Cut, fifth: Cut) -> None:
         operation = self.input.operation
@@ -66,10 +69,14 @@ class DecodeC(DotProductStage):
         wide_offset, offset = self._offset(narrow=False), self._offset(narrow=True)
         offset = Mux(wide, wide_offset, Mux(half, offset + 112, offset))
         # The exponent of a subnormal is 1, not 0.
-        biased = third((exponent + offset + ~hidden)[: self.widths.exponent_bits], "biased_3")
+        biased = third((exponent + offset + ~hidden)[: self.widths.maximum_bits], "biased_3")
         normalise = third(half & ~half_result & ~hidden, "normalise_3")
         zero = third(~hidden & ~some, "zero_3")
-        nan = third(maximal & some & ~integer, "nan_3")
+        nan = maximal & some & ~integer
+        if self.config.block_scale:
+            scale, scale_nan = self._scale(first, second, third)
+            nan |= scale_nan
+        nan = third(nan, "nan_3")
         infinite = third(maximal & ~some & ~integer, "infinite_3")
         wide, half_result = third(wide, "wide_3"), third(half_result, "half_result_3")
 
@@ -80,7 +87,7 @@ class DecodeC(DotProductStage):
                 m.d.comb += count.eq(10 - position)
         count = Mux(normalise, count, 0)
         shifted = fourth(Cat(value[:13], (value[13:24] << count)[:11], value[24:]), "value_4")
-        moved = fourth((biased - count)[: self.widths.exponent_bits], "exponent_4")
+        moved = fourth((biased - count)[: self.widths.maximum_bits], "exponent_4")
         floor = Mux(
             wide,
             self.widths.least_maximum(narrow=False, half_result=False),
@@ -94,14 +101,27 @@ class DecodeC(DotProductStage):
 
         output = self.output
         last = (fourth, fifth)
+        exponent = Mux(zero, floor, moved)
+        if self.config.block_scale:
+            late = fourth(scale, "scale_4")
+            exponent = (exponent - late)[: self.widths.maximum_bits]
+            m.d.comb += output.scale.eq(fifth(late, "scale_5"))
         m.d.comb += [
             output.c_sign.eq(behind(last, sign, "sign_4")),
             output.c_value.eq(fifth(shifted, "value_5")),
-            output.c_exponent.eq(fifth(Mux(zero, floor, moved), "exponent_5")),
+            output.c_exponent.eq(fifth(exponent, "exponent_5")),
             output.c_special.nan.eq(behind(last, nan, "nan_4")),
             output.c_special.positive.eq(behind(last, infinite & ~sign, "positive_4")),
             output.c_special.negative.eq(behind(last, infinite & sign, "negative_4")),
         ]
+
+    def _scale(self, first: Cut, second: Cut, third: Cut) -> tuple[Value, Value]:
+        """The exponent of both scales, behind the third cut; behind the second whether one is NaN."""
+        a, b = self.input.scale_a, self.input.scale_b
+        total = first(a + b, "scales")
+        exponent = second((total - 2 * 127)[: self.widths.maximum_bits].as_signed(), "scale_2")
+        nan = second(first(a.all() | b.all(), "scale_nan_1"), "scale_nan_2")
+        return third(exponent, "scale_3"), nan
 
     def _offset(self, *, narrow: bool) -> int:
         return self.widths.exponent_zero(narrow=narrow) - 127

@@ -5,7 +5,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Member, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation
+from hdl.dot_product.operands import Operation, SmallElements
 from hdl.dot_product.widths import FP8_EXPONENT_BITS, FP8_SIGNIFICAND_BITS, LANES, Widths
 from hdl.dot_product.words import WORDS
 from hdl.stream.pipeline import Stage
@@ -57,11 +57,17 @@ def fields(config: DotProductConfig) -> dict[str, Member]:
         found |= _of_fp8(widths)
     if widths.fp8 and widths.lanes:
         found |= {
-            "c_or_fp8_exponent": Out(widths.exponent_bits),
+            "c_or_fp8_exponent": Out(widths.maximum_bits),
             "quarter": Out(LANES),
             "foreign": Out(3).array(LANES),
             "fp8_shifted": Out(widths.fp8_lanes),
         }
+        if not widths.fp8_is_short:
+            found["twenty"] = Out(LANES)
+    if config.small:
+        found["elements"] = Out(SmallElements)
+    if config.block_scale:
+        found |= {"scale_a": Out(8), "scale_b": Out(8), "scale": Out(signed(widths.maximum_bits))}
     return found
 
 
@@ -70,7 +76,8 @@ def _always(widths: Widths) -> dict[str, Member]:
     return {
         **{"a": Out(256), "b": Out(256), "c": Out(32), "operation": Out(Operation), "special": Out(Special)},
         **{"c_sign": Out(1), "c_value": Out(32), "c_special": Out(Special), "c_distance": Out(6)},
-        **dict.fromkeys(("c_exponent", "maximum", "limit", "exponent"), Out(widths.exponent_bits)),
+        **dict.fromkeys(("c_exponent", "maximum"), Out(widths.maximum_bits)),
+        **dict.fromkeys(("limit", "exponent"), Out(widths.exponent_bits)),
         **{"product": Out(signed(2 * widths.multiplier_bits)).array(LANES), "c_term": total, "sum": total},
         **{"negative": Out(1), "value": Out(widths.total - 1), "d": Out(32)},
     }
@@ -106,6 +113,7 @@ def _of_fp8(widths: Widths) -> dict[str, Member]:
         **dict.fromkeys(("fp8_zero", "fp8_infinite"), Out(64).array(words)),
         **{"fp8_nan": Out(64).array(words // 2), "fp8_special": Out(Special)},
         **dict.fromkeys(("fp8_sign", "fp8_quarter", "fp8_near", "fp8_far", "fp8_carry"), Out(lanes)),
+        **({} if widths.fp8_is_short else dict.fromkeys(("fp8_middle", "fp8_farthest"), Out(lanes))),
         **{"fp8_fine": Out(2).array(lanes), "fp8_term": Out(signed(widths.fp8_window + 1)).array(lanes)},
     }
 

@@ -1,9 +1,11 @@
 """Decode fp8: bytes to signs, exponents and significands."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Value
 
+from hdl.config import DotProductConfig
 from hdl.dot_product.adders import sums
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.widths import FP8_SIGNIFICAND_BITS
@@ -32,6 +34,57 @@ class _Operands:
         return self.maximal & self.special & flags(self.significand >> 2 | self.significand >> 1)
 
 
+def small_elements(config: DotProductConfig, given: Any, side: str) -> tuple[Value | None, Value | None]:
+    """Whether the elements of a side are small, and whether of e2m1; None without fp6 and fp4."""
+    if not config.small:
+        return None, None
+    return given.elements[f"{side}_small"], given.elements[f"{side}_e2m1"]
+
+
+def small_exponent(raw: Value, is_e3m2: Value, three: int, two: int) -> Value:
+    """The exponents of small elements with e5m2's bias, in the low bits of places; of an e3m2's 0, one less.
+
+    Twelve more than a number of three bits are the highest, twice its inverse, and the others. Fourteen more
+    than one of two bits are the highest, three times its inverse, and the other one; 0 counts as 1.
+
+    Parameters
+    ----------
+    raw : Value
+        Words of four lanes.
+    is_e3m2 : Value
+        Otherwise e2m3 or e2m1.
+    three, two : int
+        Where the lowest bit of the exponent is in either case.
+    """
+    high = flags(raw >> three + 2)
+    below = flags(~high)
+    of_three = up(high, 4) | up(below, 3) | up(below, 2) | raw >> three & every_place(3)
+    high = flags(raw >> two + 1)
+    below = flags(~high)
+    of_two = up(high, 4) | up(below, 3) | up(below, 2) | up(below, 1) | below | flags(raw >> two)
+    return Mux(is_e3m2, of_three, of_two)
+
+
+def whole_containers(word: Value, small: Value | None, e2m1: Value | None, *, first: int = 0) -> Value:
+    """Words of containers of 8 bits in which smaller elements have no bits of others, and the sign on top.
+
+    An e3m2 then has the fields of an e5m2 with the lowest three bits of its exponent, and an e2m3 the fields
+    of an e4m3 with the lowest two. An e2m1 is an e2m3 with two zeros behind.
+
+    Parameters
+    ----------
+    word : Value
+        Words of four lanes, with a container from bit `first` of each place on.
+    small, e2m1 : Value or None
+        Of all of them, as in `hdl.dot_product.operands.SmallElements`. None if there are none.
+    first : int
+    """
+    if small is None or e2m1 is None:
+        return word
+    kept = ~(spread(small, 0xE0 << first) | spread(e2m1, 0x03 << first))
+    return word & kept | up(word, 2) & spread(small, 0x80 << first)
+
+
 class Fp8Decode(DotProductStage):
     """Take e4m3 and e5m2 apart (Open Compute Project, "8-bit floating point specification", 2023).
 
@@ -40,6 +93,7 @@ class Fp8Decode(DotProductStage):
 
     Both kinds come to e5m2's scale: e4m3's exponents are raised by the difference of the biases, 8. That sets
     bit 3 to the inverse of the highest bit, so it needs no adder, and makes the exponent of a subnormal 9.
+    The exponents of e3m2 are raised by 12 and those of e2m3 and e2m1 by 14, likewise (`small_exponent`).
     Zero products get the exponent 0 and so do not raise the maximum.
 
     Expected critical path: hidden bit and class of an operand, three look-up tables behind the port.
@@ -63,7 +117,7 @@ class Fp8Decode(DotProductStage):
     """
 
     delays = (3.5, 3.0)
-    input_fields = "a b operation c"
+    input_fields = "a b operation elements c"
     output_fields = "fp8_significand_a fp8_significand_b fp8_exponent fp8_sign fp8_zero fp8_infinite fp8_nan"
 
     def _logic(self, m: Module, first: Cut, second: Cut) -> None:
@@ -81,13 +135,10 @@ class Fp8Decode(DotProductStage):
                     m,
                     first,
                     common(m, (word.word_select(index % WORDS, 64) >> shift) & every_place(0xFF)),
-                    is_e5m2,
+                    name,
                     f"{name}{index}",
                 )
-                for word, is_e5m2, name in (
-                    (given.a, operation.a_e5m2, "a"),
-                    (given.b, operation.b_e5m2, "b"),
-                )
+                for word, name in ((given.a, "a"), (given.b, "b"))
             )
             zero = common(m, a.zero | b.zero)
             # Where an operand is NaN, it does not matter that it also counts as an infinity.
@@ -118,7 +169,11 @@ class Fp8Decode(DotProductStage):
             nan = second(Mux(fp8, pair[0] | pair[1], 0), f"nan{index}")
             m.d.comb += output.fp8_nan[index].eq(nan)
 
-    def _operands(self, m: Module, cut: Cut, raw: Value, is_e5m2: Value, name: str) -> _Operands:
+    def _operands(self, m: Module, cut: Cut, raw: Value, side: str, name: str) -> _Operands:
+        is_e5m2 = self.input.operation[f"{side}_e5m2"]
+        small, e2m1 = small_elements(self.config, self.input, side)
+        if small is not None:
+            raw = common(m, whole_containers(raw, small, e2m1))
         e5m2 = spread(is_e5m2)
         upper_zero = common(m, flags(~(raw >> 6 | raw >> 5 | raw >> 4 | raw >> 3)))
         hidden = flags(~upper_zero | (raw >> 2 & e5m2))
@@ -129,6 +184,9 @@ class Fp8Decode(DotProductStage):
             | ~raw >> 3 & spread(~is_e5m2, 0x08)
             | upper_zero
         )
+        if small is not None:
+            narrow = small_exponent(raw, is_e5m2, 2, 3) | upper_zero & e5m2
+            exponent = Mux(small, narrow, exponent)
         significand = up(raw, 1) & spread(is_e5m2, 6) | raw & spread(~is_e5m2, 6) | up(hidden, 3)
         lowest = Mux(is_e5m2, 0, flags(raw))
         upper_ones = flags(raw >> 6 & raw >> 5 & raw >> 4 & raw >> 3)

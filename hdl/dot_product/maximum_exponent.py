@@ -79,7 +79,7 @@ class Fp8OrC(DotProductStage):
     output_fields = "c_or_fp8_exponent"
 
     def _logic(self, m: Module, cut: Cut) -> None:
-        largest = largest_of_three(self.input.c_exponent, *self.input.fp8_maximum)
+        largest = largest_of_three(self.input.c_exponent, *self.widths.as_maxima(self.input.fp8_maximum))
         m.d.comb += self.output.c_or_fp8_exponent.eq(cut(largest(), "c_or_fp8_exponent"))
 
 
@@ -112,7 +112,7 @@ class MaximumExponent(DotProductStage):
         super().__init__(config)
 
     def _logic(self, m: Module, cut: Cut) -> None:
-        products = list(getattr(self.input, self._products))
+        products = self.widths.as_maxima(getattr(self.input, self._products))
         c = getattr(self.input, self._c)
         # Exponents of fp8 in the lanes of 16 bits are one less. A C that exceeds one of them is not below the
         # true exponent, so the comparisons hold for all formats.

@@ -21,13 +21,15 @@ class Limit(DotProductStage):
     -------
     output.limit : 9
         A negative limit counts as 0, as does the limit of integers.
+    input.scale : signed
+        What Emax lacks. Only with block scales.
     output.right : `Widths.right_bits`
         How far the sum's highest bit lies below the smallest normal f32's, 31 for 31 and more: the limit is
         negative by so much. Only with such limits.
     """
 
     delays = (2.6, 2.4)
-    input_fields = "operation maximum"
+    input_fields = "operation maximum scale"
     output_fields = "limit right"
 
     def _logic(self, m: Module, first: Cut, second: Cut) -> None:
@@ -35,7 +37,12 @@ class Limit(DotProductStage):
         multiplicand = self.input.operation.multiplicand
         wide = widths.chosen(multiplicand, WIDE)
         offset = Mux(wide, widths.limit_offset(narrow=False), widths.limit_offset(narrow=True))
-        limit = first((self.input.maximum + offset)[: widths.exponent_bits], "sum")
+        maximum: Value = self.input.maximum
+        if self.config.block_scale:
+            # As products of bf16, those with scales may lie anywhere.
+            maximum = maximum + self.input.scale
+            wide |= widths.chosen(multiplicand, frozenset({"fp8"}))
+        limit = first((maximum + offset)[: widths.exponent_bits], "sum")
         without = first(widths.chosen(multiplicand, INTEGER), "integer")
         if widths.right_bits:
             negative = first(wide, "wide") & self._is_negative(limit)

@@ -1,7 +1,11 @@
 """The ports of the dot-product unit: what goes in with each operation, and what comes out."""
 
+from typing import Any
+
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
+
+from hdl.config import DotProductConfig
 
 
 class Multiplicand(enum.Enum, shape=7):
@@ -18,13 +22,28 @@ class Multiplicand(enum.Enum, shape=7):
     TF32 = 3
     """Likewise of tf32, with the longest of the profile's blocks of that (hopper: 8)."""
     FP8 = 4
-    """32 products of e4m3 or e5m2, which may differ in a and b; C has the type of D."""
+    """32 products of e4m3 or e5m2, which may differ in a and b; C has the type of D. With fp6 and fp4 also of
+    e3m2, e2m3 and e2m1 (`SmallElements`), in containers of 8 bits."""
     I8 = 8 + 16
     """16 products of 8-bit integers, in the low 128 bits."""
     I4 = 8 + 32
     """32 products of 4-bit integers, in the low 128 bits."""
     B1 = 8 + 64
     """128 single bits, in the low 128 bits."""
+
+
+class SmallElements(data.Struct):
+    """fp8 beside fp6 and fp4: which elements the containers of 8 bits have.
+
+    `Operation.a_e5m2` then tells elements with two fraction bits, e5m2 and e3m2, from the others.
+    """
+
+    a_small: unsigned(1)
+    b_small: unsigned(1)
+    """Fewer than 8 bits: e3m2, e2m3 or e2m1. The highest two bits of the container are ignored."""
+    a_e2m1: unsigned(1)
+    b_e2m1: unsigned(1)
+    """The lowest two bits are ignored, too."""
 
 
 class Result(enum.Enum, shape=2):
@@ -70,6 +89,26 @@ class DotProductOperands(data.Struct):
     c_beyond: unsigned(1)
     """Integers: C is the sum of an s32 and products that has left the range of s32, so its sign is not that
     of `c`. Saturation then clamps the sum of all products once, however many operations make it."""
+
+
+def operand_layout(config: DotProductConfig) -> type[DotProductOperands] | data.StructLayout:
+    """`DotProductOperands`, and what the options of a configuration add to them.
+
+    With fp6 or fp4 ``elements``, a `SmallElements`; with block scales ``scale_a`` and ``scale_b``, bytes of
+    ue8m0 for all products: 127, which is 1, where an operation has none.
+    """
+    added: dict[str, Any] = {}
+    if config.small:
+        added["elements"] = SmallElements
+    if config.block_scale:
+        added |= {"scale_a": unsigned(8), "scale_b": unsigned(8)}
+    if not added:
+        return DotProductOperands
+    return data.StructLayout({**_members(DotProductOperands), **added})
+
+
+def _members(struct: type[data.Struct]) -> dict[str, Any]:
+    return {name: field.shape for name, field in data.Layout.cast(struct)}
 
 
 class DotProductResult(data.Struct):

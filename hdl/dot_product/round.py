@@ -5,7 +5,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Value
 from hdl.dot_product.adders import incremented
 from hdl.dot_product.fields import DotProductStage
 from hdl.dot_product.operands import Result
-from hdl.dot_product.widths import HALF, INTEGER, WIDE
+from hdl.dot_product.widths import HALF, INTEGER
 from hdl.stream.pipeline import Cut, behind
 
 _DISCARDED = 10
@@ -64,12 +64,12 @@ class Round(DotProductStage):
             (Cat(significand[:23], first(given.exponent, "exponent_1")) + carries)[:32], "single_2"
         )
         lowest = single[:_DISCARDED]
-        if self.widths.fp8:
+        if self.widths.fp8_is_short:
             fp8 = self.widths.chosen(operation.multiplicand, frozenset({"fp8"}))
             lowest = Mux(behind(two, fp8, "fp8"), 0, lowest)
         rest = Mux(is_half | is_other, 0, Cat(lowest, single[_DISCARDED:31], sign & ~zero))
         # Products of f16 are less than the last place of the largest f32.
-        wide = bool(self.config.formats & WIDE)
+        wide = self.widths.wide
         infinite = single[31] | single[23:31].all() if wide else Const(0, 1)
         whole = third(other | rest, "early_3")
         if has_half:

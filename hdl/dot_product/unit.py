@@ -7,16 +7,18 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.config import DotProductConfig
 from hdl.dot_product.arithmetic import Arithmetic
-from hdl.dot_product.operands import DotProductOperands, DotProductResult
+from hdl.dot_product.operands import DotProductResult, operand_layout
 from hdl.stream.elastic import with_flow_control
 
-DOT_PRODUCT_SIGNATURE = wiring.Signature(
-    {
-        "operands": In(stream.Signature(DotProductOperands)),
-        "result": Out(stream.Signature(DotProductResult)),
-    }
-)
-"""The ports of a dot-product unit of any configuration."""
+
+def dot_product_signature(config: DotProductConfig) -> wiring.Signature:
+    """The ports of a dot-product unit."""
+    return wiring.Signature(
+        {
+            "operands": In(stream.Signature(operand_layout(config))),
+            "result": Out(stream.Signature(DotProductResult)),
+        }
+    )
 
 
 class DotProductUnit(Component):
@@ -32,14 +34,14 @@ class DotProductUnit(Component):
 
     Members
     -------
-    operands : In(stream.Signature(DotProductOperands))
+    operands : In(stream.Signature(operand_layout(config)))
     result : Out(stream.Signature(DotProductResult))
     """
 
     def __init__(self, config: DotProductConfig) -> None:
         self.config = config
         self.latency = config.depth
-        super().__init__(DOT_PRODUCT_SIGNATURE)
+        super().__init__(dot_product_signature(config))
 
     def _logic(self, m: Module) -> None:
         with_flow_control(m, Arithmetic(self.config), self.operands, self.result)

@@ -1,9 +1,10 @@
 """Numbers that several stages of the dot-product unit agree on, derived from its configuration."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import product
 
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Cat, Const, Value
 
 from golden.tables.formats import float_format
 from golden.tables.profiles import Profile
@@ -43,15 +44,23 @@ class Widths:
 
     config: DotProductConfig
 
-    half_offset = 128
-    """Added to the exponents of f16 products: the least exponent of an f32 C, -126, then lies above 0.
+    @property
+    def half_offset(self) -> int:
+        """Added to the exponents of f16 products: the least exponent of an f32 C, -126, then lies above 0.
 
-    A product of f16 has 2 to 60, so the addition only sets a bit. fp8 is on the same scale: e5m2 has f16's
-    bias, and e4m3's exponents are raised by 8.
-    """
+        A product of f16 has 2 to 60, so the addition only sets a bit, or two. fp8 is on the same scale: e5m2
+        has f16's bias, and e4m3's exponents are raised by 8. With block scales, which are subtracted from C's
+        exponent, that goes down by 254 more.
+        """
+        return 384 if self.config.block_scale else 128
 
     exponent_bits = 9
-    """bf16: 1 + 1 to 254 + 254, C 128 to 381. f16: 130 to 188, C 32 to 285."""
+    """Of products. bf16: 1 + 1 to 254 + 254, C 128 to 381. f16: 130 to 188, C 32 to 285."""
+
+    @property
+    def maximum_bits(self) -> int:
+        """Bits of the exponents of C and of Emax. With block scales f16 has 386 to 444, C 34 to 795."""
+        return self.exponent_bits + int(self.config.block_scale)
 
     multiplier_bits = 18
     """Of one factor, signed. A float significand shifted left by up to 4 plus `placement` takes 17."""
@@ -67,8 +76,15 @@ class Widths:
         """The numerics profile."""
         return self.config.profile
 
-    fp8_window = 15
-    """Bits of an aligned magnitude of fp8: two before the binary point, 13 fraction bits after it."""
+    @property
+    def fp8_window(self) -> int:
+        """Bits of an aligned magnitude of fp8: two before the binary point, the fraction bits after it."""
+        return (self.config.fp8_fraction_bits or 13) + 2
+
+    @property
+    def fp8_is_short(self) -> bool:
+        """Whether sums of fp8 keep fewer fraction bits than an f32 has."""
+        return self.fp8 and self.fp8_window - 2 < float_format("f32").fraction_bits
 
     @property
     def fp8(self) -> bool:
@@ -82,7 +98,7 @@ class Widths:
         The odd products of fp8 then take them as if they were of f16. All other products of fp8 have lanes of
         their own (`fp8_lanes`).
         """
-        return self.config.formats != {"fp8"}
+        return self.config.multiplicands != {"fp8"}
 
     @property
     def fp8_lanes(self) -> int:
@@ -117,8 +133,8 @@ class Widths:
 
     @property
     def wide(self) -> bool:
-        """Whether a format with f32's exponent range is among the multiplicands."""
-        return bool(self.config.formats & WIDE)
+        """Whether any products have f32's exponent range."""
+        return bool(self.config.formats & WIDE) or self.config.block_scale
 
     @property
     def integer(self) -> bool:
@@ -158,6 +174,11 @@ class Widths:
         """
         return int(self.lanes and self.fp8)
 
+    def as_maxima(self, exponents: Iterable[Value]) -> list[Value]:
+        """Exponents of products with as many bits as Emax has."""
+        missing = self.maximum_bits - self.exponent_bits
+        return [Cat(exponent, Const(0, missing)) if missing else exponent for exponent in exponents]
+
     def exponent_zero(self, *, narrow: bool) -> int:
         """The travelling exponent that stands for 2**0."""
         biases = 2 * float_format("f16").bias + self.half_offset if narrow else 2 * float_format("bf16").bias
@@ -194,12 +215,13 @@ class Widths:
 
     def chosen(self, multiplicand: Value, formats: frozenset[str]) -> Value:
         """Whether multiplicands are of one of `formats`: a constant, or what a bit of `Multiplicand` says."""
-        present = self.config.formats & formats
+        multiplicands = self.config.multiplicands
+        present = multiplicands & formats
         if not present:
             return Const(0, 1)
-        if present == self.config.formats:
+        if present == multiplicands:
             return Const(1, 1)
-        codes = {name: Multiplicand[name.upper()].value for name in self.config.formats}
+        codes = {name: Multiplicand[name.upper()].value for name in multiplicands}
         code = Value.cast(multiplicand)
         return next(
             code[bit] ^ inverted

@@ -14,6 +14,8 @@ from pairwise import covering_rows, pairs_of
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PAGE_BYTES, PRESETS, CoreConfig, DotProductConfig
 from hdl.core import Core
+from hdl.dot_product.fields import fields as dot_product_fields
+from hdl.dot_product.operands import DotProductOperands, operand_layout
 from hdl.dot_product.unit import DotProductUnit
 from hdl.multiply.tile.collect import TileCollect
 from hdl.verilog.core_verilog import TOP, generate
@@ -35,7 +37,7 @@ ABSENT = {
 """Formats that a profile has not, of those beside fp8."""
 
 FP8_SETS = [formats | {"fp8"} for formats in [frozenset[str](), *SETS]]
-"""Only hopper has them."""
+"""Of hopper. A unit has those of blackwell, too, with the smaller formats."""
 
 DIFFERENT = ("volta", "turing", "ampere", "hopper")
 """One profile of each kind: the others have the same constants."""
@@ -126,7 +128,7 @@ def test_the_combinations_are_all_there() -> None:
 def test_other_profiles_have_the_same_constants() -> None:
     def constants(profile: Profile) -> Profile:
         narrow = dict.fromkeys(("fp8_block", "fp8_fraction_bits", "narrow_block", "fp4_group"))
-        return replace(profile, name="", **narrow)  # a core has fp8 of hopper, and nothing below it
+        return replace(profile, name="", **narrow)  # what only formats of 8 bits and below have
 
     different = {constants(PROFILES[profile]) for profile in DIFFERENT}
     assert different == {constants(profile) for profile in PROFILES.values()}
@@ -141,18 +143,51 @@ def test_absent_formats_are_refused(profile: str) -> None:
                 config(formats, profile)
 
 
-@pytest.mark.parametrize("profile", sorted(set(ABSENT) - {"hopper"}))
+@pytest.mark.parametrize("profile", sorted(set(ABSENT) - {"hopper", "blackwell"}))
 def test_fp8_is_refused(profile: str) -> None:
-    rule = r"^fp8 needs a profile whose fp8 arithmetic has been measured \(hopper\), not " + profile + "$"
+    rule = (
+        rf"^fp8 needs a profile whose fp8 arithmetic has been measured \(hopper, blackwell\), not {profile}$"
+    )
     with pytest.raises(ValueError, match=rule):
         config(frozenset({"f16", "fp8"}), profile)
 
 
 def test_fp8_with_other_constants_is_refused() -> None:
     profile = replace(PROFILES["hopper"], fp8_fraction_bits=14)
-    rule = r"^Products of fp8 .* must be \(32, 13, 25\), not \(32, 14, 25\)$"
+    rule = r"^Products of fp8 .* must be \(32, 13, 25\) or \(32, 25, 25\), not \(32, 14, 25\)$"
     with pytest.raises(ValueError, match=rule):
         DotProductConfig(formats=frozenset({"fp8"}), profile=profile)
+
+
+@pytest.mark.parametrize(
+    ("formats", "block_scale", "profile", "rule"),
+    [
+        ({"fp8", "fp6"}, False, "hopper", r"fp6 needs a profile that has it \(blackwell\), not hopper"),
+        ({"f16", "fp4"}, False, "blackwell", "fp4 needs fp8, of which it has the datapath"),
+        ({"f16"}, True, "blackwell", "A block scale needs fp8, of which it has the datapath"),
+        (
+            {"f16", "fp8"},
+            True,
+            "hopper",
+            r"A block scale needs a profile that has it \(blackwell\), not hopper",
+        ),
+    ],
+)
+def test_small_formats_and_scales_need_blackwell_and_fp8(
+    formats: set[str], block_scale: bool, profile: str, rule: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{rule}$"):
+        DotProductConfig(formats=frozenset(formats), block_scale=block_scale, profile=PROFILES[profile])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_options_that_are_off_add_nothing_to_a_unit(preset: str) -> None:
+    """Neither operands nor fields; the Verilog of fp8 with 13 fraction bits has no longer shifts."""
+    unit = PRESETS[preset].dot_product
+    assert operand_layout(unit) is DotProductOperands
+    assert not dot_product_fields(unit).keys() & {
+        *("elements", "scale_a", "scale_b", "scale", "twenty", "fp8_middle", "fp8_farthest")
+    }
 
 
 def elaborate_units(profile: str, sets: list[frozenset[str]]) -> None:
@@ -214,6 +249,13 @@ def test_core_with_fp8_elaborates(formats: frozenset[str]) -> None:
     Fragment.get(Core(config(formats, "hopper")), None)
 
 
+def test_a_core_has_fp8_of_hopper_alone() -> None:
+    with pytest.raises(
+        ValueError, match=r"^fp8 of a core needs a profile with wgmma of fp8 \(hopper\), not blackwell$"
+    ):
+        config(frozenset({"f16", "fp8"}), "blackwell")
+
+
 def test_a_core_needs_a_format_with_loads() -> None:
     with pytest.raises(ValueError, match=r"^Formats of a core must have loads and stores, .* not fp8 alone"):
         config(frozenset({"fp8"}), "hopper")
@@ -253,7 +295,7 @@ def test_every_core_lints(profile: str, formats: frozenset[str], f64_units: int,
 REFUSED = {
     ("formats", "profile"): (
         r"tf32 needs a profile that has tf32 \(ampere and newer\), not (volta|turing)"
-        r"|fp8 needs a profile whose fp8 arithmetic .* \(hopper\), not (volta|turing|ampere)"
+        r"|fp8 needs a profile whose fp8 arithmetic .* \(hopper, blackwell\), not (volta|turing|ampere)"
     ),
     ("formats", "f64_units"): r"Formats of a core must have loads and stores, .*, not fp8 alone",
     ("registers", "warps"): r"Warps with 256 registers each must be from 1 to 8, not 16",
@@ -264,7 +306,9 @@ REFUSED = {
 
 def test_rows_have_every_field_and_every_pair_but_those_that_a_rule_refuses() -> None:
     assert set(FIELDS) == {
-        item.name for item in (*fields(DotProductConfig), *fields(CoreConfig)) if item.name != "dot_product"
+        item.name
+        for item in (*fields(DotProductConfig), *fields(CoreConfig))
+        if item.name not in ("dot_product", "block_scale")
     }
     assert all(row.keys() == FIELDS.keys() and is_allowed(row) for row in ROWS)
     covered = {frozenset(pair) for row in ROWS for pair in combinations(row.items(), 2)}

@@ -38,7 +38,10 @@ def test_what_cannot_work_is_refused(message):
     ("formats", "message"),
     [
         (frozenset(), "Formats must name at least one format, not none"),
-        (frozenset({"f16", "f8"}), "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, not f8"),
+        (
+            frozenset({"f16", "f8"}),
+            "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, fp6, fp4, not f8",
+        ),
     ],
 )
 def test_formats_are_checked(formats, message):
