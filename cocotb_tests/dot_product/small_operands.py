@@ -109,7 +109,7 @@ def _containers(rng: np.random.Generator, elements: NDArray[np.uint8], name: str
     shift = 2 if name == "e2m1" else 0
     mask = ((1 << bits) - 1) << shift
     unused = rng.integers(0, 256, elements.shape, np.uint8) & np.uint8(0xFF ^ mask)
-    packed: NDArray[np.uint8] = elements << shift | unused
+    packed: NDArray[np.uint8] = (elements << np.uint8(shift)) | unused
     return packed
 
 
