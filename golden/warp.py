@@ -15,6 +15,7 @@ from golden.machine import Counters
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import AddressSpaces, Memory, NoMemory
 from golden.multiply import multiply_fragments
+from golden.sparsity import first_undefined, unpack_metadata
 from golden.tables.commands import (
     MATRIX_ROW_BYTES,
     Command,
@@ -228,17 +229,34 @@ class GoldenMachine:
     def _multiply(self, command: Mma) -> None:
         instruction = command.instruction
         if instruction.family not in self._families:
-            what = f".{instruction.a_type} multiply"
+            what = f"{'sparse ' if instruction.is_sparse else ''}.{instruction.a_type} multiply"
             if instruction.family.tiles > 1:
                 what += f" of {instruction.shape}, which runs on golden alone"
             if not self.profile.executes(instruction.family):
                 what += f": profile {self.profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
+        if instruction.is_sparse:
+            last = instruction.sparsity.selectors[-1]
+            if not 0 <= command.selector <= last:
+                detail = f"the selector must be from 0 to {last}, not {command.selector}"
+                self._fault(Cause.ILLEGAL_INSTRUCTION, detail)
+            self._held(command.metadata, 1, "the metadata")
         held = {
             use: self._held(getattr(command, use), layout.registers, f"fragment {use}")
             for use, layout in instruction.fragments.items()
         }
-        held["d"][:] = multiply_fragments(instruction, held["a"], held["b"], held["c"], self.profile)
+        extra = {"metadata": self._metadata(command)} if instruction.is_sparse else {}
+        held["d"][:] = multiply_fragments(instruction, held["a"], held["b"], held["c"], self.profile, extra)
+
+    def _metadata(self, command: Mma) -> NDArray[np.uint8]:
+        """The metadata of a sparse multiply; its register exists."""
+        instruction = command.instruction
+        register = self._files[self._warp, command.metadata]
+        nibbles = unpack_metadata(instruction, register, command.selector)
+        undefined = first_undefined(instruction.sparsity, nibbles)
+        if undefined is not None:
+            self._fault(Cause.UNDEFINED_METADATA, str(undefined[1]))
+        return nibbles
 
     def _fill(self, command: Fill) -> None:
         if not 0 <= command.value < 1 << 32:

@@ -38,6 +38,7 @@ class Opcode(enum.Enum, shape=3):
     FILL = 4
     MOVE = 5
     MATRIX = 6
+    SPARSE = 7
 
 
 class MatrixMove(enum.Enum, shape=2):
@@ -72,10 +73,11 @@ class MemoryCommand(data.Struct):
 
 
 class MmaCommand(data.Struct):
-    """A multiply; the layouts of A and B in memory do not matter to it.
+    """A multiply, dense or sparse; the layouts of A and B in memory do not matter to it.
 
     `is_wgmma` tells a warp's share of a `wgmma` from the `mma` of that shape and those types. A core that has
-    only one of them ignores it.
+    only one of them ignores it. `metadata` is the register with the metadata of a sparse A, and `selector`
+    says which of its lanes.
     """
 
     opcode: unsigned(3)
@@ -93,11 +95,13 @@ class MmaCommand(data.Struct):
     a: unsigned(8)
     b: unsigned(8)
     c: unsigned(8)
-    unused: unsigned(96)
+    metadata: unsigned(8)
+    selector: unsigned(2)
+    unused: unsigned(86)
 
     @property
     def multiply(self) -> Value:
-        """The fields that are `multiply_key` of the instruction, but for its highest bit, `is_wgmma`."""
+        """The fields that are `multiply_key` of the instruction, but for its two highest bits."""
         return Cat(self.tile_shape, self.a_type, self.b_type, self.c_type, self.d_type)
 
 
@@ -136,7 +140,7 @@ class MatrixCommand(data.Struct):
 
 OPCODES = {
     MemoryCommand: (Opcode.LOAD, Opcode.STORE),
-    MmaCommand: (Opcode.MMA,),
+    MmaCommand: (Opcode.MMA, Opcode.SPARSE),
     RegisterCommand: (Opcode.FILL, Opcode.MOVE),
     MatrixCommand: (Opcode.MATRIX,),
 }
@@ -167,10 +171,11 @@ def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
 
 
 def multiply_key(instruction: MmaInstruction) -> int:
-    """`MmaCommand.multiply`, and `is_wgmma` above it, in multiplies of a shape and types."""
+    """`MmaCommand.multiply`, `is_wgmma`, and whether A is sparse, in multiplies of a shape and types."""
     types = (type_code(instruction.types[use]) for use in USES)
     codes = (shape_code(instruction.shape), *types, _is_wgmma(instruction))
-    return sum(code << 4 * place for place, code in enumerate(codes))
+    key = sum(code << 4 * place for place, code in enumerate(codes))
+    return key | instruction.is_sparse << 4 * (len(USES) + 1) + 1
 
 
 def _is_wgmma(instruction: MmaInstruction) -> int:
@@ -226,14 +231,14 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
             }
         case Mma(instruction):
             return MmaCommand, {
-                "opcode": Opcode.MMA.value,
+                "opcode": (Opcode.SPARSE if instruction.is_sparse else Opcode.MMA).value,
                 "tile_shape": shape_code(instruction.shape),
                 **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
                 "saturate": int(instruction.saturate),
                 "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
                 "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
                 "is_wgmma": _is_wgmma(instruction),
-                **{use: getattr(command, use) for use in USES},
+                **{name: getattr(command, name) for name in (*USES, "metadata", "selector")},
             }
         case LoadMatrix() | StoreMatrix():
             move = MatrixMove.LOAD if isinstance(command, LoadMatrix) else MatrixMove.STORE

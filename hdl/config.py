@@ -186,13 +186,16 @@ class CoreConfig:
         Size of the on-chip memory, the state space ``.shared``: a multiple of 4096 up to 228 KiB, 0 for none.
     shared_base : int
         Generic address of the first byte of the on-chip memory: a multiple of 4096.
+    sparse : bool
+        Whether it executes `mma.sp`, of each of its formats that has a sparse multiply.
 
     Raises
     ------
     ValueError
-        For a value out of its range, naming the value and the range, and for fp8 as the only format.
+        For a value out of its range, naming the value and the range, for fp8 as the only format, and for
+        `sparse` without a format that has sparse multiplies.
     TypeError
-        For a dot product of another class.
+        For a dot product of another class, and for `sparse` other than True or False.
     """
 
     f64_depths: ClassVar[range] = range(1, 27)
@@ -210,9 +213,11 @@ class CoreConfig:
     outstanding_reads: int = 16
     shared_bytes: int = 0
     shared_base: int = 0xFF00_0000
+    sparse: bool = False
 
     def __post_init__(self) -> None:
         _require_class("Dot product", self.dot_product, DotProductConfig, "a DotProductConfig")
+        _require_class("Sparse", self.sparse, bool, "True or False")
         for item in fields(self):
             if item.type is int:
                 value = _integer(item.name.replace("_", " ").capitalize(), getattr(self, item.name))
@@ -233,6 +238,9 @@ class CoreConfig:
             raise ValueError(f"fp8 of a core needs a profile with wgmma of fp8 (hopper), not {profile.name}")
         if self.dot_product.multiplicands == {"fp8"} and not self.f64_units:
             raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
+        if self.sparse and not any(family.is_sparse for family in self.families):
+            formats = ", ".join(sorted(self.formats - {"sparse"}))
+            raise ValueError(f"Sparse needs a format among f16, bf16, tf32, i8 and i4, not {formats} alone")
         if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
             raise ValueError(
                 f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MOST_SHARED_BYTES}, "
@@ -301,8 +309,9 @@ class CoreConfig:
 
     @property
     def formats(self) -> frozenset[str]:
-        """Multiplicand formats of the whole core: the formats of the dot-product units, and ``f64``."""
-        return self.dot_product.formats | ({"f64"} if self.f64_units else frozenset())
+        """Multiplicand formats of the whole core: of the dot-product units, and ``f64`` and ``sparse``."""
+        more = {"f64": self.f64_units, "sparse": self.sparse}
+        return self.dot_product.formats | {name for name, has in more.items() if has}
 
 
 def _require_range(name: str, value: int, least: int, most: int) -> None:

@@ -1,5 +1,6 @@
 """The core: all units, wired."""
 
+from contextlib import nullcontext
 from typing import Any, Final
 
 from amaranth.hdl import Module
@@ -19,6 +20,7 @@ from hdl.memory.port import MemoryPort
 from hdl.memory.row_addresses import RowAddresses
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.f64.multiplier import F64Multiplier
+from hdl.multiply.tile.metadata import MetadataReader
 from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
@@ -125,7 +127,7 @@ class Core(Component):
             connect(m, read, port)
         for unit, port in zip((tile,), own_writes, strict=False):
             connect(m, unit.write, port)
-        rows = self._rows(m, warps, load, store)
+        rows = self._readers(m, warps, load, store, tile, registers)
         connect(m, load.bursts, memory.read_bursts)
         connect(m, memory.read_beats, load.beats)
         connect(m, store.bursts, memory.write_bursts)
@@ -150,19 +152,50 @@ class Core(Component):
             warps.store_progress.eq(store.progress),
         ]
 
-    def _rows(self, m: Module, warps: Warps, load: LoadEngine, store: StoreEngine) -> list[RowAddresses]:
-        """Wire what reads the addresses of the rows of a matrix; there are none without on-chip memory."""
-        if not self._config.shared_bytes:
-            return []
-        m.submodules.rows = rows = RowAddresses(self._config)
+    def _readers(
+        self,
+        m: Module,
+        warps: Warps,
+        load: LoadEngine,
+        store: StoreEngine,
+        tile: TileMultiplier,
+        registers: RegisterFile,
+    ) -> list[Any]:
+        """Wire what reads registers before a command starts: addresses of rows, and metadata."""
+        readers: list[Any] = []
+        if self._config.shared_bytes:
+            m.submodules.rows = rows = RowAddresses(self._config)
+            m.d.comb += rows.request.eq(warps.rows)
+            self._before_start(m, warps, rows)
+            connect(m, rows.load_rows, load.rows)
+            connect(m, rows.store_rows, store.rows)
+            readers.append(rows)
+        if self._config.sparse:
+            m.submodules.metadata = metadata = MetadataReader(self._config)
+            m.d.comb += [
+                metadata.request.eq(warps.sparse),
+                metadata.word.eq(registers.shared_read.word),
+                metadata.read_enable.eq(tile.read_enable),
+                metadata.asked.eq(tile.asked),
+                metadata.release.eq(tile.released),
+                tile.low_codes.eq(metadata.low),
+                tile.high_codes.eq(metadata.high),
+            ]
+            self._before_start(m, warps, metadata)
+            readers.append(metadata)
+        return readers
+
+    def _before_start(self, m: Module, warps: Warps, reader: RowAddresses | MetadataReader) -> None:
+        """Wire when a reader reads and what it found; where there are two, a command names one of them."""
+        both = self._config.sparse and self._config.shared_bytes
+        chosen = warps.reads_metadata == isinstance(reader, MetadataReader) if both else None
         m.d.comb += [
-            rows.request.eq(warps.rows),
-            rows.start.eq(warps.rows_start),
-            rows.keep.eq(warps.rows_keep),
-            warps.rows_room.eq(rows.room),
-            warps.rows_done.eq(rows.done),
-            warps.rows_cause.eq(rows.cause),
+            reader.start.eq(warps.rows_start if chosen is None else warps.rows_start & chosen),
+            reader.keep.eq(warps.rows_keep if chosen is None else warps.rows_keep & chosen),
         ]
-        connect(m, rows.load_rows, load.rows)
-        connect(m, rows.store_rows, store.rows)
-        return [rows]
+        with nullcontext() if chosen is None else m.If(chosen):
+            m.d.comb += [
+                warps.rows_room.eq(reader.room),
+                warps.rows_done.eq(reader.done),
+                warps.rows_cause.eq(reader.cause),
+            ]

@@ -106,6 +106,13 @@ def _integer(name: str, value: object) -> int:
     return number
 
 
+def _flag(name: str, value: object) -> bool:
+    found = {"true": True, "false": False}.get(str(value).lower())
+    if found is None:
+        raise UsageError(f"setting {name}: expected true or false, not {quoted(value)}")
+    return found
+
+
 def _formats(name: str, value: object) -> frozenset[str]:
     if isinstance(value, str):
         return frozenset(value.split(","))
@@ -124,7 +131,8 @@ def _profile(name: str, value: object) -> Profile:
 
 _UNIT_FIELDS: Final = tuple(field.name for field in fields(DotProductConfig))
 _KINDS: Final[Mapping[str, Callable[[str, object], object]]] = {
-    **{field.name: _integer for field in fields(CoreConfig) if field.name != "dot_product"},
+    **{field.name: _integer for field in fields(CoreConfig) if field.name not in ("dot_product", "sparse")},
+    "sparse": _flag,
     "depth": _integer,
     "formats": _formats,
     "profile": _profile,

@@ -34,7 +34,7 @@ class Capabilities:
     version : int
         Of the register map: major, minor and patch number, a byte each.
     formats : frozenset of str
-        Multiplicand formats, f64 among them.
+        Multiplicand formats, f64 and sparse among them.
     profile : str
         Name of the numerics profile; ``"other"`` for one that is not in `golden.tables.profiles.PROFILES`.
     registers : int
@@ -134,7 +134,10 @@ class Capabilities:
             )
         try:
             return CoreConfig(
-                dot_product=DotProductConfig(formats=self.formats - {"f64"}, profile=PROFILES[self.profile]),
+                dot_product=DotProductConfig(
+                    formats=self.formats - {"f64", "sparse"}, profile=PROFILES[self.profile]
+                ),
+                sparse="sparse" in self.formats,
                 **{name: getattr(self, name) for name in _SIZES},
                 **({"shared_base": self.shared_base} if self.shared_bytes else {}),
             )

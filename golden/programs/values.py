@@ -11,8 +11,9 @@ def describe_command(command: Command) -> str:
         case Load(instruction, register, address, stride) | Store(instruction, register, address, stride):
             end = "" if stride is None else f", stride {stride}"
             return f"{instruction} with register {register}, address {address:#x}{end}"
-        case Mma(instruction, d, a, b, c):
-            return f"{instruction} with registers d {d}, a {a}, b {b}, c {c}"
+        case Mma(instruction, d, a, b, c, metadata, selector):
+            sparse = f", metadata {metadata}, selector {selector}" if instruction.is_sparse else ""
+            return f"{instruction} with registers d {d}, a {a}, b {b}, c {c}{sparse}"
         case Fill(register, count, value):
             return f"fill of {count} registers from {register} on with {value:#010x}"
         case Move(destination, source, count):

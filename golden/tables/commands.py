@@ -64,6 +64,10 @@ class Mma(_OfWarp):
     b: int
     c: int
     """First registers of the four fragments."""
+    metadata: int = 0
+    """The register with the metadata of a sparse multiply."""
+    selector: int = 0
+    """The lanes of it that have the metadata: `golden.tables.sparsity`."""
 
 
 @dataclass(frozen=True)

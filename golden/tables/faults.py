@@ -29,6 +29,8 @@ class Cause(IntEnum):
     """The memory answered a write with DECERR: nothing lives at that address."""
     WARP_RANGE = 11
     """A command for a warp that the core does not have. Warp 0 refuses it."""
+    UNDEFINED_METADATA = 12
+    """A nibble in the metadata of a sparse multiply that names no two places in ascending order."""
 
     @property
     def is_of_memory(self) -> bool:

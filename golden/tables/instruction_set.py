@@ -177,9 +177,6 @@ WGMMA_TILE = Family(
 Of the other types the share is an `mma` with the same arithmetic: see
 `golden.tables.matrix_instructions.warp_tile`."""
 
-CORE_FAMILIES: tuple[Family, ...] = (*FAMILIES, WGMMA_TILE)
-"""What the hardware executes."""
-
 QUAD_PAIRS = _mma("mma.m8n8k4", (Shape(8, 8, 4),), ("f16",), ("f16", "f32"), tiles=4)
 """Four multiplies, one in each pair of quads: an instruction of the tensor cores of Volta and Turing, which
 the assembler replaces by scalar instructions for later chips. A core has neither."""
@@ -194,7 +191,14 @@ SPARSE_FAMILIES: tuple[Family, ...] = (
     _sp("mma.sp.sub-byte", _m16n8(64, 128), ("s4", "u4"), ("s32",), saturate="integer"),
     _sp("mma.sp.fp8", _m16n8(64), ("e4m3", "e5m2"), ("f16", "f32"), same_accumulators=True),
 )
-"""Multiplies whose A is 2:4 sparse; a core has none."""
+"""Multiplies whose A is 2:4 sparse."""
+
+CORE_FAMILIES: tuple[Family, ...] = (
+    *FAMILIES,
+    WGMMA_TILE,
+    *(family for family in SPARSE_FAMILIES if "fp8" not in family.formats),
+)
+"""What the hardware executes. Sparse fp8 is emulated by the assembler on chips with the core's arithmetic."""
 
 _SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _BYTES = ("e4m3", "e5m2")
@@ -221,7 +225,9 @@ NARROW_FAMILIES: tuple[Family, ...] = (
 )
 """Multiplies of 8, 6 and 4 bits, with block scales or not, of compute capability 12.0; a core has none."""
 
-WARP_FAMILIES: tuple[Family, ...] = (*CORE_FAMILIES, QUAD_PAIRS, *SPARSE_FAMILIES, *NARROW_FAMILIES)
+WARP_FAMILIES: tuple[Family, ...] = tuple(
+    dict.fromkeys((*CORE_FAMILIES, QUAD_PAIRS, *SPARSE_FAMILIES, *NARROW_FAMILIES))
+)
 """What golden executes in one warp."""
 
 

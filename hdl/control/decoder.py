@@ -1,7 +1,7 @@
 """The decoder: from a command to what the units need, by the golden tables."""
 
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
@@ -22,14 +22,21 @@ from hdl.command import (
 from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.control.lookup import MORE_BITS, Constants, drive_all, look_up
-from hdl.control.scoreboard import Footprint, Unit
+from hdl.control.scoreboard import Footprint, Range, Unit
+from hdl.dot_product.operands import Multiplicand
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact, matrix_geometry
 from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
+from hdl.multiply.tile.metadata import MetadataRequest
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
+
+_BYTES: Final = Multiplicand.I8.value & Multiplicand.I4.value
+"""The bit of integers, whose metadata is of bytes."""
+
+_LANES_OF_QUAD: Final = 4
 
 
 class Decoded(data.Struct):
@@ -64,6 +71,15 @@ class _Operands(data.Struct):
     write: _Operand
 
 
+class DecodedMetadata(data.Struct):
+    """What a sparse multiply has beside a dense one."""
+
+    is_sparse: unsigned(1)
+    register: Range
+    """Which it reads; likewise not valid in others."""
+    request: MetadataRequest
+
+
 class Decoder(Component):
     """Tells legal commands from others and looks their constants up.
 
@@ -89,16 +105,15 @@ class Decoder(Component):
         The command is taken.
     decoded : Out(Decoded)
         Of the command that was taken last.
+    sparse : Out(DecodedMetadata)
+        Likewise, if multiplies may be sparse.
     """
-
-    command: In(COMMAND_BITS)
-    take: In(1)
-    decoded: Out(Decoded)
 
     def __init__(self, config: CoreConfig, warp: int = 0) -> None:
         self._config = config
         self._warp = warp
-        super().__init__()
+        sparse = {"sparse": Out(DecodedMetadata)} if config.sparse else {}
+        super().__init__({"command": In(COMMAND_BITS), "take": In(1), "decoded": Out(Decoded), **sparse})
 
     def _logic(self, m: Module) -> None:
         command = Signal(COMMAND_BITS, reset_less=True)
@@ -106,6 +121,12 @@ class Decoder(Component):
         with m.If(self.take):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
         operands = Signal(_Operands)
+        ranges: list[tuple[Any, Any]] = []
+        if self._config.sparse:
+            operand = Signal(_Operand, name="metadata_operand")
+            drive_all(m, operand, command)
+            drive_all(m, self.sparse, command)
+            ranges.append((self.sparse.register, operand))
         drive_all(m, self.decoded, command)
         drive_all(m, operands, command)
         legal = Signal()
@@ -120,6 +141,10 @@ class Decoder(Component):
                 m.d.comb += _name(operands.reads[0], memory.register, found.fragment_more)
             with m.Case(Opcode.MMA):
                 self._mma(m, MmaCommand(command), found, operands, legal)
+            if self._config.sparse:
+                with m.Case(Opcode.SPARSE):
+                    self._mma(m, MmaCommand(command), found, operands, legal)
+                    self._sparse(m, MmaCommand(command), found, operand, legal)
             with m.Case(Opcode.FILL, Opcode.MOVE):
                 self._move(m, RegisterCommand(command), found, operands, legal)
             if self._config.shared_bytes:
@@ -131,6 +156,7 @@ class Decoder(Component):
             for range_, operand in (
                 *((footprint.reads[index], operands.reads[index]) for index in range(3)),
                 (footprint.write, operands.write),
+                *ranges,
             )
         ).all()
         with m.If(memory.warp != self._warp):
@@ -204,6 +230,25 @@ class Decoder(Component):
             *_name(operands.write, command.d, found.more[3]),
             self.decoded.unit.eq(Mux(found.is_f64, Unit.F64, Unit.TILE)),
             legal.eq(found.multiplies),
+        ]
+
+    def _sparse(
+        self, m: Module, command: data.View, found: data.View, operand: data.View, legal: Signal
+    ) -> None:
+        """What a sparse multiply has beside a dense one; its selector chooses among the lanes of a quad."""
+        request = self.sparse.request
+        multiplicand = Value.cast(found.tile.operation.multiplicand)
+        lanes_log2 = Signal(2)
+        m.d.comb += [
+            *_name(operand, command.metadata, 0),
+            self.sparse.is_sparse.eq(1),
+            request.register.eq(self._in_file(command.metadata)),
+            request.selector.eq(command.selector),
+            request.halves.eq(found.tile.halves),
+            request.of_bytes.eq((multiplicand & _BYTES).any()),
+            request.is_tf32.eq(multiplicand == Multiplicand.TF32),
+            lanes_log2.eq(request.halves + request.of_bytes),
+            legal.eq(found.multiplies & ((command.selector << lanes_log2) < _LANES_OF_QUAD)),
         ]
 
     def _move(

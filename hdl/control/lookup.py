@@ -93,7 +93,10 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
     # `wmma` and `mma` share a few shapes and types.
     instructions = list({multiply_key(item): item for item in config.multiplies()}.values())
     has_wgmma = any(item.mnemonic == "wgmma" for item in instructions)
-    with m.Switch(Cat(multiply.multiply, multiply.is_wgmma & has_wgmma)):
+    key = Cat(multiply.multiply, multiply.is_wgmma & has_wgmma)
+    if config.sparse:
+        key = Cat(key, multiply.opcode == Opcode.SPARSE)
+    with m.Switch(key):
         for instruction in instructions:
             with m.Case(multiply_key(instruction)):
                 _multiply(m, config, multiply, instruction, found)

@@ -138,6 +138,8 @@ class Scoreboard(Component):
         All slots become free; to be given in the cycle after a reset, which leaves them as they are.
     load_tag, store_tag : Out(tag_bits(config))
         Of the oldest load and store in flight: with its `done`, the one that has finished.
+    again : In(1)
+        If multiplies may be sparse: this first cycle follows another one, and compares more sources.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -159,6 +161,7 @@ class Scoreboard(Component):
             "clear": In(1),
             "load_tag": Out(tag_bits(config)),
             "store_tag": Out(tag_bits(config)),
+            **({"again": In(1)} if config.sparse else {}),
         }
         super().__init__(members)
 
@@ -176,7 +179,7 @@ class Scoreboard(Component):
                         | (_overlap(other, slot.footprint.write) & (foreign | ~self.second))
                     )
                     with m.If(~self.second):
-                        m.d.sync += before.eq(found)
+                        m.d.sync += before.eq(found | (before & self.again) if self._config.sparse else found)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
                     registers.append(slot.until_done)

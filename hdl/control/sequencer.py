@@ -9,12 +9,13 @@ from amaranth.lib.wiring import In, Out
 from hdl.command import COMMAND_BITS
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.control.decoder import Decoded, Decoder
+from hdl.control.decoder import Decoded, DecodedMetadata, Decoder
 from hdl.control.scoreboard import BLOCK_BITS, COMPARED, Scoreboard, Unit, slots, tag_bits
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
+from hdl.multiply.tile.metadata import MetadataRequest
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
 
@@ -39,7 +40,13 @@ def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
         "load_cause": In(CAUSE_BITS),
         "store_cause": In(CAUSE_BITS),
         "store_progress": In(16),
+        **({"sparse": Out(MetadataRequest), "reads_metadata": Out(1)} if config.sparse else {}),
     }
+
+
+def looks_ahead(config: CoreConfig) -> bool:
+    """Whether commands read registers before they start: addresses of rows, or metadata."""
+    return bool(config.shared_bytes) or config.sparse
 
 
 class _Issued(data.Struct):
@@ -82,7 +89,8 @@ class Sequencer(Component):
     """Starts the commands of one warp in order; they run side by side and may end in any order.
 
     A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
-    command with those in flight (two cycles, `hdl.control.scoreboard.Scoreboard`), and checks an access for
+    command with those in flight (two cycles, of sparse multiplies three,
+    `hdl.control.scoreboard.Scoreboard`), and checks an access for
     alignment and range meanwhile; the command then takes its slot. The third waits until no conflict is left
     and hands the command to its unit. Before that, the rows of a move of matrices are read from their
     register, which no other command is about to write then, and checked. As commands start in order, a
@@ -124,6 +132,8 @@ class Sequencer(Component):
         From the moment a command needs `rows_room` to its start or refusal.
     rows_room : In(1), rows_done : In(1), rows_cause : In(4)
         From it.
+    sparse : Out(MetadataRequest), reads_metadata : Out(1)
+        If multiplies may be sparse: the row addresses that are asked for are metadata, in the same way.
     fetched, done : In(5)
         A bit for each `Unit`: its oldest command has read all its registers; is at its end.
     load_cause, store_cause : In(4)
@@ -174,6 +184,7 @@ class Sequencer(Component):
         m.submodules.check = check = AccessCheck(self._config)
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
         decoded = Signal(Decoded, reset_less=True)
+        metadata = Signal(DecodedMetadata, reset_less=True) if self._config.sparse else None
         compared = Signal(COMPARED, reset_less=True)
         tag_values = 1 << tag_bits(self._config)
         tag = Signal(range(tag_values), init=self._count_from % tag_values)  # of the next command
@@ -203,9 +214,9 @@ class Sequencer(Component):
         one_at_work = Signal()
         m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
         may_start = ~pipe.failed & ~one_at_work
-        self._decode(m, pipe, decoded, compared)
-        self._compare(m, pipe, decoded, compared, scoreboard, check)
-        self._issue(m, pipe, decoded, scoreboard, check, may_start)
+        self._decode(m, pipe, decoded, metadata, compared)
+        self._compare(m, pipe, decoded, metadata, compared, scoreboard, check)
+        self._issue(m, pipe, decoded, metadata, scoreboard, check, may_start)
         refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
         self._stop(m, pipe, scoreboard, refused_cause, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
@@ -215,7 +226,14 @@ class Sequencer(Component):
                 self.queue_empty.eq(~has_any & ~self.commands.valid & (in_flight != 0)),
             ]
 
-    def _decode(self, m: Module, pipe: "_Handover", decoded: data.View, compared: data.View) -> None:
+    def _decode(
+        self,
+        m: Module,
+        pipe: "_Handover",
+        decoded: data.View,
+        metadata: data.View | None,
+        compared: data.View,
+    ) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
         m.submodules.decoder = decoder = Decoder(self._config, self._warp)
         m.d.comb += [
@@ -226,6 +244,8 @@ class Sequencer(Component):
         ]
         with m.If(pipe.decode):
             m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
+            if metadata is not None:
+                m.d.sync += metadata.eq(decoder.sparse)
             m.d.sync += [compared[index].eq(decoder.decoded.footprint.reads[index]) for index in (0, 1)]
         with m.If(self.commands.ready):
             m.d.sync += pipe.has_command.eq(self.commands.valid)
@@ -237,6 +257,7 @@ class Sequencer(Component):
         m: Module,
         pipe: "_Handover",
         decoded: data.View,
+        metadata: data.View | None,
         compared: data.View,
         scoreboard: Scoreboard,
         check: AccessCheck,
@@ -270,6 +291,18 @@ class Sequencer(Component):
                     m.d.sync += compared[0].eq(decoded.footprint.reads[2])
                     m.d.sync += compared[1].eq(decoded.footprint.write)
                     m.next = "SECOND"
+                    if metadata is not None:
+                        with m.If(metadata.is_sparse):
+                            m.d.sync += [compared[0].eq(metadata.register), compared[1].valid.eq(0)]
+                            m.next = "METADATA"
+            if metadata is not None:
+                with m.State("METADATA"):
+                    m.d.comb += scoreboard.again.eq(1)
+                    m.d.sync += compared[0].eq(decoded.footprint.reads[2])
+                    m.d.sync += compared[1].eq(decoded.footprint.write)
+                    m.next = "SECOND"
+                    with m.If(pipe.halt):
+                        m.next = "EMPTY"
             with m.State("SECOND"):
                 is_checked = ~in_memory | check.checked.valid
                 legal = ~in_memory | checked.legal
@@ -298,16 +331,26 @@ class Sequencer(Component):
         m: Module,
         pipe: "_Handover",
         decoded: data.View,
+        metadata: data.View | None,
         scoreboard: Scoreboard,
         check: AccessCheck,
         may_start: Value,
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
         issued = Signal(_Issued, reset_less=True)
+        if metadata is not None:
+            asked = Signal(DecodedMetadata, name="issued_metadata", reset_less=True)
+            with m.If(~pipe.has_issued):
+                m.d.sync += asked.eq(metadata)
+            m.d.comb += [self.sparse.eq(asked.request), self.reads_metadata.eq(asked.is_sparse)]
         with m.If(~pipe.has_issued):
             m.d.sync += [
                 issued.unit.eq(decoded.unit),
-                issued.listed.eq(decoded.memory.listed & _is_access(decoded.unit)),
+                issued.listed.eq(
+                    decoded.memory.listed & _is_access(decoded.unit)
+                    if metadata is None
+                    else (decoded.memory.listed & _is_access(decoded.unit)) | metadata.is_sparse
+                ),
                 *(issued[name].eq(decoded[name]) for name in ("rows", "tile", "f64", "move")),
             ]
         access = check.checked.payload.access
@@ -343,7 +386,7 @@ class Sequencer(Component):
                     wanted.eq(free & ~issued.listed),
                     self.stall_unit.eq(~self.stall_registers & ~self.stall_memory & ~pipe.start),
                 ]
-                if self._config.shared_bytes:
+                if looks_ahead(self._config):
                     m.d.comb += [
                         self.wants_rows.eq(was_free & issued.listed & ~pipe.failed),
                         self.rows_start.eq(self.wants_rows & self.rows_room),
@@ -352,7 +395,7 @@ class Sequencer(Component):
                         m.next = "ROWS"
                 with m.If(pipe.halt | pipe.start):
                     m.next = "EMPTY"
-            if self._config.shared_bytes:
+            if looks_ahead(self._config):
                 with m.State("ROWS"):
                     m.d.comb += [self.wants_rows.eq(1), pipe.reading_rows.eq(1), self.stall_unit.eq(1)]
                     with m.If(self.rows_done):

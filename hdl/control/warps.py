@@ -13,7 +13,7 @@ from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.dispatch import Dispatch, take_turns
 from hdl.control.scoreboard import Unit, slots
-from hdl.control.sequencer import Sequencer, unit_members
+from hdl.control.sequencer import Sequencer, looks_ahead, unit_members
 from hdl.memory.beats import CAUSE_BITS
 
 STALLS: Final = ("stall_registers", "stall_memory", "stall_unit", "queue_empty")
@@ -90,7 +90,7 @@ class Warps(Component):
             ]
         for unit, count in slots(self._config).items():
             self._dispatch(m, unit, count, sequencers)
-        if self._config.shared_bytes:
+        if looks_ahead(self._config):
             self._rows(m, sequencers)
 
     def _dispatch(self, m: Module, unit: Unit, slots_of_warp: int, sequencers: Sequence[Sequencer]) -> None:
@@ -114,7 +114,7 @@ class Warps(Component):
             ]
 
     def _rows(self, m: Module, sequencers: Sequence[Sequencer]) -> None:
-        """The reader of row addresses is a warp's from the question to the start of its command."""
+        """The readers of registers are a warp's from the question to the start of its command."""
         wants = Signal(self._config.warps)
         turn = take_turns(m, "rows_turn", wants)
         m.d.comb += [
@@ -128,3 +128,8 @@ class Warps(Component):
             for warp, sequencer in enumerate(sequencers):
                 with m.Case(warp) if warp < len(sequencers) - 1 else m.Default():
                     m.d.comb += [self.rows.eq(sequencer.rows), sequencer.rows_room.eq(self.rows_room)]
+                    if self._config.sparse:
+                        m.d.comb += [
+                            self.sparse.eq(sequencer.sparse),
+                            self.reads_metadata.eq(sequencer.reads_metadata),
+                        ]

@@ -25,6 +25,11 @@ REFUSED = {
         "shared_bytes": 8192,
         "shared_base": (1 << 32) - 4096,
     },
+    "Sparse needs a format among f16, bf16, tf32, i8 and i4, not b1, f64 alone": {
+        "dot_product": DotProductConfig(formats=frozenset({"b1"})),
+        "f64_units": 1,
+        "sparse": True,
+    },
 }
 
 
@@ -47,6 +52,12 @@ def test_what_cannot_work_is_refused(message):
 def test_formats_are_checked(formats, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         DotProductConfig(formats=formats)
+
+
+def test_sparse_is_true_or_false():
+    with pytest.raises(TypeError, match="^Sparse must be True or False, not of type int$"):
+        CoreConfig(sparse=1)
+    assert "sparse" in CoreConfig(sparse=True).formats
 
 
 def test_the_edges_are_allowed():

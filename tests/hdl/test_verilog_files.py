@@ -139,6 +139,12 @@ def test_a_configuration_of_its_own_has_no_preset():
     assert core_description(CoreConfig(registers=32))["preset"] is None
 
 
+def test_a_core_without_sparse_multiplies_has_none_of_their_parts():
+    text = core_verilog(SMALL)
+    assert [name for name in ("sparse", "metadata", "selection", "_odd", "codes") if name in text] == []
+    assert SPARSE_PARTS <= set(re.findall(r"\w+", core_verilog(replace(SMALL, sparse=True))))
+
+
 def test_every_module_but_the_two_top_ones_is_named_after_the_project():
     names = re.findall(r"^module (\\?[\w.]+)", core_verilog(SMALL), re.MULTILINE)
     assert len(names) > 50

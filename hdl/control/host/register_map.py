@@ -38,13 +38,14 @@ PROFILE_CODES: Final[Mapping[str, int]] = MappingProxyType(
 )
 """What PROFILE.profile reads, by the name of the profile."""
 
-_FORMATS: Final = ("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8")
+_FORMATS: Final = ("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8", "sparse")
 """Formats of the multiplicands, by their bits: append new ones at the end."""
 
 
 def _format(name: str, bit: int) -> Field:
     unit = "f64 unit" if name == "f64" else "dot-product unit"
-    return Field(name, bit, 1, f"The {unit} multiplies {name}.", lambda config: int(name in config.formats))
+    meaning = "A may be 2:4 sparse." if name == "sparse" else f"The {unit} multiplies {name}."
+    return Field(name, bit, 1, meaning, lambda config: int(name in config.formats))
 
 
 def profile_name(profile: Profile) -> str:

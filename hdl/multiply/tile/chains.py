@@ -27,11 +27,11 @@ def passes(instruction: MmaInstruction, profile: Profile) -> int:
         if not block or block * _CONVERTED_PASSES < instruction.shape.k:
             raise ValueError(f"Products of {instruction} in one block must be half of its k, not {block}")
         return _CONVERTED_PASSES
-    multiplicand = FORMATS[instruction.a_type]
+    depth, multiplicand = instruction.stored.k, FORMATS[instruction.a_type]
     products: int | None = QUAD_BITS // multiplicand.bits
     if isinstance(multiplicand, FloatFormat):
         products = profile.block(multiplicand, instruction.mnemonic)
-    count = max(1, instruction.shape.k // products) if products else 0
+    count = max(1, depth // products) if products else 0
     if count not in (1, 2, 4):
         raise ValueError(
             f"Products of {instruction} in one block must leave 1, 2 or 4 blocks, not {products}"

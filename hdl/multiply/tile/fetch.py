@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -10,7 +10,7 @@ from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.dot_product.operands import Operation, Result
 from hdl.memory.fragment_geometry import block_indices
-from hdl.multiply.tile.request import TileRequest, TileShape, last_block
+from hdl.multiply.tile.request import TileRequest, TileShape, last_block, sparse_y
 from hdl.multiply.tile.rows import row_buffers, row_write_layout
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import (
@@ -41,6 +41,15 @@ class FetchedTile(data.Struct):
     """As in `TileRequest`."""
     buffer: unsigned(3)
     """Of the row memories."""
+
+
+def fetched_tile(config: CoreConfig) -> ShapeLike:
+    """A `FetchedTile`, and whether it is sparse if multiplies may be."""
+    if not config.sparse:
+        return FetchedTile
+    return data.StructLayout(
+        {**{name: field.shape for name, field in data.Layout.cast(FetchedTile)}, "sparse": 1}
+    )
 
 
 class ResultTile(data.Struct):
@@ -87,7 +96,7 @@ class TileFetch(Component):
     c_read : Out(word_read_signature(config))
     write : Out(row_write_layout(config))
     x_data, y_data, c_data : Out(tile_word_bits(config))
-    tile : Out(stream.Signature(FetchedTile))
+    tile : Out(stream.Signature(fetched_tile(config)))
         Offered when all of it is in the row memories; taken when none of it is needed any more.
     result_tile : Out(stream.Signature(ResultTile))
         A tile is on its way.
@@ -102,7 +111,7 @@ class TileFetch(Component):
             "c_read": Out(word_read_signature(config)),
             "write": Out(row_write_layout(config)),
             **{f"{name}_data": Out(tile_word_bits(config)) for name in "xyc"},
-            "tile": Out(stream.Signature(FetchedTile)),
+            "tile": Out(stream.Signature(fetched_tile(config))),
             "result_tile": Out(stream.Signature(ResultTile)),
         }
         super().__init__(members)
@@ -110,7 +119,7 @@ class TileFetch(Component):
     def _logic(self, m: Module) -> None:
         buffers = row_buffers(self._config)
         m.submodules.requests = requests = StreamBuffer(TileRequest)
-        m.submodules.tiles = tiles = CreditQueue(FetchedTile, depth=buffers)
+        m.submodules.tiles = tiles = CreditQueue(fetched_tile(self._config), depth=buffers)
         connect(m, flipped(self.request), requests.input)
         connect(m, tiles.output, flipped(self.tile))
         waiting = requests.output.payload
@@ -155,7 +164,9 @@ class TileFetch(Component):
 
     def _tile(self, m: Module, request: data.View, buffer: Signal) -> Signal:
         """What is to be issued, when it has arrived."""
-        tile = Signal(FetchedTile)
+        tile = Signal(fetched_tile(self._config))
+        if self._config.sparse:
+            m.d.comb += tile.sparse.eq(sparse_y(request))
         operation = request.operation
         m.d.comb += [
             *(tile[name].eq(request[name]) for name in ("operation", "tile_shape", "passes", "converted")),
@@ -182,7 +193,11 @@ class TileFetch(Component):
         x = self._walk(m, "x", begin, waiting.x, _last_of_rows(request, Const(1, 1)), paired)
         after_x = begin if self._config.word_registers > 1 else x.reading & x.at_end
         first_of_y = waiting.y if self._config.word_registers > 1 else request.y
-        y = self._walk(m, "y", after_x, first_of_y, _last_of_rows(request, Const(0, 1)), paired)
+        last_of_y = _last_of_rows(request, Const(0, 1))
+        is_sparse = sparse_y(request) if self._config.sparse else Const(0, 1)
+        if self._config.sparse:
+            last_of_y = Mux(is_sparse, Cat(1, request.halves), last_of_y)
+        y = self._walk(m, "y", after_x, first_of_y, last_of_y, paired)
         c = self._walk(m, "c", begin, waiting.c, last_of_c, paired & ~is_packed)
         m.d.comb += [self.c_read.enable.eq(c.reading), self.c_read.address.eq(c.address)]
         if self._config.word_registers > 1:
@@ -198,8 +213,15 @@ class TileFetch(Component):
                 register = Signal(3, name=f"{name}_register_{lane}")
                 m.d.comb += register.eq(walk.register | lane)
                 block, second = block_indices(m, order, register)
+                valid = walk.reading & ((lane == 0) | walk.last.any())
+                if name == "y" and self._config.sparse:
+                    # Of each two words of a sparse row the first one's place is for both.
+                    valid = valid if lane == 0 else valid & ~is_sparse
+                    if lane == 0:
+                        m.d.comb += [arriving.y_sparse.eq(is_sparse), arriving.y_odd.eq(second[0])]
+                    second = Mux(is_sparse, second[1], second[0])
                 m.d.comb += [
-                    place.valid.eq(walk.reading & ((lane == 0) | walk.last.any())),
+                    place.valid.eq(valid),
                     place.word_block.eq(Cat(walk.number, block)),
                     place.second.eq(second),
                 ]

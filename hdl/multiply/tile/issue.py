@@ -17,9 +17,11 @@ from hdl.multiply.tile.chains import (
     splits_words,
 )
 from hdl.multiply.tile.conversion import RowConversion, half_of_row
-from hdl.multiply.tile.fetch import FetchedTile
+from hdl.multiply.tile.fetch import fetched_tile
+from hdl.multiply.tile.metadata import CODES_OF_WORD
 from hdl.multiply.tile.request import TileShape, last_block
 from hdl.multiply.tile.rows import row_read_layout, row_widths
+from hdl.multiply.tile.sparse import SparseSelection
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
@@ -59,7 +61,7 @@ class TileIssue(Component):
 
     Members
     -------
-    tile : In(stream.Signature(FetchedTile))
+    tile : In(stream.Signature(fetched_tile(config)))
         Taken when its last step's rows are read.
     read_enable : Out(1)
     read : Out(row_read_layout(config))
@@ -74,13 +76,17 @@ class TileIssue(Component):
     addend_data : Out(32 * units)
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
+    low_codes, high_codes : In(32 * rows of X in a step)
+        If multiplies may be sparse, what `hdl.multiply.tile.metadata.MetadataReader` gives for these rows.
+    released : Out(1)
+        In this cycle the last rows of a sparse tile are read.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
         members = {
-            "tile": In(stream.Signature(FetchedTile)),
+            "tile": In(stream.Signature(fetched_tile(config))),
             "read_enable": Out(1),
             "read": Out(row_read_layout(config)),
             **{name: In(bits) for name, bits in row_widths(config).items()},
@@ -92,6 +98,9 @@ class TileIssue(Component):
             "addend_data": Out(LANE_BITS * units),
             "busy_units": Out(range(units + 1)),
         }
+        if config.sparse:
+            codes = CODES_OF_WORD * Steps(config).x_rows
+            members |= {"low_codes": In(codes), "high_codes": In(codes), "released": Out(1)}
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -122,7 +131,13 @@ class TileIssue(Component):
                     m.d.sync += read.operation.result.eq(Result.F32)
                 with m.If((number != 0) & (result != Result.F16)):
                     m.d.sync += read.operation.c_is_f16.eq(0)
-        self._operands(m, advance, read_valid, read_step, read)
+        is_sparse: Value = Const(0, 1)
+        if self._config.sparse:
+            is_sparse = Signal(name="read_sparse", reset_less=True)
+            with m.If(advance):
+                m.d.sync += is_sparse.eq(tile.sparse)
+            m.d.comb += self.released.eq(self.tile.ready & tile.sparse)
+        self._operands(m, advance, read_valid, read_step, read, is_sparse)
 
     def _step(self, m: Module, advance: Signal) -> tuple[Signal, Signal, Signal]:
         """Count; returns the step, the number of its pass, and whether it is read now."""
@@ -171,12 +186,15 @@ class TileIssue(Component):
         ]
         return step, number, go
 
-    def _operands(self, m: Module, advance: Signal, valid: Signal, step: Signal, read: data.View) -> None:
+    def _operands(
+        self, m: Module, advance: Signal, valid: Signal, step: Signal, read: data.View, is_sparse: Value
+    ) -> None:
         """Offer rows and elements until every unit has taken its own."""
         steps = Steps(self._config)
         rows = {"x": self._rows(read, "x", steps.x_rows), "y": self._rows(read, "y", steps.y_rows)}
         elements = [self._element(unit, step, read) for unit in range(steps.units)]
         operation: Value = Value.cast(read.operation)
+        choice = self._choice(read, is_sparse)
         if has_conversion(self._config):
             # From block RAM to block RAM, so through a register.
             m.d.sync += [
@@ -185,6 +203,10 @@ class TileIssue(Component):
                 self.addend_data.eq(Cat(self._element_of_c(unit, step, read) for unit in range(steps.units))),
             ]
             operation, valid = self._convert(m, advance, valid, read, rows, elements)
+            choice = {
+                name: [_held(m, advance, item, f"late_{name}_{number}") for number, item in enumerate(some)]
+                for name, some in choice.items()
+            }
 
         pending = Signal(steps.units)
         accepted = Signal(steps.units)
@@ -195,6 +217,8 @@ class TileIssue(Component):
         ]
         m.d.sync += pending.eq(Mux(advance, valid.replicate(steps.units), pending & ~accepted))
         taken = advance & valid
+        if self._config.sparse:
+            rows["y"] = self._choose(m, read, rows["y"], choice)
         held = {
             name: [_held(m, taken, row, f"{name}_row_{number}") for number, row in enumerate(some)]
             for name, some in rows.items()
@@ -207,7 +231,7 @@ class TileIssue(Component):
             m.d.comb += [
                 port.valid.eq(pending[unit]),
                 port.payload.a.eq(held["x"][x_number]),
-                port.payload.b.eq(held["y"][y_number]),
+                port.payload.b.eq(held["y"][unit if self._config.sparse else y_number]),
                 Cat(port.payload.c, port.payload.c_beyond).eq(c),
                 port.payload.operation.eq(offered),
             ]
@@ -245,16 +269,58 @@ class TileIssue(Component):
                 rows[name][number] = conversion.converted
         return Value.cast(late), late_valid
 
+    def _choice(self, read: data.View, is_sparse: Value) -> dict[str, list[Value]]:
+        """Odd lanes of the rows of Y, and for each row of X the codes that choose from even and odd ones."""
+        if not self._config.sparse:
+            return {}
+        steps = Steps(self._config)
+        odd = [
+            Cat(low.word_select(row, QUAD_BITS) for low in (self.y_low_odd, self.y_high_odd))
+            for row in range(steps.y_rows)
+        ]
+        codes = [
+            Cat(
+                Mux(is_sparse, self.low_codes.word_select(row, CODES_OF_WORD), 0),
+                Mux(is_sparse & read.whole_rows, self.high_codes.word_select(row, CODES_OF_WORD), 0),
+            )
+            for row in range(steps.x_rows)
+        ]
+        return {"odd": odd, "codes": codes}
+
+    def _choose(
+        self, m: Module, read: data.View, even: list[Value], choice: dict[str, list[Value]]
+    ) -> list[Value]:
+        """What each unit multiplies with its row of X."""
+        steps = Steps(self._config)
+        chosen: list[Value] = []
+        for unit in range(steps.units):
+            x_number, y_number = divmod(unit, steps.y_rows)
+            m.submodules[f"selection_{unit}"] = selection = SparseSelection()
+            m.d.comb += [
+                selection.even.eq(even[y_number]),
+                selection.odd.eq(choice["odd"][y_number]),
+                selection.codes.eq(choice["codes"][x_number]),
+            ]
+            row: Value = selection.chosen
+            if splits_words(self._config):
+                row = Cat(self._half(read, row[:QUAD_BITS]), row[QUAD_BITS:])
+            chosen.append(row)
+        return chosen
+
+    def _half(self, read: data.View, low: Value) -> Value:
+        """The half of a word that a pass takes, where it takes no more."""
+        upper = read.upper_half & _is_half(read.operation)
+        return Mux(upper, low[QUAD_BITS // 2 :], low)
+
     def _rows(self, read: data.View, name: str, count: int) -> list[Value]:
-        """The rows of a step, k ascending from the low bits on."""
+        """The rows of a step, k ascending from the low bits on; of Y that may be sparse, even lanes."""
         rows: list[Value] = []
         for number in range(count):
             low, high = (
                 getattr(self, f"{name}_{half}").word_select(number, QUAD_BITS) for half in ("low", "high")
             )
-            if splits_words(self._config):
-                upper = read.upper_half & _is_half(read.operation)
-                low = Mux(upper, low[QUAD_BITS // 2 :], low)
+            if splits_words(self._config) and not (name == "y" and self._config.sparse):
+                low = self._half(read, low)
             rows.append(Cat(low, Mux(read.whole_rows, high, 0)))
         return rows
 

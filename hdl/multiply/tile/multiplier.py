@@ -24,8 +24,10 @@ from hdl.dot_product.operands import DotProductOperands, DotProductResult
 from hdl.multiply.tile.collect import TileCollect, tiles_in_flight
 from hdl.multiply.tile.fetch import ResultTile, TileFetch
 from hdl.multiply.tile.issue import TileIssue
+from hdl.multiply.tile.metadata import CODES_OF_WORD
 from hdl.multiply.tile.request import TileRequest
-from hdl.multiply.tile.rows import RowMemories
+from hdl.multiply.tile.rows import RowMemories, row_read_layout, row_widths
+from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import register_write_signature, word_read_signature
 from hdl.stream.queue import Queue
 
@@ -67,6 +69,8 @@ class TileMultiplier(Component):
     read : Out(word_read_signature(config)).array(word_registers)
         Of multiplicands.
     c_read : Out(word_read_signature(config))
+    read_enable, asked, low_codes, high_codes, released
+        If multiplies may be sparse, from and to `hdl.multiply.tile.metadata.MetadataReader`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -83,6 +87,12 @@ class TileMultiplier(Component):
             "operands": Out(stream.Signature(DotProductOperands)).array(units),
             "result": In(stream.Signature(DotProductResult)).array(units),
         }
+        if config.sparse:
+            codes = In(CODES_OF_WORD * Steps(config).x_rows)
+            members |= {
+                **{"low_codes": codes, "high_codes": codes, "released": Out(1)},
+                **{"read_enable": Out(1), "asked": Out(row_read_layout(config))},
+            }
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -113,10 +123,7 @@ class TileMultiplier(Component):
             rows.c_data.eq(fetch.c_data),
             rows.read_enable.eq(issue.read_enable),
             rows.read.eq(issue.read),
-            *(
-                getattr(issue, name).eq(getattr(rows, name))
-                for name in ("x_low", "x_high", "y_low", "y_high", "c_0", "c_1", "carry")
-            ),
+            *(getattr(issue, name).eq(getattr(rows, name)) for name in (*row_widths(config), "carry")),
             rows.carry_enable.eq(collect.carry_enable),
             rows.carry_step.eq(collect.carry_step),
             rows.carry_data.eq(collect.carry_data),
@@ -130,3 +137,11 @@ class TileMultiplier(Component):
             self.done.eq(collect.done),
             self.busy_units.eq(issue.busy_units),
         ]
+        if config.sparse:
+            m.d.comb += [
+                self.read_enable.eq(issue.read_enable),
+                self.asked.eq(issue.read),
+                issue.low_codes.eq(self.low_codes),
+                issue.high_codes.eq(self.high_codes),
+                self.released.eq(issue.released),
+            ]

@@ -21,6 +21,13 @@ class TileShape(enum.Enum, shape=2):
     """16 times 16."""
 
 
+def sparse_y(request: data.View) -> Value:
+    """Whether the multiply is sparse: then alone a row of Y has more register words than one of X."""
+    orders = BlockOrder.YY, BlockOrder.Y
+    two, one = (request.y_order == order for order in orders)
+    return two | (one & ~request.halves)
+
+
 def last_block(tile_shape: Value) -> Value:
     """The number of a tile's last block of 8 by 8 results: 0, 1 or 3."""
     code = Value.cast(tile_shape)
@@ -39,7 +46,7 @@ class TileRequest(data.Struct):
     """For the dot-product units."""
     tile_shape: TileShape
     halves: unsigned(1)
-    """A row is two register words; otherwise one."""
+    """A row of X is two register words; otherwise one. A row of Y likewise; twice as many if X is sparse."""
     passes: unsigned(2)
     """Dot products that make a result, less one: 0, 1 or 3. Each has its part of a row, k ascending, and
     the result of the one before for its C. More than none only if `hdl.multiply.tile.chains.has_chains`

@@ -1,5 +1,7 @@
 """The row memories: operands of two tiles in the order in which the dot-product units want them."""
 
+from collections.abc import Callable
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
@@ -7,9 +9,10 @@ from amaranth.lib.wiring import In, Out
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.multiply.tile.chains import has_chains, has_conversion
+from hdl.multiply.tile.sparse import spread
 from hdl.multiply.tile.tile_steps import BLOCKS, Steps, fields
 from hdl.registers.collision_free_memory import collision_free_memory
-from hdl.registers.register_ports import LANE_BITS, tile_word_bits, word_bits
+from hdl.registers.register_ports import LANE_BITS, QUAD_BITS, tile_word_bits, word_bits
 
 _K_HALVES = 2
 
@@ -18,9 +21,11 @@ def row_buffers(config: CoreConfig) -> int:
     """Tiles that the row memories hold: one is issued, the others come or wait.
 
     With 16 units and more a tile is issued in fewer cycles than its words take from the register file: with
-    64 units m16n8k16 in 2, and a buffer is taken for 11.
+    64 units m16n8k16 in 2, and a buffer is taken for 11. With 4 units the words of a sparse multiply take as
+    many cycles as its issue.
     """
-    return max(2 if config.dot_product_units < 16 else 4, config.dot_product_units // 8)
+    few = config.dot_product_units < 16 and not config.sparse
+    return max(2 if few else 4, config.dot_product_units // 8)
 
 
 def row_write_layout(config: CoreConfig) -> data.StructLayout:
@@ -39,11 +44,14 @@ def row_write_layout(config: CoreConfig) -> data.StructLayout:
         Its number within a register, and above it the block of results.
     buffer : unsigned
         Of all words.
+    y_sparse, y_odd : unsigned(1)
+        If multiplies may be sparse: this one is, and its word of Y is the second of two that `spread` takes.
     """
     bits = Steps(config).word_number_bits + 2
     places = data.ArrayLayout(fields(valid=1, word_block=bits, second=1), config.word_registers)
     of_c = fields(c=2, c_apart=1, c_word_block=bits, buffer=_buffer_bits(config))
-    return data.StructLayout({"x": places, "y": places, **of_c.members})
+    of_y = {"y_sparse": 1, "y_odd": 1} if config.sparse else {}
+    return data.StructLayout({"x": places, "y": places, **of_c.members, **of_y})
 
 
 def _buffer_bits(config: CoreConfig) -> int:
@@ -55,7 +63,8 @@ def row_widths(config: CoreConfig) -> dict[str, int]:
     steps = Steps(config)
     width = word_bits(config)
     of_x, of_c = width >> steps.x_part_bits, width >> steps.c_part_bits
-    return {"x_low": of_x, "x_high": of_x, "y_low": width, "y_high": width, "c_0": of_c, "c_1": of_c}
+    odd = {"y_low_odd": width, "y_high_odd": width} if config.sparse else {}
+    return {"x_low": of_x, "x_high": of_x, "y_low": width, "y_high": width, "c_0": of_c, "c_1": of_c, **odd}
 
 
 def row_read_layout(config: CoreConfig) -> data.StructLayout:
@@ -105,6 +114,9 @@ class RowMemories(Component):
     any. An eighth one keeps the elements of C that are added after the last one, if there are multiplies of
     fp8 that becomes f16.
 
+    A row of Y of a sparse multiply has twice as many words. Of each two of them the even lanes lie where a
+    dense row has one, the odd ones in memories of their own (`hdl.multiply.tile.sparse.spread`).
+
     Latency: read data in the cycle after `read_enable`, and until the next one. A buffer is written by one
     stage while the other one reads another buffer, or elements of C that came before; nothing here keeps them
     apart.
@@ -119,6 +131,8 @@ class RowMemories(Component):
     x_low, x_high : Out(128 * rows of X in a step)
     y_low, y_high : Out(word_bits(config))
         Rows of X and Y, the lowest quad in the low 128 bits.
+    y_low_odd, y_high_odd : Out(word_bits(config))
+        Odd lanes of rows of Y, if multiplies may be sparse.
     c_0, c_1 : Out(32 * elements of a pair in a step)
         Elements of C of both pairs, or twice those that hold both.
     carry_enable : In(1)
@@ -160,12 +174,17 @@ class RowMemories(Component):
         write, read = self.write, self.read
         for name, parts_log2, count in (("x", steps.x_part_bits, BLOCKS), ("y", 0, BLOCKS // 2)):
             walk = self._rows if self._config.word_registers == 1 else self._paired_rows
-            walk(m, name, parts_log2, steps.words_per_register * count)
+            words = steps.words_per_register * count
+            given = getattr(self, f"{name}_data")
+            if name == "y" and self._config.sparse:
+                self._sparse_rows(m, walk, words)
+                continue
+            walk(m, name, parts_log2, words, given)
         lanes = [lane for part in range(1 << steps.c_part_bits) for lane in steps.c_lanes(part)]
         width = word_bits(self._config)
         next_word = Mux(write.c_apart, self.c_data[-width:], self.c_data[:width])
         for pair, word in enumerate((self.c_data[:width], next_word)):
-            self._memory(
+            part_memory(
                 m,
                 f"c_{pair}",
                 getattr(self, f"c_{pair}"),
@@ -173,6 +192,7 @@ class RowMemories(Component):
                 write_enable=write.c[pair],
                 write_address=Cat(write.c_word_block, write.buffer),
                 write_data=Cat(word.word_select(lane, LANE_BITS) for lane in lanes),
+                read_enable=self.read_enable,
                 read_address=Cat(read.c, read.buffer),
             )
         if has_chains(self._config):
@@ -195,88 +215,135 @@ class RowMemories(Component):
             read_data.eq(read_port.data),
         ]
 
-    def _rows(self, m: Module, name: str, parts_log2: int, words: int) -> None:
+    def _sparse_rows(self, m: Module, walk: Callable[..., None], words: int) -> None:
+        """The memories of Y where it may have twice as many words, and even and odd lanes lie apart."""
+        write, given = self.write, self.y_data
+        first, second = given[: word_bits(self._config)], given[-word_bits(self._config) :]
+        lanes: tuple[list[Value], list[Value]] = ([], [])
+        for quad in range(self._config.word_quads):
+            pair = (first.word_select(quad, QUAD_BITS), second.word_select(quad, QUAD_BITS))
+            for found, spread_lanes in zip(lanes, spread(pair), strict=True):
+                found.append(spread_lanes)
+        paired = self._config.word_registers > 1
+        halves = Const(0b11, 2) if paired else Mux(write.y_sparse, Cat(~write.y_odd, write.y_odd), 0b11)
+        enables = halves.replicate(self._config.word_quads)
+        even = Cat(Mux(write.y_sparse, Cat(lanes[0]), first), given[len(first) :])
+        walk(m, "y", 0, words, even, enables=enables)
+        walk(m, "y", 0, words, Cat(Cat(lanes[1]), given[len(first) :]), enables=enables, part="_odd")
+
+    def _rows(
+        self,
+        m: Module,
+        name: str,
+        parts_log2: int,
+        words: int,
+        given: Value,
+        *,
+        enables: Value | None = None,
+        part: str = "",
+    ) -> None:
         """The memories of the low and the high half of rows, of a word at a time."""
         buffers = row_buffers(self._config)
         read, asked = self.read, self.read[name]
         place = self.write[name][0]
         word_block = place.word_block[: len(asked) - parts_log2]
-        self._memory(
+        high = place.valid & place.second
+        part_memory(
             m,
-            f"{name}_low",
-            getattr(self, f"{name}_low"),
+            f"{name}_low{part}",
+            getattr(self, f"{name}_low{part}"),
             depth=buffers * _K_HALVES * words,
-            write_enable=place.valid,
+            write_enable=place.valid if enables is None else place.valid.replicate(len(enables)) & enables,
             write_address=Cat(word_block, place.second, self.write.buffer),
-            write_data=getattr(self, f"{name}_data"),
+            write_data=given,
+            read_enable=self.read_enable,
             read_address=Cat(asked, read.second, read.buffer),
         )
-        self._memory(
+        part_memory(
             m,
-            f"{name}_high",
-            getattr(self, f"{name}_high"),
+            f"{name}_high{part}",
+            getattr(self, f"{name}_high{part}"),
             depth=buffers * words,
-            write_enable=place.valid & place.second,
+            write_enable=high if enables is None else high.replicate(len(enables)) & enables,
             write_address=Cat(word_block, self.write.buffer),
-            write_data=getattr(self, f"{name}_data"),
+            write_data=given,
+            read_enable=self.read_enable,
             read_address=Cat(asked, read.buffer),
         )
 
-    def _paired_rows(self, m: Module, name: str, parts_log2: int, words: int) -> None:
+    def _paired_rows(
+        self,
+        m: Module,
+        name: str,
+        parts_log2: int,
+        words: int,
+        given: Value,
+        *,
+        enables: Value | None = None,
+        part: str = "",
+    ) -> None:
         """The same of two words at a time."""
         asked, width = self.read[name], word_bits(self._config)
-        places, given = self.write[name], getattr(self, f"{name}_data")
+        places = self.write[name]
         crossed = places[0].word_block[0] ^ places[0].second
         found = []
         for number in range(2):
             place = Mux(crossed, places[1 - number].as_value(), places[number].as_value())
             place = data.View(places[0].shape(), place)
-            found.append(Signal.like(getattr(self, f"{name}_low"), name=f"{name}_{number}"))
-            self._memory(
+            found.append(Signal.like(getattr(self, f"{name}_low"), name=f"{name}_{number}{part}"))
+            part_memory(
                 m,
-                f"{name}_{number}",
+                f"{name}_{number}{part}",
                 found[-1],
                 depth=row_buffers(self._config) * words,
-                write_enable=place.valid,
+                write_enable=place.valid
+                if enables is None
+                else place.valid.replicate(len(enables)) & enables,
                 write_address=Cat(place.word_block[: len(asked) - parts_log2], self.write.buffer),
                 write_data=given.word_select(crossed ^ number, width),
+                read_enable=self.read_enable,
                 read_address=Cat(asked, self.read.buffer),
             )
-        is_crossed = Signal(name=f"{name}_is_crossed")
+        is_crossed = Signal(name=f"{name}_is_crossed{part}")
         with m.If(self.read_enable):
             m.d.sync += is_crossed.eq(asked[parts_log2] ^ self.read.second)
         m.d.comb += [
-            getattr(self, f"{name}_low").eq(Mux(is_crossed, found[1], found[0])),
-            getattr(self, f"{name}_high").eq(Mux(is_crossed, found[0], found[1])),
+            getattr(self, f"{name}_low{part}").eq(Mux(is_crossed, found[1], found[0])),
+            getattr(self, f"{name}_high{part}").eq(Mux(is_crossed, found[0], found[1])),
         ]
 
-    def _memory(
-        self,
-        m: Module,
-        name: str,
-        read_data: Signal,
-        *,
-        depth: int,
-        write_enable: Value,
-        write_address: Value,
-        write_data: Value,
-        read_address: Value,
-    ) -> None:
-        """Make a memory of `depth` words; the low bits of the address to read choose the part of a word."""
-        parts = len(write_data) // len(read_data)
-        memory = collision_free_memory(len(read_data), depth * parts, in_blocks=True)
-        m.submodules[f"{name}_memory"] = memory
-        # Ports whose addresses differ in constant low bits are one wide port to synthesis.
-        for part in range(parts):
-            write_port = memory.write_port()
-            m.d.comb += [
-                write_port.en.eq(write_enable),
-                write_port.addr.eq(Cat(Const(part, (parts - 1).bit_length()), write_address)),
-                write_port.data.eq(write_data.word_select(part, len(read_data))),
-            ]
-        read_port = memory.read_port()
+
+def part_memory(
+    m: Module,
+    name: str,
+    read_data: Signal,
+    *,
+    depth: int,
+    write_enable: Value,
+    write_address: Value,
+    write_data: Value,
+    read_enable: Value,
+    read_address: Value,
+) -> None:
+    """Make a memory of `depth` words; the low bits of the address to read choose the part of a word.
+
+    A `write_enable` of several bits has one for each of as many equal parts of the word.
+    """
+    parts = len(write_data) // len(read_data)
+    memory = collision_free_memory(len(read_data), depth * parts, in_blocks=True)
+    m.submodules[f"{name}_memory"] = memory
+    granularity = None if len(write_enable) == 1 else len(write_data) // len(write_enable)
+    # Ports whose addresses differ in constant low bits are one wide port to synthesis.
+    for part in range(parts):
+        write_port = memory.write_port(granularity=granularity)
         m.d.comb += [
-            read_port.en.eq(self.read_enable),
-            read_port.addr.eq(read_address),
-            read_data.eq(read_port.data),
+            write_port.en.eq(write_enable),
+            write_port.addr.eq(Cat(Const(part, (parts - 1).bit_length()), write_address)),
+            write_port.data.eq(write_data.word_select(part, len(read_data))),
         ]
+    read_port = memory.read_port()
+    m.d.comb += [
+        read_port.en.eq(read_enable),
+        read_port.addr.eq(read_address),
+        read_data.eq(read_port.data),
+    ]
