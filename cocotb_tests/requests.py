@@ -55,8 +55,7 @@ def check_order(order: BlockOrder, form: FragmentLayout) -> None:
 
 def check_tile(instruction: MmaInstruction, tile: Any) -> None:
     """Compare what a multiply of any format asks of the units with its types and the golden layouts."""
-    a = fragment("a", instruction.a_type, instruction.shape)
-    b = fragment("b", instruction.b_type, instruction.shape)
+    a, b = instruction.fragments["a"], instruction.fragments["b"]
     x, y = (a, b) if a.wide else (b, a)
     assert tile.x_is_b == (not a.wide), instruction
     shapes = {
@@ -70,7 +69,7 @@ def check_tile(instruction: MmaInstruction, tile: Any) -> None:
     # A unit adds 16 products of 16 and 8 bits, 32 of 4, 128 of one; of tf32, 4 in wmma and 8 in mma; and 32
     # of fp8, which in mma becomes f16, in two halves.
     products = {16: 16, 8: 16, 4: 32, 1: 128, 32: 4 if instruction.mnemonic == "wmma" else 8}
-    expected = max(1, instruction.shape.k // products[FORMATS[instruction.a_type].bits])
+    expected = max(1, instruction.stored.k // products[FORMATS[instruction.a_type].bits])
     is_fp8 = instruction.a_type in ("e4m3", "e5m2")
     is_converted = is_fp8 and instruction.mnemonic == "mma"
     if is_fp8:

@@ -17,6 +17,7 @@ from golden.tables.matrix_instructions import (
     MmaInstruction,
     StoreInstruction,
 )
+from golden.tables.sparsity import Sparsity
 from hdl.command import (
     COMMAND_BITS,
     OPCODES,
@@ -31,7 +32,12 @@ from hdl.config import CoreConfig
 
 MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
 MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
-_UNUSED = {(Opcode.FILL, "source"), (Opcode.MOVE, "value")}
+_UNUSED = {
+    (Opcode.FILL, "source"),
+    (Opcode.MOVE, "value"),
+    (Opcode.MMA, "metadata"),
+    (Opcode.MMA, "selector"),
+}
 """Fields that another opcode with the same fields uses."""
 
 _IGNORED = {
@@ -54,7 +60,9 @@ def with_noise(bits: int, rng: random.Random) -> int:
 def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -> int:
     """A word whose fields are likely, but not sure, to be legal together."""
     in_memory = opcode in (Opcode.LOAD.value, Opcode.STORE.value)
-    family = rng.choice([item for item in config.families if item.mnemonic == "wmma" or not in_memory])
+    is_sparse = opcode == Opcode.SPARSE.value and config.sparse
+    able = (item.mnemonic == "wmma" if in_memory else item.is_sparse == is_sparse for item in config.families)
+    family = rng.choice([item for item, is_able in zip(config.families, able, strict=True) if is_able])
     names, registers = list(FORMATS), config.registers
     shapes = [SHAPES.index(shape) for shape in family.shapes]
     multiplicands = [names.index(name) for name in family.multiplicands]
@@ -81,7 +89,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
             "stride": rng.getrandbits(32),
         }
         return MEMORY.pack(fields)
-    if opcode == Opcode.MMA.value:
+    if opcode in (Opcode.MMA.value, Opcode.SPARSE.value):
         fields = {
             "tile_shape": pick(shapes, 4),
             "a_type": pick(multiplicands, 4),
@@ -94,7 +102,9 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
             "is_wgmma": pick([family.mnemonic == "wgmma"], 1),
             "warp": pick([warp], 4),
             **{use: pick(range(registers - 2), 8) for use in "dabc"},
-            "unused": rng.getrandbits(96),
+            "metadata": pick(place, 8),
+            "selector": pick((0, 0, 1), 2),
+            "unused": rng.getrandbits(86),
         }
         return MULTIPLY.pack(fields)
     if opcode == Opcode.MATRIX.value:
@@ -131,7 +141,7 @@ def expected_cause(bits: int, config: CoreConfig, warp: int) -> int:
         return Cause.WARP_RANGE
     if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
         return expected_memory_cause(bits, config)
-    if opcode == Opcode.MMA.value:
+    if opcode == Opcode.MMA.value or (opcode == Opcode.SPARSE.value and config.sparse):
         return expected_multiply_cause(bits, config)
     if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
         command = REGISTER.unpack(bits)
@@ -185,6 +195,7 @@ def expected_memory_cause(bits: int, config: CoreConfig) -> int:
 
 def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
     command = MULTIPLY.unpack(bits)
+    is_sparse = bits & 7 == Opcode.SPARSE.value
     names = list(FORMATS)
     try:
         types = {
@@ -199,15 +210,21 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
     if not any(
         is_legal(family, shape, types, command)
         for family in config.families
-        if shape in family.shapes and types["a"] in family.multiplicands
+        if shape in family.shapes and types["a"] in family.multiplicands and family.is_sparse == is_sparse
         # Without fp8 there are no tiles of wgmma, and the bit that tells them is reserved.
         if "fp8" not in config.formats or (family.mnemonic == "wgmma") == command.is_wgmma
     ):
         return Cause.ILLEGAL_INSTRUCTION
     first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
     fits = all(
-        first[use] + fragment(use, name, shape).registers <= config.registers for use, name in types.items()
+        first[use] + fragment(use, name, shape, sparse=is_sparse).registers <= config.registers
+        for use, name in types.items()
     )
+    if is_sparse:
+        sparsity = Sparsity(fragment("a", types["a"], shape, sparse=True).element_bits, shape.k)
+        if command.selector not in sparsity.selectors:
+            return Cause.ILLEGAL_INSTRUCTION
+        fits = fits and command.metadata < config.registers
     return 0 if fits else Cause.REGISTER_RANGE
 
 

@@ -50,7 +50,7 @@ from hdl.command import (
     encode,
 )
 from hdl.config import CoreConfig, DotProductConfig
-from hdl.control.decoder import Decoded, Decoder
+from hdl.control.decoder import Decoded, DecodedMetadata, Decoder
 from hdl.control.scoreboard import Unit
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import Pattern, legal_fragments
@@ -61,13 +61,13 @@ from sim.testbench.unit import unit_design
 CONFIG = CoreConfig()
 CONFIGS = {
     "f16": CONFIG,
-    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000, warps=5),
+    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000, warps=5, sparse=True),
     "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"})), warps=16),
 }
 WARPS = {"f16": 0, "all": 3, "integers": 15}
 """Whose decoder is tested."""
 F16 = next(family for family in CORE_FAMILIES if family.name == "f16")
-DECODED = data.Layout.cast(Decoded)
+DECODED, METADATA = data.Layout.cast(Decoded), data.Layout.cast(DecodedMetadata)
 LIMIT = 1 << 8
 """Of the number of a register in a command."""
 
@@ -232,9 +232,8 @@ def footprint(decoded: Any) -> tuple[list[set[int]], set[int]]:
 
 async def check_multiply_ranges(dut: Any, instruction: MmaInstruction, registers: int) -> None:
     """Each fragment just within the register file, and with its last register at each power of two beyond."""
-    types = {use: getattr(instruction, f"{use}_type") for use in "dabc"}
-    for use, name in types.items():
-        held = fragment(use, name, instruction.shape).registers
+    for use, layout in instruction.fragments.items():
+        held = layout.registers
         powers = (1 << bit for bit in range(LIMIT.bit_length()))
         lasts = (registers - 1, *(power for power in powers if registers <= power < LIMIT + held - 1))
         for last in lasts:
@@ -411,11 +410,12 @@ async def random_words(dut: Any) -> None:
         seen[opcode, expected] += 1
     for item in Opcode:
         assert seen[item.value, Cause.WARP_RANGE] > 20, item
-        if item is not Opcode.MATRIX or config.shared_bytes:
+        has = {Opcode.MATRIX: bool(config.shared_bytes), Opcode.SPARSE: config.sparse}
+        if has.get(item, True):
             assert seen[item.value, 0] > 20, item
             assert seen[item.value, Cause.REGISTER_RANGE] > 20, item
     refused = (Opcode.LOAD, Opcode.STORE, Opcode.MMA, Opcode.MATRIX)
-    for item in (0, 7, *(opcode.value for opcode in refused)):
+    for item in (0, Opcode.SPARSE.value, *(opcode.value for opcode in refused)):
         assert seen[item, Cause.ILLEGAL_INSTRUCTION] > 20, item
 
 
@@ -435,16 +435,23 @@ async def every_family(dut: Any) -> None:
         past = type(command)(command.instruction, config.registers - held + 1, 0)
         assert (await decode(dut, bits_of(past))).cause == Cause.REGISTER_RANGE
     for instruction in multiplies(config):
-        types = {
-            "a": instruction.a_type,
-            "b": instruction.b_type,
-            "c": instruction.c_type,
-            "d": instruction.d_type,
-        }
-        held_by = {use: fragment(use, name, instruction.shape).registers for use, name in types.items()}
+        held_by = {use: layout.registers for use, layout in instruction.fragments.items()}
         first = {use: rng.randrange(config.registers - count + 1) for use, count in held_by.items()}
-        decoded = await decode(dut, bits_of(Mma(instruction, **first)))
+        metadata, selector = rng.randrange(config.registers), 0
+        if instruction.is_sparse:
+            selector = rng.choice(instruction.sparsity.selectors)
+        command = Mma(instruction, **first, metadata=metadata, selector=selector)
+        decoded = await decode(dut, bits_of(command))
         assert decoded.cause == 0, instruction
+        if config.sparse:
+            check_metadata(command, METADATA.from_bits(int(dut.sparse.value)))
+        if instruction.is_sparse:
+            for beyond in (config.registers, LIMIT - 1):
+                refused = await decode(dut, bits_of(replace(command, metadata=beyond)))
+                assert refused.cause == Cause.REGISTER_RANGE, (instruction, beyond)
+            for other in set(range(4)) - set(instruction.sparsity.selectors):
+                refused = await decode(dut, bits_of(replace(command, selector=other)))
+                assert refused.cause == Cause.ILLEGAL_INSTRUCTION, (instruction, other)
         await check_multiply_ranges(dut, instruction, config.registers)
         ranges = {use: set(range(first[use], first[use] + count)) for use, count in held_by.items()}
         assert footprint(decoded) == ([ranges[use] for use in "abc"], ranges["d"])
@@ -485,9 +492,24 @@ async def absent_formats_and_spaces(dut: Any) -> None:
             cause = 0 if held else Cause.ILLEGAL_INSTRUCTION
             assert (await decode(dut, bits_of(command))).cause == cause, command
     absent = [family for family in CORE_FAMILIES if family not in config.families]
-    for instruction in multiplies(ALL_FORMATS):
+    for instruction in multiplies(CONFIGS["all"]):
         cause = Cause.ILLEGAL_INSTRUCTION if instruction.family in absent else 0
         assert (await decode(dut, bits_of(Mma(instruction, 0, 0, 0, 0)))).cause == cause, instruction
+
+
+def check_metadata(command: Mma, decoded: Any) -> None:
+    """Compare what a multiply has beside a dense one with the golden tables."""
+    instruction, request = command.instruction, decoded.request
+    assert decoded.is_sparse == instruction.is_sparse
+    assert decoded.register.valid == instruction.is_sparse
+    if not instruction.is_sparse:
+        return
+    assert (decoded.register.first, decoded.register.last) == (command.metadata, command.metadata)
+    assert (*in_warp(request.register), request.selector) == (command.metadata, command.selector)
+    assert request.of_bytes == (instruction.a_type in ("s8", "u8", "s4", "u4"))
+    assert request.is_tf32 == (instruction.a_type == "tf32")
+    lanes = 1 << request.halves + request.of_bytes
+    assert lanes == instruction.sparsity.words
 
 
 def multiplies(config: CoreConfig) -> Iterator[MmaInstruction]:

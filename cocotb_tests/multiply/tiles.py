@@ -22,8 +22,8 @@ __all__ = ["MMA_SYNC", "TF32", "WGMMA_FP8", "Tile", "f16_multiply", "instruction
 
 
 def instructions() -> list[MmaInstruction]:
-    """Every multiply but f64; layouts do not matter here."""
-    families = [family for family in CORE_FAMILIES if "f64" not in family.multiplicands]
+    """Every dense multiply but f64; layouts do not matter here."""
+    families = [item for item in CORE_FAMILIES if "f64" not in item.multiplicands and not item.is_sparse]
     return [instruction for family in families for instruction in multiplies_of(family)]
 
 

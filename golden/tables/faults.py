@@ -30,7 +30,7 @@ class Cause(IntEnum):
     WARP_RANGE = 11
     """A command for a warp that the core does not have. Warp 0 refuses it."""
     UNDEFINED_METADATA = 12
-    """A nibble in the metadata of a sparse multiply that names no two places in ascending order."""
+    """An undefined nibble in the metadata of a sparse multiply."""
 
     @property
     def is_of_memory(self) -> bool:

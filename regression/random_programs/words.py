@@ -60,12 +60,13 @@ def _access_fields(use: Any, name: str, shape: Any, layout: str) -> Fields:
 
 
 def _multiply_ways(config: CoreConfig) -> Ways:
-    legal = multiplies_of(config)
-    everywhere = {_key(item) for item in multiplies_of()}
+    legal = [item for item in multiplies_of(config) if not item.is_sparse]
+    everywhere = {_key(item) for item in multiplies_of() if not item.is_sparse}
     missing = sorted(everywhere - {_key(item) for item in legal}, key=str)
     unknown = [
         key
         for family in CORE_FAMILIES
+        if not family.is_sparse
         for key in product(family.shapes, *4 * [(*family.multiplicands, "f32", "s32", "f16")])
         if key not in everywhere
     ]
@@ -114,7 +115,8 @@ def word_ways(config: CoreConfig, kind: str) -> Ways:
     """How a command of one of `KINDS` may be illegal on a core."""
     match kind:
         case "unknown":
-            known = {item.value for item in commands.Opcode}
+            known = {item.value for item in commands.Opcode if item is not commands.Opcode.SPARSE}
+            known |= {commands.Opcode.SPARSE.value} if config.sparse else set()
             return {"opcode in no table": [{"opcode": code} for code in range(8) if code not in known]}
         case "load" | "store":
             return _access_ways(config, kind)

@@ -96,7 +96,7 @@ def test_a_profile_of_its_own_has_no_name():
 @pytest.mark.parametrize(
     ("register", "value", "message"),
     [
-        ("FORMATS", 0b100000001, "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, not bit 9"),
+        ("FORMATS", 0b1000000001, "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, not bit 9"),
         ("CONFIGURATION", 0x0F010041, "Registers must be a power of two from 32 to 256, not 65"),
     ],
 )
@@ -115,8 +115,8 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
         ("FORMATS", 0b1000001, "the core has formats f16 f64, but the configuration says b1 f16 f64 i4"),
         (
             "FORMATS",
-            0b101110001,
-            "the core has formats b1 bit 8 f16 f64 i4, but the configuration says b1 f16 f64 i4",
+            0b1001110001,
+            "the core has formats b1 bit 9 f16 f64 i4, but the configuration says b1 f16 f64 i4",
         ),
         ("PROFILE", 4, "the core has profile ampere, but the configuration says hopper"),
         ("PROFILE", 9, "the core has profile code 9, but the configuration says hopper"),
