@@ -55,7 +55,7 @@ def test_formats_are_checked(formats, message):
 
 
 def test_sparse_is_true_or_false():
-    with pytest.raises(TypeError, match="^Sparse must be True or False, not of type int$"):
+    with pytest.raises(TypeError, match=r"^Sparse must be True or False, not of type int$"):
         CoreConfig(sparse=1)
     assert "sparse" in CoreConfig(sparse=True).formats
 
