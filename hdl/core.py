@@ -25,7 +25,7 @@ from hdl.multiply.tile.multiplier import TileMultiplier
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
-from hdl.verilog.shared_module import SharedModule
+from hdl.shared_module import SharedModule
 
 _TO_HOST: Final = ("busy", "cause", "executed", "progress", *STALLS)
 """What the host shows of the warps."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, TYPE_CHECKING, Final
 
-from boards.host.errors import LinkError
+from boards.host.link.errors import LinkError
 from golden.machine import Counters, Machine
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
@@ -176,7 +176,7 @@ def open_player(target: Target, kernel: CompiledKernel | None = None) -> Iterato
     ------
     LaunchError
         As `open_executor` does.
-    boards.host.errors.LinkError
+    boards.host.link.errors.LinkError
         For a board that does not answer, with the block that it was to execute.
     """
     with target.prepared(in_step=False) as source:

@@ -211,7 +211,7 @@ class Kernel(simt.Kernel):
             For what the kernel does wrong.
         golden.machine.Difference
             In lockstep, when core and golden model differ.
-        boards.host.errors.LinkError
+        boards.host.link.errors.LinkError
             For a port that cannot be opened, and a board that does not answer.
         """
         target = on if isinstance(on, Target) else None

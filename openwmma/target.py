@@ -186,7 +186,7 @@ class Target:
 
         Raises
         ------
-        boards.host.errors.LinkError
+        boards.host.link.errors.LinkError
             When the port cannot be opened, or nothing answers.
         sim.capabilities.CapabilityError
             When the board's core does not have the preset or the profile that was named.

@@ -28,7 +28,7 @@ _CODES = {
     "sim.simulation.SimulationError": FAILURE,
     "sim.verilate.BuildError": FAILURE,
     "boards.soc.simulate.ProgramError": FAILURE,
-    "boards.host.errors.LinkError": MISUSE,
+    "boards.host.link.errors.LinkError": MISUSE,
 }
 """By the full name of the class: whoever raised an error has loaded it."""
 

@@ -112,14 +112,11 @@ def in_circles(graph: Mapping[str, set[str]]) -> set[str]:
     return {name for name in graph if name in reached(name)}
 
 
-WITHOUT_CIRCLES = ("golden", "sim", "boards", "openwmma")
-
-
 def test_no_subfolders_import_each_other_in_a_circle() -> None:
     found = {
         "/".join(folder): sorted(circle)
         for folder, graph in folder_imports(imports()).items()
-        if folder[0] in WITHOUT_CIRCLES and (circle := in_circles(graph))
+        if (circle := in_circles(graph))
     }
     assert found == {}
 

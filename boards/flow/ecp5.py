@@ -149,7 +149,7 @@ def ecp5_cost(
     large : bool
         Whether it is placed and routed with the algorithms that `boards.flow.flow` takes for whole designs.
     apart : sequence of str
-        Modules (of `hdl.verilog.shared_module`) that synthesis maps once each, and that are counted as often
+        Modules (of `hdl.shared_module`) that synthesis maps once each, and that are counted as often
         as they are used; nothing is placed then.
 
     Returns

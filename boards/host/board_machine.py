@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from boards.address_map import INFO, INFO_BYTES, ORIGIN, SocInfo
-from boards.host.errors import LinkError
-from boards.host.link import Link, open_link
+from boards.host.bridges.open_link import open_link
+from boards.host.link.bus_link import Link
+from boards.host.link.errors import LinkError
 from golden.tables.layouts import LANES
 from hdl.config import PAGE_BYTES, CoreConfig
 from sim import host_map
@@ -36,7 +37,7 @@ class BoardMachine(HostedMachine):
 
     Raises
     ------
-    boards.host.errors.LinkError
+    boards.host.link.errors.LinkError
         When there is no board; from every method, when the line fails.
     sim.capabilities.CapabilityError
         When the core on the board is not what `config` says.
@@ -178,9 +179,9 @@ def open_board(port: str, config: CoreConfig | None, baud: int) -> BoardMachine:
 
     Raises
     ------
-    boards.host.errors.PortError
+    boards.host.link.errors.PortError
         When the port cannot be opened.
-    boards.host.errors.LinkError
+    boards.host.link.errors.LinkError
         When nothing answers.
     sim.capabilities.CapabilityError
         When another core answers.

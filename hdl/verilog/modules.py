@@ -10,8 +10,8 @@ from amaranth._toolchain.yosys import find_yosys
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
 
+from hdl.shared_module import ModuleLibrary
 from hdl.verilog.memories import with_initial_loops, with_wide_writes
-from hdl.verilog.shared_module import ModuleLibrary
 
 _DROPPED = ("generator", "top", "amaranth.hierarchy", "amaranth.decoding")
 _LEAST_YOSYS = (0, 40)

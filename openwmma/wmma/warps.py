@@ -84,7 +84,7 @@ class warp:  # noqa: N801
         For a machine or preset that does not exist, and an unusable memory size.
     openwmma.usage_error.UsageError
         For other options that do not go together.
-    boards.host.errors.LinkError, sim.verilate.BuildError
+    boards.host.link.errors.LinkError, sim.verilate.BuildError
         When entered: for a machine that cannot be opened.
     """
 

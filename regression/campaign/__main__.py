@@ -19,11 +19,11 @@ from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, explain_error
 from openwmma.usage_error import UsageError
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.cluster import connected, perform
-from regression.campaign.identity import ROOT, identity
 from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
 from regression.campaign.report import Result, progress, write_report
 from regression.campaign.store import Store
+from regression.identity import ROOT, identity
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 

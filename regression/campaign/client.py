@@ -13,9 +13,9 @@ from distributed.comm.core import CommClosedError
 from distributed.scheduler import Scheduler
 
 from regression.campaign.cluster import DEATHS, ClusterLost, restore_workers, work
-from regression.campaign.identity import identity
 from regression.campaign.kind import Kind, Outcome, Report, Task
 from regression.campaign.store import Store
+from regression.identity import identity
 
 _TICK_SECONDS: Final = 0.5
 _AGAIN_SECONDS: Final = 1.0

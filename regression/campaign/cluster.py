@@ -18,8 +18,8 @@ from distributed.scheduler import Scheduler
 from distributed.utils import get_mp_context
 
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import Identity, identity
 from regression.campaign.kind import Configuration, Kind, Outcome, Report, Task
+from regression.identity import Identity, identity
 
 DEATHS: Final = 3
 """A task that ended so many workers is recorded as a failure and not tried again."""

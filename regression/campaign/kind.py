@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from openwmma.usage_error import UsageError
+from regression.table import Table
 
 Configuration = Mapping[str, Any]
 """The options of a campaign's kind by name."""
@@ -74,15 +75,6 @@ class Report:
     """Its address."""
     refusal: str = ""
     """Why the worker must not do tasks of this campaign, as a sentence; empty where it may."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """A table for the terminal and the report."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,9 +17,9 @@ from rich.console import Console
 from rich.live import Live
 
 from regression.campaign.client import Campaign
-from regression.campaign.identity import Identity
 from regression.campaign.kind import Case, Kind, Outcome, Task, Verdict
 from regression.campaign.kinds import KINDS
+from regression.identity import Identity
 from sim.files import write_files
 
 _LOG_SECONDS: Final = 30

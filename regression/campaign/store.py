@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import Identity
 from regression.campaign.kind import Kind, Outcome, Report, Task
+from regression.identity import Identity
 
 _SCHEMA: Final = """
 create table if not exists campaign (

@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from regression.campaign.identity import captured
 from regression.code_coverage.counts import KINDS, Point, PointKind
+from regression.identity import captured
 
 BENCHES: Final = "regression/code_coverage/benches.toml"
 """From the root of the repository."""

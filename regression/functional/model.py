@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from regression.campaign.kind import Table
+from regression.table import Table
 
 Seen = Counter[tuple[str, str]]
 """How often each bin of each coverpoint was seen, by their names."""

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from regression.campaign.__main__ import main as campaign
-from regression.campaign.kinds.fuzzing import load
+from openwmma.commands.campaign import run_campaign
+from regression.fuzz.saved import load
 from regression.fuzz.worker import Limits, Worker
 
 app = typer.Typer(add_completion=False)
@@ -30,7 +30,7 @@ def main(
     """
     if replay is None:
         seeded = [] if seed is None else ["--seed", str(seed)]
-        sys.exit(campaign(["fuzz", "--results", str(inputs), "--jobs", str(jobs), *seeded]))
+        sys.exit(run_campaign(["fuzz", "--results", str(inputs), "--jobs", str(jobs), *seeded]))
     with Worker(Limits()) as worker:
         outcome = worker.run(load(replay))
     print(f"{outcome.kind}: {outcome.what}\n{outcome.detail}".rstrip())

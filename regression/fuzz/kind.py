@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from boards.host.errors import LinkError
+from boards.host.link.errors import LinkError
 from golden.invalid_argument import InvalidArgument
 from golden.machine import Difference
 from golden.programs.execution import ProgramFault
@@ -25,7 +25,7 @@ from golden.tables.faults import Fault
 from golden.tables.matrix_instructions import IllegalInstruction
 from openwmma.cuda_source import CompilerError
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import ROOT
+from regression.identity import ROOT
 from sim.capabilities import CapabilityError
 
 Files = Mapping[str, bytes]

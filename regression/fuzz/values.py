@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from regression.campaign.identity import ROOT
+from regression.identity import ROOT
 
 WORDS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("words.toml").read_text())
 """Lists of words by the language they belong to, and tables of them."""

@@ -19,7 +19,6 @@ import platformdirs
 from numba.core import event
 from numba.core.event import Listener
 
-from regression.campaign.identity import ROOT
 from regression.fuzz.calls import API, ARRAYS
 from regression.fuzz.command_lines import COMMAND_LINES
 from regression.fuzz.control_programs import CONTROL_PROGRAMS
@@ -28,6 +27,7 @@ from regression.fuzz.launches import LAUNCHES
 from regression.fuzz.ptx import PTX
 from regression.fuzz.scalar_programs import SCALAR_PROGRAMS
 from regression.fuzz.server_requests import REQUESTS
+from regression.identity import ROOT
 
 os.environ.setdefault("NUMBA_CACHE_DIR", platformdirs.user_cache_dir("openwmma"))
 """Workers have a cache folder of their own, except for the compiled arithmetic."""

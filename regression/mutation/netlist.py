@@ -11,7 +11,7 @@ from typing import Any, Final
 from boards.flow.tools import run_tool
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import TOP as CORE
-from regression.campaign.identity import ROOT
+from regression.identity import ROOT
 from regression.mutation.settings import MUTANT, SELECT
 from sim.build import core_description
 from sim.testbench.design import Design

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from cocotb_tools.runner import get_runner
 
 from hdl.config import PRESETS
-from regression.campaign.identity import ROOT
+from regression.identity import ROOT
 from regression.mutation.equivalence import is_equivalent, require_rules
 from regression.mutation.netlist import NETLIST, harnessed, mutate
 from regression.mutation.rules import rules_of

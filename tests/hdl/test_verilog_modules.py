@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Elaboratable, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hdl.shared_module import SharedModule
 from hdl.verilog.modules import convert, merge_modules
-from hdl.verilog.shared_module import SharedModule
 
 
 class Adder(wiring.Component):  # type: ignore[misc]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from boards.address_map import INFO, ORIGIN, REGISTER_BYTES, SocInfo
-from boards.host.link import Link
+from boards.host.link.bus_link import Link
 from golden.memory import Memory
 from hdl.config import PAGE_BYTES, CoreConfig
 from sim.build import build_core

@@ -9,7 +9,7 @@ from bridged_core import MEMORY_BASE, NOTHING, BridgedCore
 import golden
 from boards.address_map import INFO, ORIGIN
 from boards.host.board_machine import BoardMachine
-from boards.host.errors import LinkError
+from boards.host.link.errors import LinkError
 from golden.installation import install_command
 from hdl.config import PAGE_BYTES, PRESETS
 from hdl.control.host import REGISTERS
@@ -241,7 +241,7 @@ def test_a_board_without_litex(board, capsys, monkeypatch):
     command = [text.replace("=a.npy", f"={Path('a.npy').absolute()}") for text in command]
     command = [text.replace("=b.npy", f"={Path('b.npy').absolute()}") for text in command]
     monkeypatch.undo()
-    monkeypatch.setattr("boards.host.link.find_spec", lambda name: None)
+    monkeypatch.setattr("boards.host.bridges.open_link.find_spec", lambda name: None)
     assert main(command) == 2
     assert capsys.readouterr().err == (
         f"openwmma: a board is reached with LiteX, which is not installed: {install_command('soc')}\n"

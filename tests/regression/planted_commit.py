@@ -4,7 +4,7 @@ from dataclasses import replace
 from unittest import mock
 
 from regression.campaign import cluster
-from regression.campaign.identity import identity
+from regression.identity import identity
 
 other = replace(identity(), commit="another-commit")
 mock.patch.object(cluster, "identity", return_value=other).start()

@@ -19,10 +19,10 @@ from openwmma.gpu.certify import Outcome as Found
 from openwmma.usage_error import UsageError
 from regression.campaign.__main__ import main
 from regression.campaign.client import Amount, Campaign
-from regression.campaign.identity import Identity, identity
 from regression.campaign.kind import Case, Outcome, Report, Task
 from regression.campaign.kinds import chip
 from regression.campaign.store import Store, StoreError
+from regression.identity import Identity, identity
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 240

@@ -14,9 +14,10 @@ import planted
 import pytest
 
 from openwmma import read_launches
-from regression.campaign.kinds.fuzzing import Fuzz, load, save, shrink
+from regression.campaign.kinds.fuzzing import Fuzz, shrink
 from regression.fuzz.calls import NOT_CALLED, targets
 from regression.fuzz.launches import launch_files
+from regression.fuzz.saved import load, save
 from regression.fuzz.worker import KINDS, Input, Limits, Worker, make
 
 ROOT = Path(__file__).parents[2]

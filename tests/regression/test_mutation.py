@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import UnusedElaboratable
 
-from regression.campaign.identity import ROOT
 from regression.campaign.kinds.mutation import TOGETHER, Mutation, judge, wilson
+from regression.identity import ROOT
 from regression.mutation.netlist import worth_simulating
 from regression.mutation.rules import rules
 from regression.mutation.trial import Record, run_mutants, try_unit

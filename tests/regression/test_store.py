@@ -10,9 +10,9 @@ from dask import config
 from planted_kinds import Squares
 
 from regression.campaign.__main__ import main
-from regression.campaign.identity import Identity
 from regression.campaign.kind import Case, Outcome, Report, Task
 from regression.campaign.store import _NAMED, _TASK, Store, StoreError
+from regression.identity import Identity
 
 HERE = Identity(commit="c", tools={"python": "3"})
 EARLIER = Identity(commit="b", tools={"python": "3"})

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from regression.campaign.identity import Identity
-from regression.campaign.kind import Case, Outcome, Table, Task, Verdict
+from regression.campaign.kind import Case, Outcome, Task, Verdict
 from regression.campaign.kinds.mutation import Mutation
 from regression.campaign.report import Result, write_report
+from regression.identity import Identity
+from regression.table import Table
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -12,7 +12,7 @@ import pytest
 
 from boards.boards import BOARDS
 from boards.host.board_machine import open_board
-from boards.host.errors import LinkError
+from boards.host.link.errors import LinkError
 from boards.soc.simulate import simulated_board
 from boards.soc.toolchain import environment
 

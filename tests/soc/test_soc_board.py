@@ -16,7 +16,7 @@ from conftest import BUILD, litex_server
 
 from boards.address_map import ORIGIN
 from boards.host.board_machine import open_board
-from boards.host.link import open_link
+from boards.host.bridges.open_link import open_link
 from boards.soc.toolchain import environment
 from golden.tables.commands import Load
 from golden.tables.faults import Fault

@@ -29,7 +29,9 @@ def complaint(capsys, port):
 
 
 def test_a_port_that_does_not_exist(capsys, monkeypatch):
-    monkeypatch.setattr("boards.host.bridges.comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")])
+    monkeypatch.setattr(
+        "boards.host.bridges.litex_bridges.comports", lambda: [SimpleNamespace(device="/dev/ttyUSB7")]
+    )
     assert complaint(capsys, "/dev/openwmma-none") == (
         "openwmma: cannot open the serial port /dev/openwmma-none: there is no such device; "
         "found: /dev/ttyUSB7\n"

@@ -7,8 +7,8 @@ from amaranth.lib.wiring import Out
 
 from golden.tables.formats import FloatFormat, float_format
 from hdl.component import Component
+from hdl.shared_module import SharedModule
 from hdl.stream.pipeline import delay, register, stage_signature
-from hdl.verilog.shared_module import SharedModule
 
 ADDITION_MODULE: Final = "openwmma_rounded_addition"
 _PORTS: Final = ({"x": Out(32), "y": Out(32), "is_f16": Out(1)}, {"d": Out(32)})

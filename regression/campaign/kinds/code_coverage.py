@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import ROOT
-from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
+from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.campaign.kinds.tests import run_tests
 from regression.code_coverage.counts import KINDS, Point, PointKind, read_counts
 from regression.code_coverage.requirements import (
@@ -29,6 +28,8 @@ from regression.code_coverage.requirements import (
     read_exclusions,
     touched,
 )
+from regression.identity import ROOT
+from regression.table import Table
 
 _HARDWARE: Final = "hdl/"
 _PLUGIN: Final = "regression.code_coverage.sources"

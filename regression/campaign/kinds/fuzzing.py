@@ -1,7 +1,6 @@
 """Drawn and damaged input for every entrance: a result, a documented error, or a failure, shrunk and kept."""
 
 import hashlib
-import json
 import re
 import time
 from collections import Counter
@@ -12,17 +11,18 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar, Final
 
-from regression.campaign.kind import Case, Configuration, Kind, Outcome, Table, Task, Verdict
+from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task, Verdict
 from regression.fuzz.kind import Files
 from regression.fuzz.kind import Outcome as Found
+from regression.fuzz.saved import save
 from regression.fuzz.worker import KINDS, SCHEDULE, Input, Limits, Worker, make
 from regression.random_programs.failing import minimise
+from regression.table import Table
 
 _TWICE_EVERY: Final = 16
 """One of so many inputs runs twice."""
 
 _OUTCOMES: Final = ("result", "error", "failure")
-_DESCRIPTION = "finding.json"
 _MAX_PIECES = 3000
 
 
@@ -137,22 +137,3 @@ def _class(outcome: Found) -> str:
     """Failures of one class; a process may end at any place of what takes too long."""
     ended = outcome.what.startswith(("waits too long", "takes too long"))
     return outcome.what.split(":")[0] if ended else outcome.what
-
-
-def save(folder: Path, drawn: Input, files: Files, outcome: Found) -> Path:
-    """Write an input and its failure; the folder."""
-    place = folder / f"{drawn.kind}-{drawn.seed}-{drawn.number}"
-    place.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (place / name).write_bytes(content)
-    described = {"kind": drawn.kind, "seed": drawn.seed, "number": drawn.number, "files": list(files)}
-    text = json.dumps({**described, "what": outcome.what, "detail": outcome.detail.splitlines()}, indent=1)
-    (place / _DESCRIPTION).write_text(text + "\n")
-    return place
-
-
-def load(folder: Path) -> Input:
-    """The input that `save` wrote."""
-    described = json.loads((folder / _DESCRIPTION).read_text())
-    files = {name: (folder / name).read_bytes() for name in described["files"]}
-    return Input(described["kind"], described["seed"], described["number"], files)

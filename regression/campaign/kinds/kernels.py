@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import captured
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
+from regression.identity import captured
 
 _TAIL: Final = 4000
 

@@ -7,10 +7,11 @@ from statistics import NormalDist
 from typing import ClassVar, Final
 
 from openwmma.usage_error import UsageError
-from regression.campaign.identity import ROOT
-from regression.campaign.kind import Configuration, Kind, Outcome, Table, Task, Verdict
+from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
+from regression.identity import ROOT
 from regression.mutation.trial import Record, try_unit
 from regression.mutation.units import Unit, units_named
+from regression.table import Table
 
 TOGETHER: Final = 50
 """So many mutants at most are one task."""

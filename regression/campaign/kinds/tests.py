@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 
 from junitparser import JUnitXml, TestCase, TestSuite
 
-from regression.campaign.identity import ROOT, captured
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
+from regression.identity import ROOT, captured
 
 _TAIL: Final = 6000
 _NO_TESTS: Final = 5

