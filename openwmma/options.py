@@ -1,13 +1,19 @@
-"""Option types that several commands share, and checks of paths."""
+"""Options that several commands share: their types, and the machine that they mean."""
 
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 
 from golden.tables.profiles import PROFILES
 from openwmma.core_profile import DEFAULT_PROFILE
-from openwmma.target import DEFAULT_PRESET, MachineKind
+from openwmma.core_settings import parse_settings
+from openwmma.target import DEFAULT_BAUD, DEFAULT_PRESET, MachineKind, Target
+
+_Result = TypeVar("_Result")
 
 On = Annotated[
     MachineKind,
@@ -72,3 +78,58 @@ Waves = Annotated[
         help="Write a waveform of the simulated core, and layouts for its viewers.",
     ),
 ]
+
+_MACHINE: Final[dict[str, tuple[Any, Any]]] = {
+    "settings": (Settings, None),
+    "config": (SettingsFile, None),
+    "on": (On, MachineKind.GOLDEN),
+    "preset": (RunPreset, None),
+    "profile": (RunProfile, None),
+    "waves": (Waves, None),
+    "trace": (Trace, None),
+    "port": (Port, None),
+    "baud": (Baud, DEFAULT_BAUD),
+    "gpu": (GpuNumber, None),
+}
+"""The options of a machine: type and default."""
+
+
+def machine_options(
+    *without: str, on: MachineKind = MachineKind.GOLDEN
+) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
+    """Make a decorator that replaces a command's parameter `target` by the options of a machine.
+
+    Parameters
+    ----------
+    *without : str
+        Options that the command lacks.
+    on : MachineKind
+        The default of ``--on``.
+    """
+    options = {
+        name: (annotation, on if name == "on" else default)
+        for name, (annotation, default) in _MACHINE.items()
+        if name not in without
+    }
+
+    def decorate(command: Callable[..., _Result]) -> Callable[..., _Result]:
+        parameters: list[Parameter] = []
+        for parameter in signature(command).parameters.values():
+            if parameter.name != "target":
+                parameters.append(parameter)
+                continue
+            for name, (annotation, default) in options.items():
+                kind = Parameter.POSITIONAL_OR_KEYWORD
+                parameters.append(Parameter(name, kind, default=default, annotation=annotation))
+
+        @wraps(command)
+        def with_target(**given: Any) -> _Result:
+            machine = {name: given.pop(name) for name in options}
+            settings = parse_settings(machine.pop("settings"), machine.pop("config", None))
+            return command(**given, target=Target(**machine, settings=settings))
+
+        with_target.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        with_target.__annotations__ = {item.name: item.annotation for item in parameters}
+        return with_target
+
+    return decorate

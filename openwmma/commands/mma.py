@@ -15,27 +15,16 @@ from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER, Profile
 from openwmma.arguments import load_array
-from openwmma.core_settings import parse_settings
-from openwmma.options import (
-    Baud,
-    Force,
-    GpuNumber,
-    On,
-    Port,
-    RunPreset,
-    RunProfile,
-    Settings,
-    SettingsFile,
-    Waves,
-)
+from openwmma.options import Force, machine_options
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
-from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
 from sim.files import write_files
 
 
+@machine_options("trace")
 def mma(
     instruction: Annotated[
         str,
@@ -62,15 +51,8 @@ def mma(
         Path | None,
         typer.Option("--scale-b", metavar="SB.npy", help="Block scales of B, shape (..., scales, n)."),
     ] = None,
-    on: On = MachineKind.GOLDEN,
-    preset: RunPreset = None,
-    profile: RunProfile = None,
-    settings: Settings = None,
-    config: SettingsFile = None,
-    waves: Waves = None,
-    port: Port = None,
-    baud: Baud = DEFAULT_BAUD,
-    gpu: GpuNumber = None,
+    *,
+    target: Target,
     force: Force = False,
 ) -> None:
     """Multiply a batch of tiles, D = A B + C: each loaded, multiplied and stored.
@@ -89,16 +71,6 @@ def mma(
     A mma.sync has no loads: its operands are written to the registers. A wgmma.mma_async is multiplied in
     tiles of 16 rows and 8 columns, each as the warp that has it would.
     """
-    target = Target(
-        on=on,
-        preset=preset,
-        profile=profile,
-        waves=waves,
-        port=port,
-        baud=baud,
-        gpu=gpu,
-        settings=parse_settings(settings, config),
-    )
     parsed = resolve_instruction(instruction)
     operands = [load_array(name, path) for name, path in zip("abc", (a, b, c), strict=True)]
     named = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}

@@ -6,26 +6,20 @@ from typing import Annotated
 import typer
 
 from golden.simt.trace_file import TraceReader
-from openwmma.core_settings import parse_settings
 from openwmma.input_files import is_readable
 from openwmma.launching import open_player
-from openwmma.options import Baud, Force, On, Port, RunPreset, RunProfile, Settings, Trace, Waves
+from openwmma.options import Force, machine_options
 from openwmma.output_files import require_outputs
 from openwmma.report import print_replay
-from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.target import MachineKind, Target
 from openwmma.usage_error import UsageError
 
 
+@machine_options("config", "gpu", on=MachineKind.RTL)
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `openwmma run --trace-file` wrote.")],
-    settings: Settings = None,
-    on: On = MachineKind.RTL,
-    preset: RunPreset = None,
-    profile: RunProfile = None,
-    waves: Waves = None,
-    trace: Trace = None,
-    port: Port = None,
-    baud: Baud = DEFAULT_BAUD,
+    *,
+    target: Target,
     force: Force = False,
 ) -> int:
     """Execute the matrix instructions of a launch on a core, and compare what they read and write.
@@ -34,18 +28,8 @@ def replay(
 
     openwmma replay k.trace --on rtl --preset standard
     """
-    if on not in (MachineKind.RTL, MachineKind.LOCKSTEP, MachineKind.BOARD):
-        raise UsageError(f"--on {on.value}: expected rtl, lockstep or board, which have a core")
-    target = Target(
-        on=on,
-        preset=preset,
-        profile=profile,
-        waves=waves,
-        trace=trace,
-        port=port,
-        baud=baud,
-        settings=parse_settings(settings or []),
-    )
+    if target.on not in (MachineKind.RTL, MachineKind.LOCKSTEP, MachineKind.BOARD):
+        raise UsageError(f"--on {target.on.value}: expected rtl, lockstep or board, which have a core")
     if not is_readable(file):
         raise UsageError(f"expected the trace of a launch, but there is no file {file}")
     require_outputs(target.outputs, [file], force=force)

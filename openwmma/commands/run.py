@@ -7,25 +7,13 @@ import typer
 
 from golden.limits import WARP_INSTRUCTIONS
 from openwmma.commands.run_grid import Check, Launch, LaunchOptions, launch_file, repeat_file
-from openwmma.core_settings import parse_settings
 from openwmma.input_files import is_readable
-from openwmma.options import (
-    Baud,
-    Force,
-    GpuNumber,
-    On,
-    Port,
-    RunPreset,
-    RunProfile,
-    Settings,
-    SettingsFile,
-    Trace,
-    Waves,
-)
-from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.options import Force, machine_options
+from openwmma.target import Target
 from openwmma.usage_error import UsageError
 
 
+@machine_options()
 def run(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A PTX module, or CUDA C++ that ends in .cu.")
@@ -114,13 +102,6 @@ def run(
             "--compiler-option", metavar="OPTION", help="For the compiler of a .cu, as in -arch=sm_80."
         ),
     ] = None,
-    settings: Settings = None,
-    config: SettingsFile = None,
-    on: On = MachineKind.GOLDEN,
-    preset: RunPreset = None,
-    profile: RunProfile = None,
-    waves: Waves = None,
-    trace: Trace = None,
     trace_file: Annotated[
         Path | None,
         typer.Option(
@@ -137,9 +118,8 @@ def run(
             help="Draw the launch against the limits of the core's units and of its bus.",
         ),
     ] = None,
-    port: Port = None,
-    baud: Baud = DEFAULT_BAUD,
-    gpu: GpuNumber = None,
+    *,
+    target: Target,
     force: Force = False,
 ) -> int:
     """Run a kernel.
@@ -157,17 +137,6 @@ def run(
         openwmma run kernel.ptx --entry gemm --grid 2,2 --block 128 --arg a.npy --arg b.npy --arg d.npy
             --arg 64 --out 2=d.npy --jobs 0
     """
-    target = Target(
-        on=on,
-        preset=preset,
-        profile=profile,
-        waves=waves,
-        trace=trace,
-        port=port,
-        baud=baud,
-        gpu=gpu,
-        settings=parse_settings(settings, config),
-    )
     options = LaunchOptions(
         target=target,
         jobs=jobs,
