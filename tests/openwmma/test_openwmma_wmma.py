@@ -97,7 +97,7 @@ def test_what_was_used_least_recently_is_spilled():
         held = [wmma.fragment(wmma.accumulator, 16, 16, 16, float) for _ in range(5)]
         for index in (0, 1, 2, 3, 0, 2, 4):
             wmma.fill_fragment(held[index], index)
-        assert [item.contents.first is None for item in held] == [False, True, False, False, False]
+        assert [item.contents.resident is None for item in held] == [False, True, False, False, False]
         assert warp.spills == 1
         assert [int(item.matrix()[0, 0]) for item in held] == [0, 1, 2, 3, 4]
 
