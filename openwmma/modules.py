@@ -128,7 +128,7 @@ class Kernel(simt.Kernel):
 
     module: Module
 
-    def launch(  # type: ignore[override]  # its trace is a path, not a recorder
+    def launch(
         self,
         grid: Dim3 = 1,
         block: Dim3 = 32,
@@ -195,7 +195,7 @@ class Kernel(simt.Kernel):
             Whether multiplications and additions are joined as the assembler does; see
             docs/explanation/contraction.md.
         **options
-            ``check``, ``races``, ``limit``, ``on_block`` and ``on_step``, as for `golden.simt.module.Kernel`.
+            ``check``, ``races``, ``limit``, ``on_block`` and ``on_step`` of `golden.simt.grid.LaunchOptions`.
 
         Returns
         -------

@@ -68,7 +68,7 @@ class Stepper:
         slots: Sequence[int],
         values: Sequence[Any],
     ) -> None:
-        """Keep what an instruction has written, and stop after it; see `golden.simt.grid.LaunchState`."""
+        """Keep what an instruction has written, and stop after it; see `golden.simt.grid.LaunchOptions`."""
         if self._runs or run.geometry.index != self._block:
             return
         instruction = statement.instruction

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from golden.integers import checked_integer, integer_of, listed, shortened
+import numpy as np
+
+from golden.integers import checked_integer, checked_object, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.special_registers import coordinates
 from golden.simt.block import BlockRun
@@ -53,38 +55,53 @@ class LaunchResult:
     """What the memory checker found."""
 
 
-@dataclass
-class LaunchState:
+@dataclass(kw_only=True)
+class LaunchOptions:
+    """How a launch runs, and what it looks for; LaunchError for a value that does not fit."""
+
+    engine: GoldenEngine = field(default_factory=GoldenEngine)
+    """What executes matrix instructions."""
+    check: bool = False
+    """Whether to look for reads of bytes that were never written, or are still being copied."""
+    races: bool = False
+    """Whether to look for data races on shared memory too."""
+    limit: int = WARP_INSTRUCTIONS
+    """Most warp instructions, and in proportion most steps (`golden.limits.STEPS`); more is an error."""
+    jobs: int = 1
+    """Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`."""
+    on_block: Callable[[int, int], None] | None = None
+    """Called after each block with the number of those that have ended, and of all."""
+    trace: TraceRecorder | None = None
+    """Where matrix instructions are recorded."""
+    on_step: Callable[..., None] | None = None
+    """Called after each instruction with the `BlockRun`, the statement, the threads that execute it, the
+    numbers of the registers that it writes, and their values in these threads; with one job."""
+
+    def __post_init__(self) -> None:
+        refuse = LaunchError.refused
+        for name in ("check", "races"):
+            checked_object(name, getattr(self, name), (bool, np.bool_), "True or False", refuse=refuse)
+        self.jobs = checked_integer("the number of jobs", self.jobs, 1, unit="job", refuse=refuse)
+        self.limit = checked_integer("the limit", self.limit, 1, unit="instruction", refuse=refuse)
+
+
+@dataclass(kw_only=True)
+class LaunchState(LaunchOptions):
     """What the blocks of a launch share."""
 
     device: DeviceMemory
-    engine: GoldenEngine
     parameters: bytes
-    limit: int
-    """Most warp instructions."""
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     dynamic_shared: int
     """Bytes of dynamic shared memory."""
     cluster: tuple[int, int, int] | None = None
     """Blocks of a cluster; None where there are none."""
-    jobs: int = 1
-    """Most processes that run blocks."""
-    on_block: Callable[[int, int], None] | None = None
-    """Called after each block with the number of those that have ended, and of all."""
     changed: int = 0
     warp_instructions: int = 0
     thread_instructions: int = 0
     matrix_instructions: int = 0
     steps: int = 0
-    check: bool = False
-    races: bool = False
-    """Whether accesses are checked, and whether for data races too."""
-    trace: TraceRecorder | None = None
-    """Where matrix instructions are recorded."""
-    on_step: Callable[..., None] | None = None
-    """Called after each instruction with the `BlockRun`, the statement, the threads that execute it, the
-    numbers of the registers that it writes, and their values in these threads."""
     reports: dict[tuple[str, int], Report] = field(default_factory=dict)
     started: float = field(default_factory=time.perf_counter)
     _last_change: int = 0

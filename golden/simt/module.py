@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from golden.integers import checked_integer, checked_object, checked_text, shortened
-from golden.limits import BLOCK, GRID, MAX_JOBS, VARIABLE_BYTES, WARP_INSTRUCTIONS
+from golden.limits import BLOCK, GRID, MAX_JOBS, VARIABLE_BYTES
 from golden.locks import LOCK
 from golden.ptx.body import parse_body
 from golden.ptx.parser import parse_syntax
@@ -24,12 +24,10 @@ from golden.simt.call_graph import CallGraph
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import Allocation, DeviceMemory
 from golden.simt.errors import LaunchError
-from golden.simt.golden_engine import GoldenEngine
-from golden.simt.grid import Dim3, LaunchResult, LaunchState, extent
+from golden.simt.grid import Dim3, LaunchOptions, LaunchResult, LaunchState, extent
 from golden.simt.inlining import flatten
 from golden.simt.names import matches, readable
 from golden.simt.parallel import run_parallel
-from golden.simt.trace_recorder import TraceRecorder
 
 Runner = Callable[[CompiledKernel, LaunchState], LaunchResult]
 """What runs the blocks of a launch; see `Kernel.launch`."""
@@ -66,18 +64,11 @@ class Kernel:
         arguments: Sequence[Any] | Mapping[str, Any] = (),
         shared: int = 0,
         *,
-        engine: GoldenEngine | None = None,
-        check: bool = False,
-        races: bool = False,
-        limit: int = WARP_INSTRUCTIONS,
-        jobs: int = 1,
-        on_block: Callable[[int, int], None] | None = None,
-        trace: TraceRecorder | None = None,
-        on_step: Callable[..., None] | None = None,
         contract: bool = True,
         cluster: Dim3 | None = None,
         recorder: Callable[[BoundArguments], AbstractContextManager[None]] | None = None,
         runner: Runner = run_parallel,
+        **options: Any,
     ) -> LaunchResult:
         """Run the kernel on a grid.
 
@@ -89,22 +80,6 @@ class Kernel:
             See `golden.simt.arguments.bind`. Arrays are updated in place.
         shared : int
             Bytes of dynamic shared memory.
-        engine : GoldenEngine or None
-            What executes matrix instructions; None for the golden model.
-        check : bool
-            Whether to look for reads of bytes that were never written, or are still being copied.
-        races : bool
-            Whether to look for data races on shared memory too.
-        limit : int
-            Most warp instructions, and in proportion most steps (`golden.limits.STEPS`); more is an error.
-        jobs : int
-            Most processes that run blocks; memory is the same for any number. See `golden.simt.parallel`.
-        on_block : callable or None
-            Called after each block with the number of those that have ended, and of all.
-        trace : TraceRecorder or None
-            Records the matrix instructions.
-        on_step : callable or None
-            See `golden.simt.grid.LaunchState`; with one job.
         contract : bool
             Whether multiplications and additions are joined as the assembler does.
         cluster : int, sequence of up to three int, or None
@@ -113,6 +88,8 @@ class Kernel:
             From the arguments to a context for the time of the launch, when they are in device memory.
         runner : callable
             What runs the blocks, given kernel and launch.
+        **options
+            Fields of `golden.simt.grid.LaunchOptions`.
 
         Raises
         ------
@@ -123,42 +100,34 @@ class Kernel:
         golden.machine.Difference
             From a core that executes the trace.
         """
-        for name, flag in (("check", check), ("races", races), ("contract", contract)):
-            checked_object(name, flag, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
+        given = LaunchOptions(**options)
+        checked_object("contract", contract, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
         compiled = self.compiled if contract else self.uncontracted
         extents = extent("grid", grid, GRID), extent("block", block, BLOCK)
-        if check or races:
+        if given.check or given.races:
             compiled = compiled.checked
-        if on_step is not None:
+        if given.on_step is not None:
             compiled = compiled.stepped()
         compiled.require_threads(extents[1])
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)
-        jobs = checked_integer("the number of jobs", jobs, 1, unit="job", refuse=LaunchError.refused)
-        limit = checked_integer("the limit", limit, 1, unit="instruction", refuse=LaunchError.refused)
         compiled.require_shared(shared)
-        given = None if cluster is None else extent("cluster", cluster, GRID)
-        clusters = compiled.cluster(extents[0], given)
-        engine = GoldenEngine() if engine is None else engine
-        compiled.require(engine.missing)
+        blocks = None if cluster is None else extent("cluster", cluster, GRID)
+        clusters = compiled.cluster(extents[0], blocks)
+        compiled.require(given.engine.missing)
         bound = bind(compiled, arguments, self._memory)
         try:
-            if trace is not None and jobs == 1:
-                on_block = trace.reporting(on_block, math.prod(extents[0]))
+            trace = given.trace
+            if trace is not None and given.jobs == 1:
+                given.on_block = trace.reporting(given.on_block, math.prod(extents[0]))
+            given.jobs = min(given.jobs, MAX_JOBS)
             state = LaunchState(
+                **vars(given),
                 device=self._memory,
-                engine=engine,
                 parameters=bytes(bound.data),
-                limit=limit,
                 grid=extents[0],
                 block=extents[1],
                 dynamic_shared=shared,
                 cluster=clusters,
-                check=check,
-                races=races,
-                trace=trace,
-                on_step=on_step,
-                jobs=min(jobs, MAX_JOBS),
-                on_block=on_block,
             )
             if trace is not None:
                 trace.begin(compiled.readable, compiled.shared_base + shared)
