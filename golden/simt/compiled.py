@@ -1,7 +1,7 @@
 """A kernel ready to run: its blocks, its registers, and where its variables are."""
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import cached_property
@@ -138,11 +138,15 @@ class CompiledKernel:
         frames = {key: base for key, (base, _) in flat.frames.items()}
         context = Context(source, version, symbols, _decode, frames)
         self.blocks = build_blocks(context, flat)
-        self.start = next(
-            number for number, block in enumerate(self.blocks) if block.first >= flat.labels[ENTRY]
-        )
+        ends = ":entry"
+        begins = {index: key.removesuffix(ends) for key, index in flat.labels.items() if key.endswith(ends)}
+        self._functions = sorted({**begins, flat.labels[ENTRY]: entry.name}.items())
+        """Where the bodies of functions and of the kernel begin."""
+        firsts = [block.first for block in self.blocks]
+        starts = [bisect_left(firsts, index) for index, _ in self._functions]
+        self.start = starts[-1]
         """The block at which the kernel begins; before it are the functions that are called."""
-        self.contractions = contract_blocks(context, self.blocks, flat.calls) if contract else ()
+        self.contractions = contract_blocks(context, self.blocks, flat.calls, starts) if contract else ()
         """The additions that are joined with multiplications."""
         self.unused_loads = tuple(self.source_line(step.index) for step in remove_unused(self.blocks))
         """Loads that were removed because nobody uses their results."""
@@ -157,10 +161,6 @@ class CompiledKernel:
         """The registers that a call in a function saves, by the block to which it returns."""
         self.has_stack = pointer is not None
         """Whether it moves the stack pointer."""
-        ends = ":entry"
-        begins = {index: key.removesuffix(ends) for key, index in flat.labels.items() if key.endswith(ends)}
-        self._functions = sorted({**begins, flat.labels[ENTRY]: entry.name}.items())
-        """Where the bodies of functions and of the kernel begin."""
         steps = [step for block in self.blocks for step in block.steps]
         self.matrix = tuple((step.index, step.matrix) for step in steps if step.matrix is not None)
         """The matrix instructions with their numbers."""

@@ -22,10 +22,12 @@ class Flow:
 
     Statements are numbered in the order written, those that are never reached included; each terminator is
     the last statement of its block. Before each of the instructions `calls`, in ascending order, a call
-    begins or ends.
+    begins or ends; `starts` are the first blocks of the kernel and of the functions that it calls.
     """
 
-    def __init__(self, context: Context, blocks: Sequence[Block], calls: Sequence[int] = ()) -> None:
+    def __init__(
+        self, context: Context, blocks: Sequence[Block], calls: Sequence[int], starts: Sequence[int]
+    ) -> None:
         self.context = context
         self.blocks = blocks
         self.statements: list[Statement] = []
@@ -41,6 +43,7 @@ class Flow:
         """The straight block of each statement, and where it is in it."""
         self._written: dict[tuple[int, int], list[int]] = {}
         self._calls = calls
+        self._starts = starts
         self._successors = [successors(blocks, number) for number in range(len(blocks))]
         reached = self._reached()
         self._inside: dict[int, range] = {}
@@ -123,7 +126,7 @@ class Flow:
 
     def _reached(self) -> set[int]:
         """The blocks that control may reach."""
-        found, waiting = {0}, [0]
+        found, waiting = set(self._starts), list(self._starts)
         while waiting:
             for target in self._successors[waiting.pop()]:
                 if target not in found:
@@ -220,7 +223,7 @@ class Flow:
 
     def _place(self) -> None:
         """Number the straight blocks."""
-        ways_in = {0: 1}
+        ways_in = dict.fromkeys(self._starts, 1)
         for block in self._inside:
             for target in self._successors[block]:
                 ways_in[target] = ways_in.get(target, 0) + 1

@@ -26,18 +26,19 @@ class Contraction:
 
 
 def contract_blocks(
-    context: Context, blocks: Sequence[Block], calls: Sequence[int] = ()
+    context: Context, blocks: Sequence[Block], calls: Sequence[int], starts: Sequence[int]
 ) -> tuple[Contraction, ...]:
     """Change the blocks of a kernel as NVIDIA's assembler does; see docs/explanation/contraction.md.
 
-    Before the instructions `calls`, in ascending order, a call begins or ends. The additions that were joined
-    with multiplications are returned.
+    Before the instructions `calls`, in ascending order, a call begins or ends; `starts` are the first blocks
+    of the kernel and of the functions that it calls. The additions that were joined with multiplications are
+    returned.
     """
     if any(may_simplify(step.instruction) for block in blocks for step in block.steps):
-        simplify(Flow(context, blocks, calls))
+        simplify(Flow(context, blocks, calls, starts))
     if not may_join([step.instruction for block in blocks for step in block.steps]):
         return ()
-    flow = Flow(context, blocks, calls)
+    flow = Flow(context, blocks, calls, starts)
     joins = join(flow)
     _Fusion(flow).run(joins)
 
