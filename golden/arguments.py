@@ -90,6 +90,16 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     return checked
 
 
+def checked_registers(registers: ArrayLike, extent: tuple[int, ...]) -> NDArray[np.uint32]:
+    """Check registers of warps: uint32 with these trailing axes. What does not fit is an InvalidArgument."""
+    words = little_endian(given_array("registers", registers, "an array of uint32"))
+    if words.dtype != np.uint32:
+        raise InvalidArgument("registers", f"dtype {words.dtype}", "uint32")
+    if words.shape[-len(extent) :] != extent:
+        raise InvalidArgument("registers", f"shape {words.shape}", f"shape {_shape(extent)}")
+    return words
+
+
 def checked_operands(
     instruction: MmaInstruction, operands: Sequence[ArrayLike]
 ) -> tuple[list[NDArray[Any]], tuple[int, ...]]:

@@ -5,8 +5,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import checked_array, given_array
-from golden.host_arrays import little_endian
+from golden.arguments import checked_array, checked_registers, given_array
 from golden.integers import checked_choice
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction
@@ -59,11 +58,7 @@ def unpack_scales(
     The selectors may be arrays with the leading axes of the registers.
     """
     parsed, _ = _scaled(instruction, use)
-    words = little_endian(given_array("registers", registers, "an array of uint32"))
-    if words.dtype != np.uint32 or words.shape[-1:] != (LANES,):
-        raise InvalidArgument(
-            "registers", f"{words.dtype} of shape {words.shape}", "uint32 of shape (..., 32)"
-        )
+    words = checked_registers(registers, (LANES,))
     lanes, shifts = _places(parsed, use, byte_id, thread_id, words.shape[:-1])
     read = np.take_along_axis(words, np.broadcast_to(lanes, (*words.shape[:-1], lanes.shape[-1])), axis=-1)
     found = (read[..., None] >> shifts).astype(np.uint8)

@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import checked_array, dtype_of, given_array
-from golden.host_arrays import little_endian
+from golden.arguments import checked_array, checked_registers, dtype_of
 from golden.integers import checked_choice, checked_object, checked_text, quoted
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS
@@ -120,12 +119,7 @@ def collect(
     InvalidArgument
     """
     table = _checked_table(use, type, shape, layout, sparse)
-    checked = little_endian(given_array("registers", registers, "an array of uint32"))
-    extent = (table.layout.registers, LANES)
-    if checked.dtype != np.uint32:
-        raise InvalidArgument("registers", f"dtype {checked.dtype}", "uint32")
-    if checked.shape[-2:] != extent:
-        raise InvalidArgument("registers", f"shape {checked.shape}", f"shape (..., {extent[0]}, {extent[1]})")
+    checked = checked_registers(registers, (table.layout.registers, LANES))
     leading = checked.shape[:-2]
     element = FORMATS[type]
     words = checked.reshape(-1, table.layout.registers, LANES)

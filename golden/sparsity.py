@@ -6,9 +6,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import checked_array, given_array
+from golden.arguments import checked_array, checked_registers, given_array
 from golden.arithmetic.sparse_tiles import scattered
-from golden.host_arrays import little_endian
 from golden.integers import checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction
@@ -107,11 +106,7 @@ def unpack_metadata(
 ) -> NDArray[np.uint8]:
     """The nibbles that a metadata register holds, defined or not: the inverse of `pack_metadata`."""
     instruction = sparse_instruction(instruction)
-    words = little_endian(given_array("registers", registers, "an array of uint32"))
-    if words.dtype != np.uint32 or words.shape[-1:] != (LANES,):
-        raise InvalidArgument(
-            "registers", f"{words.dtype} of shape {words.shape}", "uint32 of shape (..., 32)"
-        )
+    words = checked_registers(registers, (LANES,))
     lanes, shifts, rows, groups = _register_places(instruction.sparsity, _selector(instruction, selector))
     nibbles = np.zeros((*words.shape[:-1], instruction.shape.m, instruction.sparsity.groups), np.uint8)
     nibbles[..., rows, groups] = words[..., lanes] >> shifts & 15

@@ -18,10 +18,10 @@ from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
 from openwmma.output_files import checked_path
 from openwmma.target import DEFAULT_BAUD, MachineKind, Target
-from openwmma.wmma.device_memory import DeviceMemory
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.program import Program
 from openwmma.wmma.register_file import WarpRegisters
+from openwmma.wmma.warp_arrays import WarpArrays
 
 _SMALL_MEMORY: Final = 1 << 20
 """Bytes of memory where all of it is compared after each command, or cleared over a serial line."""
@@ -131,7 +131,7 @@ class warp:  # noqa: N801
         self._machine: Machine | None = None
         self._config: CoreConfig | None = None
         self._registers: WarpRegisters | None = None
-        self._memory: DeviceMemory | None = None
+        self._memory: WarpArrays | None = None
         self._counters = Counters()
         self._written: WeakSet[_Written] = WeakSet()
         self.program: Final = Program()
@@ -146,7 +146,7 @@ class warp:  # noqa: N801
             stack.callback(self._machine.close)
             self._config = source.config
             self._registers = WarpRegisters(self._machine, source.config.registers)
-            self._memory = DeviceMemory(self._machine.memory, BASE, size)
+            self._memory = WarpArrays(self._machine.memory, BASE, size)
             self._stack = stack.pop_all()
         self._token = _CURRENT.set(self)
         return self
@@ -201,7 +201,7 @@ class warp:  # noqa: N801
         return _begun(self._registers)
 
     @property
-    def memory(self) -> DeviceMemory:
+    def memory(self) -> WarpArrays:
         """Where the arrays are."""
         return _begun(self._memory)
 

@@ -13,7 +13,7 @@ from openwmma.wmma.pointer import Pointer
 
 
 @dataclass(frozen=True, kw_only=True)
-class DeviceArray:
+class WarpArray:
     """An array that is in the machine's memory.
 
     Parameters
@@ -43,7 +43,7 @@ class DeviceArray:
     program: NDArray[np.uint8] = field(repr=False)
 
 
-class DeviceMemory:
+class WarpArrays:
     """The arrays that a warp has used.
 
     An array is copied to the machine as a whole when it is first used. Before each load the lines of the
@@ -63,14 +63,14 @@ class DeviceMemory:
         self._storage = storage
         self._next = first
         self._end = first + size
-        self._arrays: dict[int, DeviceArray] = {}
+        self._arrays: dict[int, WarpArray] = {}
 
     @property
-    def arrays(self) -> tuple[DeviceArray, ...]:
+    def arrays(self) -> tuple[WarpArray, ...]:
         """All that were used, in the order of their first use."""
         return tuple(self._arrays.values())
 
-    def place(self, pointer: Pointer) -> DeviceArray:
+    def place(self, pointer: Pointer) -> WarpArray:
         """The place of the array that a pointer points into; copied there if it never was.
 
         Raises
@@ -90,7 +90,7 @@ class DeviceMemory:
             )
         data = pointer.bytes.copy()
         self._storage.write(self._next, data)
-        placed = DeviceArray(
+        placed = WarpArray(
             name=f"array{len(self._arrays)}",
             owner=pointer.owner,
             bytes=pointer.bytes,
@@ -103,12 +103,12 @@ class DeviceMemory:
         self._arrays[id(pointer.owner)] = placed
         return placed
 
-    def update(self, array: DeviceArray, lines: list[tuple[int, int]]) -> bool:
+    def update(self, array: WarpArray, lines: list[tuple[int, int]]) -> bool:
         """Bring what the host has written into some lines to the machine.
 
         Parameters
         ----------
-        array : DeviceArray
+        array : WarpArray
         lines : list of (int, int)
             Address and number of bytes.
 
@@ -127,7 +127,7 @@ class DeviceMemory:
             as_program = as_program and np.array_equal(data, array.program[part])
         return as_program
 
-    def take_back(self, array: DeviceArray, lines: list[tuple[int, int]]) -> None:
+    def take_back(self, array: WarpArray, lines: list[tuple[int, int]]) -> None:
         """Copy lines that a store has written to the host."""
         for address, count in lines:
             part = slice(address - array.address, address - array.address + count)
