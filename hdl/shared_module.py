@@ -15,10 +15,13 @@ class ModuleLibrary:
     ----------
     components : dict of str to Component
         By the name of their module.
+    repeated : set of str
+        Names of modules with more than one instance.
     """
 
     def __init__(self) -> None:
         self.components: dict[str, wiring.Component] = {}
+        self.repeated: set[str] = set()
 
 
 class SharedModule(wiring.Component):
@@ -27,6 +30,9 @@ class SharedModule(wiring.Component):
     Amaranth elaborates and writes every instance anew; of 64 dot-product units that takes minutes. Where the
     design is converted for a `ModuleLibrary`, only an instance is made of this one, and the component is
     converted by itself, once for all of its name. Everywhere else the component stands in the design itself.
+
+    A module with several instances has the attribute ``keep_hierarchy``. Otherwise synthesis makes one of
+    registers that are equal in all of them, such as those of control, and lets it drive them across the FPGA.
 
     Testbench: cocotb_tests/test_core.py, through `core_top`.
 
@@ -53,7 +59,9 @@ class SharedModule(wiring.Component):
         """Return the module."""
         m = Module()
         if isinstance(platform, ModuleLibrary):
-            if self._name not in platform.components:
+            if self._name in platform.components:
+                platform.repeated.add(self._name)
+            else:
                 platform.components[self._name] = self._make()
             ports: dict[str, Any] = {"i_clk": ClockSignal(), "i_rst": ResetSignal()}
             for path, member, signal in self.signature.flatten(self):

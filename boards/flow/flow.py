@@ -23,6 +23,9 @@ _SYNTHESIS: Final = {
     "series7": "synth_xilinx -family xc7 -flatten -abc9",
 }
 _SUFFIXES: Final = {"ecp5": "lpf", "series7": "xdc"}
+FLATTEN: Final = "setattr -mod -unset keep_hierarchy *; flatten; opt_clean"
+"""Commands of yosys that put modules which were mapped apart into the one above."""
+
 ECP5_ALGORITHMS: Final = ("--placer", "static", "--router", "router1")
 """How a whole design is placed and routed on an ECP5."""
 
@@ -112,7 +115,7 @@ def synthesis_script(read: str, family: str, top: str) -> str:
     -------
     str
     """
-    return f"{read}; {_SYNTHESIS[family]} -top {top}; autoname; write_json netlist.json"
+    return f"{read}; {_SYNTHESIS[family]} -top {top}; {FLATTEN}; autoname; write_json netlist.json"
 
 
 def _synthesise(board: Board, gateware: Path) -> Utilisation:

@@ -11,7 +11,15 @@ from sim.verilate import BuildError
 _SHOWN_LINES = 20
 
 
-def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: str | None = None) -> None:
+def run_tool(
+    name: str,
+    arguments: list[str],
+    folder: Path,
+    log: str,
+    *,
+    makes: str | None = None,
+    seconds: float | None = None,
+) -> None:
     """Run a program and keep what it prints.
 
     Parameters
@@ -26,6 +34,8 @@ def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: 
     makes : str or None
         A file in `folder` that it must write. One that is there already is removed first: a yosys that has
         its mapper inside ends where that begins, without a word and with exit code 0, if ``-q`` is missing.
+    seconds : float or None
+        After which it is ended, and `subprocess.TimeoutExpired` raised.
 
     Raises
     ------
@@ -40,7 +50,12 @@ def run_tool(name: str, arguments: list[str], folder: Path, log: str, *, makes: 
         (folder / makes).unlink(missing_ok=True)
     with (folder / log).open("w") as output:
         code = subprocess.run(
-            [program, *arguments], cwd=folder, stdout=output, stderr=subprocess.STDOUT, check=False
+            [program, *arguments],
+            cwd=folder,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            check=False,
+            timeout=seconds,
         ).returncode
     missing = makes is not None and not (folder / makes).exists()
     if code or missing:

@@ -1,5 +1,6 @@
 """The scoreboard: which registers and memory the commands in flight still need."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Final
@@ -174,22 +175,18 @@ class Scoreboard(Component):
             for index, slot in enumerate(ring):
                 if unit in _WRITERS:
                     before = Signal(name=f"{unit.name.lower()}_{index}_before")
-                    found = slot.writing & (
-                        _overlap(read, slot.footprint.write)
-                        | (_overlap(other, slot.footprint.write) & (foreign | ~self.second))
-                    )
+                    of_read, of_other = self._overlaps((read, other), [slot.footprint.write] * 2)
+                    found = slot.writing & (of_read | (of_other & (foreign | ~self.second)))
                     with m.If(~self.second):
                         m.d.sync += before.eq(found | (before & self.again) if self._config.sparse else found)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
                     registers.append(slot.until_done)
                 if _READS[unit]:
-                    found = Cat(
-                        _overlap(self.footprint.write, slot.footprint.reads[each])
-                        for each in range(_READS[unit])
-                    )
+                    sources = [slot.footprint.reads[each] for each in range(_READS[unit])]
+                    found = self._overlaps([self.footprint.write] * len(sources), sources)
                     met = Signal(name=f"{unit.name.lower()}_{index}_met")
-                    m.d.sync += met.eq(found.any())
+                    m.d.sync += met.eq(Cat(found).any())
                     with m.If(self.allocate):
                         m.d.sync += slot.until_fetched.eq(slot.reading & foreign & met)
                     registers.append(slot.until_fetched)
@@ -202,6 +199,22 @@ class Scoreboard(Component):
         for unit, ring in rings.items():
             self._advance(m, unit, ring)
         m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
+
+    def _overlaps(self, ones: Sequence[ValueLike], others: Sequence[ValueLike]) -> list[Value]:
+        """Of each pair of ranges, whether it has registers in common.
+
+        All comparisons share a carry chain, which takes two cells of its own. A field is that of `last` less
+        that of `first` with a one above, which is gone if `first` is greater.
+        """
+        bits = (self._config.registers - 1).bit_length()
+        pairs = [(Range(one), Range(other)) for one, other in zip(ones, others, strict=True)]
+        highs = Cat(Cat(x.last[:bits], 1) for pair in pairs for x in pair)
+        lows = Cat(Cat(x.first[:bits], 0) for pair in pairs for x in reversed(pair))
+        fits = (highs - lows)[bits :: bits + 1]
+        return [
+            one.valid & other.valid & fits[2 * number] & fits[2 * number + 1]
+            for number, (one, other) in enumerate(pairs)
+        ]
 
     def _ring(self, unit: Unit) -> list[_Slot]:
         """The slots of a unit."""
@@ -269,8 +282,3 @@ class Scoreboard(Component):
             ]
         if unit in _IN_MEMORY:
             m.d.comb += getattr(self, f"{name}_tag").eq(Array(slot.tag for slot in ring)[oldest])
-
-
-def _overlap(one: ValueLike, other: ValueLike) -> Value:
-    one, other = Range(one), Range(other)
-    return one.valid & other.valid & (one.first <= other.last) & (other.first <= one.last)

@@ -5,7 +5,7 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
-from hdl.stream.distributed_memory import distributed_memory
+from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.elastic import CreditQueue
 
 ASSEMBLED = 8
@@ -33,8 +33,7 @@ class AssemblyQueue(Component):
     may come.
 
     Throughput: a part per cycle. Latency: 2 cycles from the last part to `output.valid`. `ready`,
-    `output.valid` and `output.payload.tag` come from registers. Expected critical path: the read port of the
-    distributed memory.
+    `output.valid` and `output.payload.tag` come from registers. Expected critical path: from the block RAM.
     Testbench: cocotb_tests/memory/test_load_crossbar.py, through `LoadCrossbar`.
 
     Parameters
@@ -79,7 +78,7 @@ class AssemblyQueue(Component):
     def _logic(self, m: Module) -> None:
         m.submodules.tags = tags = CreditQueue(self._tag, depth=ASSEMBLED)
         newest = Signal(range(2 * ASSEMBLED))
-        oldest = Signal.like(newest)
+        oldest = Signal.like(newest)  # of those that are not on offer
         tag = Signal(self._tag, reset_less=True)
         taken = tags.output.ready
         m.d.comb += [
@@ -92,17 +91,20 @@ class AssemblyQueue(Component):
         ]
         for number, enable in enumerate(self.write):
             place = (newest + self.beyond[number])[: len(newest)]
-            write, (read,) = distributed_memory(
-                m, f"part_{number}", unsigned(self._part), write=place, reads=[oldest]
-            )
+            memory = collision_free_memory(self._part, 2 * ASSEMBLED, in_blocks=True)
+            m.submodules[f"part_{number}"] = memory
+            write, read = memory.write_port(), memory.read_port()
             m.d.comb += [
                 write.en.eq(enable),
+                write.addr.eq(place),
                 write.data.eq(self.data.word_select(number, self._part)),
+                read.en.eq(taken),
+                read.addr.eq(oldest),
                 self.output.payload.data.word_select(number, self._part).eq(read.data),
             ]
         with m.If(taken):
             m.d.sync += [self.output.valid.eq(tags.output.valid), tag.eq(tags.output.payload)]
         with m.If(self.push):
             m.d.sync += newest.eq(newest + 1)
-        with m.If(self.output.valid & self.output.ready):
+        with m.If(taken & tags.output.valid):
             m.d.sync += oldest.eq(oldest + 1)

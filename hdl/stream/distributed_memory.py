@@ -14,6 +14,8 @@ def distributed_memory(
 ) -> tuple[WritePort, list[ReadPort]]:
     """Add a memory with a write port and combinational read ports.
 
+    16 words of 4 bits take six look-up tables of an ECP5; two words take four as registers, chosen between.
+
     Parameters
     ----------
     m : Module
@@ -25,7 +27,8 @@ def distributed_memory(
         Indices of the words that the ports write and read, all of the same width.
     """
     depth = 1 << len(table_address(write))
-    m.submodules[name] = memory = Memory(shape=shape, depth=depth, init=[])
+    style = {"ram_style": "registers"} if depth == 2 else {}
+    m.submodules[name] = memory = Memory(shape=shape, depth=depth, init=[], attrs=style)
     write_port = memory.write_port()
     read_ports = [memory.read_port(domain="comb") for _ in reads]
     for port, index in zip([write_port, *read_ports], [write, *reads], strict=True):
@@ -34,9 +37,9 @@ def distributed_memory(
 
 
 def table_address(index: Value) -> Value:
-    """The address of a word in a memory of look-up tables, which has 16 words at least.
+    """The address of a word in a memory of look-up tables, which has 16 words at least; two are registers.
 
     Of fewer words, the highest bit of the index goes to all address inputs that are left: a constant there
     would come from one place of an ECP5, through one net for the whole design.
     """
-    return Cat(index, index[-1:].replicate(max(0, _TABLE_BITS - len(index))))
+    return index if len(index) == 1 else Cat(index, index[-1:].replicate(max(0, _TABLE_BITS - len(index))))

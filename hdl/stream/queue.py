@@ -1,12 +1,17 @@
 """Queue: a FIFO with a stream on either side."""
 
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal, Value
+from typing import Final
+
+from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal
 from amaranth.lib import stream
-from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 from hdl.stream.distributed_memory import distributed_memory
+
+_WIDE: Final = 64
+"""Bits of a payload from which on block RAM is worth it."""
 
 
 class Queue(Component):
@@ -24,7 +29,7 @@ class Queue(Component):
     depth : int
         Payloads it can hold, at least 1.
     buffered : bool
-        Whether the memory has a synchronous read port and so fits a block RAM.
+        Whether the memory has a synchronous read port; it is block RAM if the payload is wide.
 
     Members
     -------
@@ -75,13 +80,29 @@ class Queue(Component):
             m.d.sync += self.level.eq(Mux(put, self.level + 1, self.level - 1))
 
     def _use_block_ram(self, m: Module) -> None:
-        m.submodules.fifo = fifo = SyncFIFOBuffered(width=Shape.cast(self._shape).width, depth=self._depth)
+        # The read register is one of the places. No word is read in the cycle in which it is written.
+        places = max(self._depth - 1, 1)
+        is_wide = Shape.cast(self._shape).width >= _WIDE
+        style = {"no_rw_check": 1, **({"ram_style": "block"} if is_wide else {})}
+        m.submodules.storage = storage = Memory(shape=self._shape, depth=places, init=[], attrs=style)
+        into, out = storage.write_port(), storage.read_port()
+        stored = Signal(range(places + 1))
+        put = self.input.valid & self.input.ready
+        read = (stored != 0) & (~self.output.valid | self.output.ready)
         m.d.comb += [
-            fifo.w_data.eq(Value.cast(self.input.payload)),
-            fifo.w_en.eq(self.input.valid),
-            self.input.ready.eq(fifo.w_rdy),
-            Value.cast(self.output.payload).eq(fifo.r_data),
-            self.output.valid.eq(fifo.r_rdy),
-            fifo.r_en.eq(self.output.ready),
-            self.level.eq(fifo.level),
+            self.input.ready.eq(stored != places),
+            into.en.eq(put),
+            into.data.eq(self.input.payload),
+            out.en.eq(read),
+            self.output.payload.eq(out.data),
+            self.level.eq(stored + self.output.valid),
         ]
+        for event, address in ((put, into.addr), (read, out.addr)):
+            index = Signal.like(address)
+            m.d.comb += address.eq(index)
+            with m.If(event):
+                m.d.sync += index.eq(Mux(index == places - 1, 0, index + 1))
+        with m.If(put != read):
+            m.d.sync += stored.eq(Mux(put, stored + 1, stored - 1))
+        with m.If(read | self.output.ready):
+            m.d.sync += self.output.valid.eq(read)

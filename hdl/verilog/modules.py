@@ -67,6 +67,7 @@ def to_rtlil(
             rtlil.convert(elaboratable, name=name, ports=dict(ports), platform=library, emit_src=sources)
         )
         for shared, component in library.components.items():
+            text += "attribute \\keep_hierarchy 1\n" if shared in library.repeated else ""
             text += rtlil.convert(component, name=shared, emit_src=sources)
     return text
 

@@ -210,7 +210,6 @@ class TileIssue(Component):
 
         pending = Signal(steps.units)
         accepted = Signal(steps.units)
-        offered = Signal(Operation, reset_less=True)
         m.d.comb += [
             accepted.eq(pending & Cat(port.ready for port in self.operands)),
             advance.eq(pending == accepted),
@@ -223,10 +222,12 @@ class TileIssue(Component):
             name: [_held(m, taken, row, f"{name}_row_{number}") for number, row in enumerate(some)]
             for name, some in rows.items()
         }
-        with m.If(taken):
-            m.d.sync += Value.cast(offered).eq(operation)
         for unit, port in enumerate(self.operands):
             x_number, y_number = divmod(unit, steps.y_rows)
+            # A register for each unit. All are loaded in the same cycles, but synthesis, which would make one
+            # of equal registers and let it drive all units, cannot tell from these enables.
+            own = taken & (pending[unit] == accepted[unit])
+            offered = _held(m, own, operation, f"operation_{unit}")
             c = _held(m, taken, elements[unit], f"c_{unit}")
             m.d.comb += [
                 port.valid.eq(pending[unit]),
