@@ -132,6 +132,10 @@ format: $(STAMP) ## let the formatter rewrite the sources
 bench: $(STAMP) ## the figures of README.md and docs: golden, Verilated core, presets and units on an ECP5
 	$(BIN)/python -m bench
 
+.PHONY: bench-fpga
+bench-fpga: $(STAMP) ## overnight: the clocks of README.md, each placer, target and seed; goes on where it was stopped
+	$(BIN)/python -m bench.fpga
+
 .PHONY: fpga
 fpga: $(SOC_STAMP) ## bitstreams with their reports for ULX3S and ECPIX-5, and the Vivado project of an Arty
 	$(BIN)/openwmma build --board ulx3s

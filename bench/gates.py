@@ -26,7 +26,8 @@ TRANSISTORS: Final = {
 
 _NAND2: Final = 4
 _COARSE: Final = (
-    "hierarchy -top wrapped; proc; flatten; opt; wreduce; peepopt; opt_clean; alumacc; share; opt"
+    "hierarchy -top wrapped; proc; flatten; setattr -unset init w:*; "
+    "opt; wreduce; peepopt; opt_clean; alumacc; share; opt"
 )
 _FINE: Final = "memory -nomap; opt_clean; opt -fast -full; opt -undriven -fine; techmap; opt -fast; opt_clean"
 _SCRIPT: Final = (

@@ -16,7 +16,7 @@ from hdl.control.scoreboard import Footprint, Unit, slots, span_layout, tag_bits
 
 pytestmark = [pytest.mark.formal, pytest.mark.long]
 
-CONFIG = CoreConfig(f64_units=1, address_bits=16)
+CONFIG = CoreConfig(f64_units=1, address_bits=16, registers=256)
 SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
 READS = {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1}
 """Operands a unit reads."""

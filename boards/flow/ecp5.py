@@ -43,8 +43,8 @@ class Ecp5Cost:
     lut4, ccu2c, mult18x18d, dp16kd, lut_ram : int
         Cells after synthesis: look-up tables, pairs of carries, multipliers, block RAMs, 16 x 4-bit memories.
     trellis_comb : int or None
-        Occupied after packing: a look-up table counts 1, a carry cell 2, a 16 x 4-bit memory 2. None if
-        nothing was placed.
+        Occupied after packing: a look-up table counts 1, a carry cell 2, a carry chain 4 more for cells at
+        its ends, a 16 x 4-bit memory 6, two of them for its write port. None if nothing was placed.
     flip_flops : int
         Of the component, without the wrapper's.
     mhz : tuple of float

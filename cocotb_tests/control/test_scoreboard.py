@@ -15,7 +15,7 @@ from hdl.config import CoreConfig
 from hdl.control.scoreboard import COMPARED, Footprint, Scoreboard, Unit, slots, span_layout, tag_bits
 from sim.testbench.unit import unit_design
 
-CONFIG = CoreConfig(f64_units=1, address_bits=16)
+CONFIG = CoreConfig(f64_units=1, address_bits=16, registers=256)
 SLOTS, TAG_BITS = slots(CONFIG), tag_bits(CONFIG)
 FOOTPRINT, COMPARED_OPERANDS = Packing(Footprint), Packing(COMPARED)
 SPAN = Packing(span_layout(CONFIG))

@@ -87,22 +87,22 @@ class Queue(Component):
         m.submodules.storage = storage = Memory(shape=self._shape, depth=places, init=[], attrs=style)
         into, out = storage.write_port(), storage.read_port()
         stored = Signal(range(places + 1))
-        put = self.input.valid & self.input.ready
+        enter = self.input.valid & self.input.ready
         read = (stored != 0) & (~self.output.valid | self.output.ready)
         m.d.comb += [
             self.input.ready.eq(stored != places),
-            into.en.eq(put),
+            into.en.eq(enter),
             into.data.eq(self.input.payload),
             out.en.eq(read),
             self.output.payload.eq(out.data),
             self.level.eq(stored + self.output.valid),
         ]
-        for event, address in ((put, into.addr), (read, out.addr)):
+        for event, address in ((enter, into.addr), (read, out.addr)):
             index = Signal.like(address)
             m.d.comb += address.eq(index)
             with m.If(event):
                 m.d.sync += index.eq(Mux(index == places - 1, 0, index + 1))
-        with m.If(put != read):
-            m.d.sync += stored.eq(Mux(put, stored + 1, stored - 1))
+        with m.If(enter != read):
+            m.d.sync += stored.eq(Mux(enter, stored + 1, stored - 1))
         with m.If(read | self.output.ready):
             m.d.sync += self.output.valid.eq(read)
