@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-BENCHMARKS = ("core", "cycles", "kernel_launches", "kernels", "on_chip", "utilisation")
+BENCHMARKS = ("core", "cycles", "fpga", "gates", "kernel_launches", "kernels", "on_chip", "utilisation")
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
