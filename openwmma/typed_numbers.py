@@ -1,14 +1,18 @@
 """Numbers with their type: ``f16:0.5`` on the command line, type and value in a launch file."""
 
 import math
-import re
-from typing import Any, Final
+from contextlib import suppress
+from typing import Final
 
 import numpy as np
 
 from golden.integers import integer_of, shortened
 
-_TYPE: Final = re.compile(r"(?P<kind>[su])(?P<bits>8|16|32|64)|f(?P<float>16|32|64)")
+_TYPES: Final = {
+    f"{letter}{8 * size}": np.dtype(f"{kind}{size}")
+    for letter, kind, sizes in (("s", "i", (1, 2, 4, 8)), ("u", "u", (1, 2, 4, 8)), ("f", "f", (2, 4, 8)))
+    for size in sizes
+}
 
 
 def typed_number(type_: str, value: object) -> np.generic:
@@ -25,29 +29,19 @@ def typed_number(type_: str, value: object) -> np.generic:
     ValueError
         For another type, for a value that is no number of that kind, and one that the type does not have.
     """
-    match = _TYPE.fullmatch(type_)
-    if match is None:
+    dtype = _TYPES.get(type_)
+    if dtype is None:
         raise ValueError(f"type {shortened(type_)}: expected s, u or f with 8, 16, 32 or 64 bits")
+    found: np.generic
     integer = integer_of(value)
-    if match["float"] is None:
-        bits = int(match["bits"])
-        least = -(1 << bits - 1) if match["kind"] == "s" else 0
-        if integer is None or not least <= integer < least + (1 << bits):
-            raise ValueError(f"{type_} cannot hold {shortened(value)}")
-        return _scalar(f"{'i' if match['kind'] == 's' else 'u'}{bits // 8}", integer)
-    if integer is None and not isinstance(value, float):
-        raise ValueError(f"{type_} cannot hold {shortened(value)}")
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except OverflowError:
-        number = math.inf
-    with np.errstate(over="ignore"):
-        result = _scalar(f"f{int(match['float']) // 8}", number)
-    if np.isinf(result) and (integer is not None or not math.isinf(number)):
-        raise ValueError(f"{type_} cannot hold {shortened(value)}")
-    return result
-
-
-def _scalar(dtype: str, value: Any) -> np.generic:
-    found: np.generic = np.dtype(dtype).type(value)
-    return found
+    if dtype.kind != "f":
+        if integer is not None and np.iinfo(dtype).min <= integer <= np.iinfo(dtype).max:
+            found = dtype.type(integer)
+            return found
+    elif integer is not None or isinstance(value, float):
+        number = value if integer is None else integer
+        with suppress(OverflowError), np.errstate(over="ignore"):
+            found = dtype.type(float(number))  # type: ignore[arg-type]
+            if np.isfinite(found) or not math.isfinite(number):  # type: ignore[arg-type]
+                return found
+    raise ValueError(f"{type_} cannot hold {shortened(value)}")
