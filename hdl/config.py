@@ -20,15 +20,15 @@ REGISTER_BITS: Final = 11
 """Of the number of a register among the registers of all warps: as many as a multiprocessor of compute
 capability 9.0 has."""
 
-MOST_WARPS: Final = 16
+MAX_WARPS: Final = 16
 
 PAGE_BYTES: Final = 4096
 """No AXI4 burst crosses a multiple of this; memories begin and end at one."""
 
-MOST_SHARED_BYTES: Final = 228 * 1024
+MAX_SHARED_BYTES: Final = 228 * 1024
 """The shared memory of a multiprocessor of compute capability 9.0."""
 
-_MOST_BITS: Final = 64
+_MAX_BITS: Final = 64
 """Of an integer in a configuration."""
 
 _ALL = frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1", "fp8"})
@@ -227,7 +227,7 @@ class CoreConfig:
             raise ValueError(f"f64 units must be 0, 1, 2 or 4 (they divide four lanes), not {self.f64_units}")
         _require_range("f64 depth", self.f64_depth, self.f64_depths[0], self.f64_depths[-1])
         _require_power_of_two("Registers", self.registers, 32, 256)
-        most_warps = min((1 << REGISTER_BITS) // self.registers, MOST_WARPS)
+        most_warps = min((1 << REGISTER_BITS) // self.registers, MAX_WARPS)
         _require_range(f"Warps with {self.registers} registers each", self.warps, 1, most_warps)
         _require_power_of_two("Queue depth", self.queue_depth, 4, 256)
         _require_range("Address bits", self.address_bits, 16, 64)
@@ -241,9 +241,9 @@ class CoreConfig:
         if self.sparse and not any(family.is_sparse for family in self.families):
             formats = ", ".join(sorted(self.formats - {"sparse"}))
             raise ValueError(f"Sparse needs a format among f16, bf16, tf32, i8 and i4, not {formats} alone")
-        if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MOST_SHARED_BYTES:
+        if self.shared_bytes % PAGE_BYTES or not 0 <= self.shared_bytes <= MAX_SHARED_BYTES:
             raise ValueError(
-                f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MOST_SHARED_BYTES}, "
+                f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MAX_SHARED_BYTES}, "
                 f"not {self.shared_bytes}"
             )
         if not self.shared_bytes:
@@ -332,8 +332,8 @@ def _integer(name: str, value: Any) -> int:
         number = None
     if number is None or isinstance(value, bool):
         raise ValueError(f"{name} must be an integer, not of type {type(value).__name__}")
-    if number.bit_length() > _MOST_BITS:
-        raise ValueError(f"{name} must have at most {_MOST_BITS} bits, not {number.bit_length()}")
+    if number.bit_length() > _MAX_BITS:
+        raise ValueError(f"{name} must have at most {_MAX_BITS} bits, not {number.bit_length()}")
     return number
 
 
@@ -377,7 +377,7 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
             queue_depth=64,
             outstanding_reads=64,
             data_bits=512,
-            shared_bytes=MOST_SHARED_BYTES,
+            shared_bytes=MAX_SHARED_BYTES,
         ),
     }
 )

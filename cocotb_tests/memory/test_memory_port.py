@@ -31,7 +31,7 @@ SIZE = 0x6000
 WINDOW = 0x13000
 """Of the on-chip memory: amid the addresses of the memory on the bus, which `.global` sees there."""
 CONFIG = CoreConfig(outstanding_reads=5, shared_bytes=2 * PAGE_BYTES, shared_base=WINDOW)
-MOST_BUS_BEATS = 256
+MAX_BUS_BEATS = 256
 Place = tuple[bool, int]
 """Whether on chip, and the page within that memory."""
 
@@ -80,7 +80,7 @@ class Bench:
     @property
     def most_beats(self) -> int:
         """Of a burst: as many as AXI4 has, or a page."""
-        return min(MOST_BUS_BEATS * self.config.data_bits // (8 * self.beat), PAGE_BYTES // self.beat)
+        return min(MAX_BUS_BEATS * self.config.data_bits // (8 * self.beat), PAGE_BYTES // self.beat)
 
     def burst(self, most: int = 12) -> Burst:
         """A burst anywhere, also where nothing is, often at the edge of a page."""

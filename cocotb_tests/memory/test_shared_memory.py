@@ -14,7 +14,7 @@ from cocotb_tests.conftest import Simulate
 from cocotb_tests.memory.burst_traffic import Burst, BurstTraffic, access_word
 from cocotb_tests.streams import reset, start
 from golden.memory import Memory
-from hdl.config import MOST_SHARED_BYTES, PAGE_BYTES, CoreConfig
+from hdl.config import MAX_SHARED_BYTES, PAGE_BYTES, CoreConfig
 from hdl.memory.axi import burst_layout
 from hdl.memory.shared_memory import WORD_READ_LATENCY, SharedMemory, shared_word_signature
 from sim.testbench.unit import unit_design
@@ -340,4 +340,4 @@ def test_no_memory_is_refused() -> None:
 def test_words_are_within_the_port() -> None:
     """Every word of the largest memory has an address at the host's port."""
     address = shared_word_signature().members["address"].shape
-    assert (MOST_SHARED_BYTES // 4 - 1).bit_length() <= address
+    assert (MAX_SHARED_BYTES // 4 - 1).bit_length() <= address

@@ -14,7 +14,7 @@ from hdl.memory.beats import space_burst_layout
 from hdl.stream.queue import Queue
 
 _PAGE_BITS = PAGE_BYTES.bit_length() - 1
-_MOST_UNANSWERED = 255
+_MAX_UNANSWERED = 255
 
 
 class BurstRouter(Component):
@@ -82,7 +82,7 @@ class BurstRouter(Component):
         ]
 
         # One less than the number of bursts that are to be answered: the sign says that none is.
-        unanswered = Signal(range(-1, _MOST_UNANSWERED), init=-1)
+        unanswered = Signal(range(-1, _MAX_UNANSWERED), init=-1)
         may_go = Signal()
         sent = Signal()
         source: Any = routed.output

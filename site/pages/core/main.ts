@@ -12,7 +12,7 @@ import { type Prepared, PROGRAMS } from "./programs";
 import { type Finished, ResultView } from "./result_view";
 import { causeText, label, shortName } from "./words";
 
-const MOST_CHECKED = 10;
+const MAX_CHECKED = 10;
 
 function button(name: string): HTMLButtonElement {
   return required(`#${name}`, HTMLButtonElement);
@@ -143,8 +143,8 @@ class Page {
     if (run.outcome !== "done") return;
     place.hidden = false;
     place.classList.remove("error");
-    if (products > MOST_CHECKED) {
-      place.textContent = `Not compared with golden: the page does so for programs of up to ${MOST_CHECKED} multiplies; this one has ${products}.`;
+    if (products > MAX_CHECKED) {
+      place.textContent = `Not compared with golden: the page does so for programs of up to ${MAX_CHECKED} multiplies; this one has ${products}.`;
       return;
     }
     place.textContent = "Comparing with golden...";

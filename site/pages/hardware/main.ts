@@ -24,7 +24,7 @@ const FIELDS = ["instruction", "a", "b", "c"] as const;
 const OPERANDS = ["a", "b", "c"] as const;
 const PARTS = ["mnemonic", "a_type", "b_type", "c_type", "d_type", "shape", "rounding", "operation", "saturate"] as const;
 const COMPANIONS = ["f32-accumulator", "cancellation", "subnormals", "nan", "wrap"];
-const MOST_OPERATIONS = 40;
+const MAX_OPERATIONS = 40;
 
 type Choice = InstructionChoice & { readonly a: string; readonly b: string; readonly c: string };
 
@@ -169,8 +169,8 @@ class Page {
   }
 
   private add(entry: Entry): void {
-    if (this.flights.length >= MOST_OPERATIONS) {
-      this.showErrors([{ field: "instruction", message: `The queue has ${MOST_OPERATIONS} operations; empty it first.` }]);
+    if (this.flights.length >= MAX_OPERATIONS) {
+      this.showErrors([{ field: "instruction", message: `The queue has ${MAX_OPERATIONS} operations; empty it first.` }]);
       return;
     }
     const flight = new Flight(this.flights.length + 1, entry);
