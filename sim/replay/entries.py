@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import repeat
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,8 @@ from golden.tables.matrix_instructions import (
 from sim.replay.addresses import AddressMap, Place, granules
 
 Decoded = Instruction | MoveInstruction
+
+_REGISTER_BYTES: Final = 4 * LANES
 
 
 def _nothing() -> NDArray[np.int64]:
@@ -69,7 +72,7 @@ class Entry:
         Of the kernel: file, number and text.
     block, warp : int
     sources : tuple of bytes
-        The contents that it reads: a, b and c of a multiply; the fragment of a store; behind the matrices of
+        The contents that it reads: a, b and c of a multiply, and metadata if it is sparse; the fragment of a store; behind the matrices of
         a move the addresses of their rows.
     result : bytes or None
         The content that it writes into registers.
@@ -167,6 +170,8 @@ def entries_of(
         steps = None if strides < 0 else np.frombuffer(part.blobs[strides], "<u4").tolist()
         for number, (warp, result) in enumerate(zip(numbers, results, strict=False)):
             read = next(sources, ())
+            if isinstance(decoded, MmaInstruction) and decoded.is_sparse:
+                read = *read[:2], read[2][:-_REGISTER_BYTES], read[2][-_REGISTER_BYTES:]
             entry = Entry(decoded, text, block, warp, read, result)
             if rows is None or isinstance(decoded, MmaInstruction):
                 if shared_base is not None or isinstance(decoded, MmaInstruction):

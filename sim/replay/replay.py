@@ -70,11 +70,12 @@ class Player:
             problem = GoldenEngine(self.config.dot_product.profile).missing(instruction)
             if problem is not None:
                 return problem
-            type_, needed = instruction.a_type, instruction.family.formats
+            sparse = "sparse " if instruction.is_sparse else ""
+            type_, needed = f"{sparse}.{instruction.a_type}", instruction.family.formats
         else:
-            type_ = instruction.type
+            type_ = f".{instruction.type}"
             needed = multiplicand_formats((type_,) if instruction.use in "ab" else ())
-        return None if needed <= self.config.formats else f"{self.name} has no .{type_} multiply"
+        return None if needed <= self.config.formats else f"{self.name} has no {type_} multiply"
 
     def play(self, trace: TraceReader, on_block: Callable[[int], None] | None = None) -> ReplayCounters:
         """Execute a trace.

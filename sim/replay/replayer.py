@@ -215,8 +215,9 @@ class Replayer:
             self._expected.store(entry, command)
         else:
             count = len(entry.result) // _REGISTER_BYTES
-            last = held[-1] if isinstance(instruction, MmaInstruction) else None
-            if last and last.next_use == NEVER and last.count == file.whole(count) and last not in held[:2]:
+            others = held[:2] + held[3:]
+            last = held[2] if isinstance(instruction, MmaInstruction) else None
+            if last and last.next_use == NEVER and last.count == file.whole(count) and last not in others:
                 resident = file.replace(last, entry.result)
             else:
                 resident = file.take(entry.result, count, held)

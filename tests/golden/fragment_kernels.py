@@ -4,7 +4,12 @@ from golden.simt import Module
 from golden.tables.layouts import LANES
 
 
-def fragment_kernel(instruction, tail, extra="e", mnemonic=None, prologue=""):
+def fragment_kernel(*arguments, **options):
+    """The kernel of `fragment_source`."""
+    return Module(fragment_source(*arguments, **options), "fragments.ptx").kernel()
+
+
+def fragment_source(instruction, tail, extra="e", mnemonic=None, prologue=""):
     """Each warp multiplies the registers that it loads: d, a, b, c and those in `extra` are parameters.
 
     `tail` are the operands behind the fragments; ``%e0`` is the register loaded from e.
@@ -43,4 +48,4 @@ def fragment_kernel(instruction, tail, extra="e", mnemonic=None, prologue=""):
         *(f"st.global.b32 [%pd+{i * 4 * LANES}], %d{i};" for i in range(counts["d"])),
         "ret; }",
     ]
-    return Module("\n".join(lines), "fragments.ptx").kernel()
+    return "\n".join(lines)

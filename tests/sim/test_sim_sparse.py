@@ -1,11 +1,14 @@
 """`mma.sp` on the simulated core, against the golden machine."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from rtl import BASE, CONFIG, TINY
 
+import openwmma
 from golden.fragments import distribute
 from golden.memory import Memory
 from golden.random_operands import random_metadata, random_operands
@@ -13,10 +16,15 @@ from golden.sparsity import pack_metadata
 from golden.tables.commands import Fill, Mma, Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import SPARSE_FAMILIES
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import multiplies_of
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+from fragment_kernels import fragment_source
+from test_golden_sparse import CAPTURES
 
 SPARSE = replace(CONFIG, sparse=True, f64_units=0, shared_bytes=0, registers=128)
 """One unit, one quad in a register word."""
@@ -25,6 +33,8 @@ WIDE = replace(SPARSE, dot_product_units=4, warps=2, shared_bytes=1 << 12)
 INSTRUCTIONS = tuple(
     item for family in SPARSE_FAMILIES if "fp8" not in family.formats for item in multiplies_of(family)
 )
+SETTINGS = {"sparse": True, "f64_units": 0, "shared_bytes": 0, "registers": 128}
+"""What makes `SPARSE` of preset small."""
 PLACES = {"a": 0, "b": 4, "c": 8, "d": 12}
 METADATA = 20
 EVERYWHERE = (0x4444_4444, 0xEEEE_EEEE, 0x4E4E_E4E4)
@@ -59,6 +69,42 @@ def fill_operands(lockstep, random, instruction, selector, warp=0):
     metadata = pack_metadata(instruction, random_metadata(random, instruction, 1)[0], selector) | noise
     lockstep.write_registers(METADATA, metadata[None], warp=warp)
     return metadata
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_core_equals_the_chip(part):
+    """Registers of an H200, with every form and selector."""
+    _, rtl = machines(SPARSE)
+    for name in list(CAPTURES)[part::3]:
+        instruction, selector, words, metadata = CAPTURES[name]
+        for tile, register in enumerate(metadata):
+            for use in "abc":
+                rtl.write_registers(PLACES[use], words[use][tile])
+            rtl.write_registers(METADATA, register[None])
+            rtl.execute(Mma(instruction, **PLACES, metadata=METADATA, selector=selector))
+            found = rtl.read_registers(PLACES["d"], words["d"].shape[1])
+            np.testing.assert_array_equal(found, words["d"][tile], err_msg=f"{name}, tile {tile}")
+    rtl.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["m16n8k32_f32_f16_f16_1", "m16n8k32_s32_s8_u8_1", "m16n8k8_f32_tf32_tf32_3"]
+)
+def test_kernel_in_lockstep_equals_the_chip(name):
+    instruction, selector, words, metadata = CAPTURES[f"mmasp_{name}"]
+    d = np.zeros_like(words["d"])
+    kernel = openwmma.Module(fragment_source(instruction, f"%e0, {selector}")).kernel()
+    arguments = [d, *(words[use] for use in "abc"), metadata]
+    run = kernel.launch(1, LANES * len(d), arguments, on="lockstep", config=SETTINGS)
+    np.testing.assert_array_equal(d, words["d"])
+    assert run.counters.dot_product_cycles > 0
+
+
+def test_kernel_on_a_core_without_the_option_is_refused():
+    instruction, selector, words, metadata = CAPTURES["mmasp_m16n8k16_f32_f16_f16_0"]
+    kernel = openwmma.Module(fragment_source(instruction, f"%e0, {selector}")).kernel()
+    with pytest.raises(openwmma.LaunchError, match=r"has no sparse \.f16 multiply"):
+        kernel.launch(1, LANES, [words["d"], *(words[use] for use in "abc"), metadata], on="rtl")
 
 
 def every_form(lockstep, rounds=1):
