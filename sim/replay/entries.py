@@ -72,8 +72,8 @@ class Entry:
         Of the kernel: file, number and text.
     block, warp : int
     sources : tuple of bytes
-        The contents that it reads: a, b and c of a multiply, and metadata if it is sparse; the fragment of a store; behind the matrices of
-        a move the addresses of their rows.
+        The contents that it reads: a, b and c of a multiply, and metadata if it is sparse; the fragment of a
+        store; behind the matrices of a move the addresses of their rows.
     result : bytes or None
         The content that it writes into registers.
     place : Place or None
