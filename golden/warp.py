@@ -29,12 +29,15 @@ from golden.tables.commands import (
     StoreMatrix,
 )
 from golden.tables.faults import Cause, Fault
-from golden.tables.instruction_set import CORE_FAMILIES, WARP_FAMILIES, Family, Space
+from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, WARP_FAMILIES, Family, Space
 from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
 
-MULTIPLICAND_FORMATS: Final = frozenset(name for family in CORE_FAMILIES for name in family.formats)
-"""What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4, fp8 is e4m3 and e5m2."""
+MULTIPLICAND_FORMATS: Final = frozenset(
+    name for family in (*CORE_FAMILIES, *CORE_NARROW_FAMILIES) for name in family.formats
+)
+"""What a machine may be able to multiply; i8 is s8 and u8, i4 is s4 and u4, fp8 is e4m3 and e5m2, fp6 is e3m2
+and e2m3, fp4 is e2m1."""
 
 
 class GoldenMachine:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from golden.tables.instruction_set import CORE_FAMILIES, Family
+from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, Family
 from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from golden.tables.profiles import HOPPER, Profile
 
@@ -233,9 +233,8 @@ class CoreConfig:
         _require_range("Address bits", self.address_bits, 16, 64)
         _require_power_of_two("Data bits", self.data_bits, 64, 512)
         _require_range("Outstanding reads", self.outstanding_reads, 1, 64)
-        profile = self.dot_product.profile
-        if "fp8" in self.formats and profile.fp8_block is None:
-            raise ValueError(f"fp8 of a core needs a profile with wgmma of fp8 (hopper), not {profile.name}")
+        if self.dot_product.block_scale:
+            raise ValueError("Block scale must be False in a core: it fetches no scales")
         if self.dot_product.multiplicands == {"fp8"} and not self.f64_units:
             raise ValueError("Formats of a core must have loads and stores, which fp8 has not, not fp8 alone")
         if self.sparse and not any(family.is_sparse for family in self.families):
@@ -296,7 +295,12 @@ class CoreConfig:
     @property
     def families(self) -> tuple[Family, ...]:
         """The rows of the instruction tables that the core executes."""
-        return tuple(family for family in CORE_FAMILIES if family.formats <= self.formats)
+        profile = self.dot_product.profile
+        return tuple(
+            family
+            for family in (*CORE_FAMILIES, *CORE_NARROW_FAMILIES)
+            if family.formats <= self.formats and profile.executes(family)
+        )
 
     def multiplies(self) -> Iterator[MmaInstruction]:
         """Every combination of mnemonic, shape and types once; layouts do not matter to a multiply."""

@@ -9,7 +9,7 @@ from golden.arithmetic.tiles import float_tiles
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.profiles import PROFILES
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Multiplicand, Operation, Result, SmallElements
+from hdl.dot_product.operands import Multiplicand, Operation, Result
 
 SMALL_TYPES = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 SMALL_KINDS = ("bits", "near", "spread", "cancel", "sparse", "subnormal", "special", "edge")
@@ -55,24 +55,22 @@ class SmallBatch:
         ]
         types = (self.a_type, self.b_type)
         two_bits = [name in ("e5m2", "e3m2") for name in types]
-        result = Result.F16 if self.d_type == "f16" else Result.F32
+        small = [float_format(name).bits < 8 for name in types]
         operation = Operation.const(
             {
                 "multiplicand": Multiplicand.FP8,
-                "result": result,
+                "result": Result.F16 if self.d_type == "f16" else Result.F32,
                 "c_is_f16": self.d_type == "f16",
+                "saturate": self.a_type == "e2m1",
+                "a_signed": small[0],
+                "b_signed": small[1],
+                "bitwise_and": self.b_type == "e2m1",
                 "a_e5m2": two_bits[0],
                 "b_e5m2": two_bits[1],
             }
         )
         code = operation.as_bits()
         place = Operation.as_shape().size + 1
-        if config.small:
-            small = [float_format(name).bits < 8 for name in types]
-            e2m1 = [name == "e2m1" for name in types]
-            flags = zip(("a_small", "b_small", "a_e2m1", "b_e2m1"), small + e2m1, strict=True)
-            code |= SmallElements.const(dict(flags)).as_bits() << place
-            place += SmallElements.as_shape().size
         last = np.full((len(self.c), 1), code, np.uint64)
         if config.block_scale:
             scales = self.scale_a.astype(np.uint64) | self.scale_b.astype(np.uint64) << np.uint64(8)

@@ -165,7 +165,7 @@ def test_among_all_formats(among_all: BulkUnit) -> None:
     check_random(among_all, ALL, 400_000, seed=2)
     for batch in directed():
         check(among_all, ALL, batch)
-    place = Operation.as_shape().size + 1 + 4
+    place = Operation.as_shape().size + 1
     for mode in MODES:
         plain = random_batch(mode, 5_000, seed=3, profile=BLACKWELL)
         words = plain.pack()

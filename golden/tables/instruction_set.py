@@ -223,7 +223,12 @@ NARROW_FAMILIES: tuple[Family, ...] = (
     _sp("mma.sp.mxf4", _m16n8(128), ("e2m1",), ("f32",), kind="mxf4", scales=_MXF4),
     _sp("mma.sp.mxf4nvf4", _m16n8(128), ("e2m1",), ("f32",), kind="mxf4nvf4", scales=_NVF4),
 )
-"""Multiplies of 8, 6 and 4 bits, with block scales or not, of compute capability 12.0; a core has none."""
+"""Multiplies of 8, 6 and 4 bits, with block scales or not, of compute capability 12.0."""
+
+CORE_NARROW_FAMILIES: tuple[Family, ...] = tuple(
+    family for family in NARROW_FAMILIES if not family.scales and not family.is_sparse
+)
+"""Those which a core of such a generation can have."""
 
 WARP_FAMILIES: tuple[Family, ...] = tuple(
     dict.fromkeys((*CORE_FAMILIES, QUAD_PAIRS, *SPARSE_FAMILIES, *NARROW_FAMILIES))

@@ -194,6 +194,12 @@ class Decoder(Component):
         access, rows, move = self.decoded.memory, self.decoded.rows, self.decoded.move
         tile, f64 = self.decoded.tile, self.decoded.f64
         x_is_b = found.tile.x_is_b
+        saturate, bitwise_and = mma.saturate, mma.bitwise_and
+        if self._config.dot_product.small:
+            # They tell elements apart, where a multiply can neither saturate nor be of single bits.
+            saturate = saturate | found.tile.operation.saturate
+            bitwise_and = Mux(found.tile.operation.multiplicand == Multiplicand.B1, bitwise_and, 0)
+            bitwise_and = bitwise_and | found.tile.operation.bitwise_and
         m.d.comb += [
             access.register.eq(self._in_file(memory.register)),
             access.space.eq(memory.space),
@@ -210,8 +216,8 @@ class Decoder(Component):
             tile.y.eq(self._in_file(Mux(x_is_b, mma.a, mma.b))),
             tile.c.eq(self._in_file(mma.c)),
             tile.d.eq(self._in_file(mma.d)),
-            tile.operation.saturate.eq(mma.saturate),
-            tile.operation.bitwise_and.eq(mma.bitwise_and),
+            tile.operation.saturate.eq(saturate),
+            tile.operation.bitwise_and.eq(bitwise_and),
             f64.tile.rounding.eq(mma.rounding),
             *(f64[use].eq(self._in_file(mma[use])) for use in USES),
             move.is_move.eq(register.opcode == Opcode.MOVE),

@@ -124,23 +124,32 @@ def _multiply(
             found.f64.tile.k_blocks_log2.eq(log2_exact(a.y_blocks)),
         ]
         return
+    converted = None if config.dot_product.profile.narrow_block else instruction.family.converted_to
     m.d.comb += [
         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
         tile.halves.eq(x.y_blocks == 2),
         tile.passes.eq(passes(instruction, config.dot_product.profile) - 1),
-        tile.converted.eq(instruction.family.converted_to is not None),
+        tile.converted.eq(converted is not None),
         tile.x_is_b.eq(b.wide),
         tile.x_order.eq(block_order(x)),
         tile.y_order.eq(block_order(y)),
-        tile.operation.multiplicand.eq(_multiplicand(instruction.family.converted_to or instruction.a_type)),
-        tile.operation.a_e5m2.eq(instruction.a_type == "e5m2"),
-        tile.operation.b_e5m2.eq(instruction.b_type == "e5m2"),
-        tile.operation.a_signed.eq(_is_signed(instruction.a_type)),
-        tile.operation.b_signed.eq(_is_signed(instruction.b_type)),
+        tile.operation.multiplicand.eq(_multiplicand(converted or instruction.a_type)),
+        tile.operation.a_e5m2.eq(instruction.a_type in _TWO_FRACTION_BITS),
+        tile.operation.b_e5m2.eq(instruction.b_type in _TWO_FRACTION_BITS),
+        tile.operation.a_signed.eq(_is_signed(instruction.a_type) or instruction.a_type in _SMALL),
+        tile.operation.b_signed.eq(_is_signed(instruction.b_type) or instruction.b_type in _SMALL),
         tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
         tile.operation.result.eq(_result(instruction)),
     ]
+    if config.dot_product.small:
+        m.d.comb += [
+            tile.operation.saturate.eq(instruction.a_type == "e2m1"),
+            tile.operation.bitwise_and.eq(instruction.b_type == "e2m1"),
+        ]
 
+
+_SMALL = ("e3m2", "e2m3", "e2m1")
+_TWO_FRACTION_BITS = ("e5m2", "e3m2")
 
 _TILE_SHAPES = {
     (2, 2): TileShape.SQUARE_16,
@@ -153,7 +162,7 @@ _TILE_SHAPES = {
 
 def _multiplicand(name: str) -> Multiplicand:
     """What multiplicands of an element type are to a dot-product unit."""
-    (format_,) = multiplicand_formats((name,))
+    (format_,) = multiplicand_formats(("e4m3" if name in _SMALL else name,))
     return Multiplicand[format_.upper()]
 
 

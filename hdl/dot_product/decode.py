@@ -76,7 +76,7 @@ class Decode(DotProductStage):
     """
 
     delays = (3.5, 3.4, 3.4)
-    input_fields = "a b operation elements"
+    input_fields = "a b operation"
     output_fields = "significand_a significand_b byte_a byte_b product_exponent sign nan infinite"
 
     def _logic(self, m: Module, *cuts: Cut) -> None:
@@ -89,7 +89,7 @@ class Decode(DotProductStage):
         e5m2_a, e5m2_b = fp8 & self.input.operation.a_e5m2, fp8 & self.input.operation.b_e5m2
         kinds_a, kinds_b = (
             _Kinds(
-                *(tf32, fp8, e5m2, *small_elements(self.config, self.input, side)),
+                *(tf32, fp8, e5m2, *small_elements(self.config, self.input.operation, side)),
                 *(wide, first(fp8 & ~e5m2, f"{side}_e4m3"), *self._late(first, fp8, e5m2, side)),
             )
             for side, e5m2 in (("a", e5m2_a), ("b", e5m2_b))
@@ -130,7 +130,7 @@ class Decode(DotProductStage):
 
     def _late(self, first: Cut, fp8: Value, e5m2: Value, side: str) -> tuple[Value | None, Value | None]:
         """Whether elements are small, and whether with two fraction bits, behind the first cut."""
-        small, _ = small_elements(self.config, self.input, side)
+        small, _ = small_elements(self.config, self.input.operation, side)
         if small is None:
             return None, None
         return first(fp8 & small, f"{side}_small"), first(e5m2, f"{side}_e5m2")

@@ -5,7 +5,7 @@ from amaranth.lib import data
 from amaranth.lib.wiring import Member, Out
 
 from hdl.config import DotProductConfig
-from hdl.dot_product.operands import Operation, SmallElements
+from hdl.dot_product.operands import Operation
 from hdl.dot_product.widths import FP8_EXPONENT_BITS, FP8_SIGNIFICAND_BITS, LANES, Widths
 from hdl.dot_product.words import WORDS
 from hdl.stream.pipeline import Stage
@@ -64,8 +64,6 @@ def fields(config: DotProductConfig) -> dict[str, Member]:
         }
         if not widths.fp8_is_short:
             found["twenty"] = Out(LANES)
-    if config.small:
-        found["elements"] = Out(SmallElements)
     if config.block_scale:
         found |= {"scale_a": Out(8), "scale_b": Out(8), "scale": Out(signed(widths.maximum_bits))}
     return found

@@ -34,11 +34,14 @@ class _Operands:
         return self.maximal & self.special & flags(self.significand >> 2 | self.significand >> 1)
 
 
-def small_elements(config: DotProductConfig, given: Any, side: str) -> tuple[Value | None, Value | None]:
-    """Whether the elements of a side are small, and whether of e2m1; None without fp6 and fp4."""
+def small_elements(config: DotProductConfig, operation: Any, side: str) -> tuple[Value | None, Value | None]:
+    """Whether the elements of a side are smaller than 8 bits, and whether of e2m1, in operations on fp8.
+
+    None without fp6 and fp4.
+    """
     if not config.small:
         return None, None
-    return given.elements[f"{side}_small"], given.elements[f"{side}_e2m1"]
+    return operation[f"{side}_signed"], operation.saturate if side == "a" else operation.bitwise_and
 
 
 def small_exponent(raw: Value, is_e3m2: Value, three: int, two: int) -> Value:
@@ -76,7 +79,7 @@ def whole_containers(word: Value, small: Value | None, e2m1: Value | None, *, fi
     word : Value
         Words of four lanes, with a container from bit `first` of each place on.
     small, e2m1 : Value or None
-        Of all of them, as in `hdl.dot_product.operands.SmallElements`. None if there are none.
+        Of all of them. None if there are none.
     first : int
     """
     if small is None or e2m1 is None:
@@ -117,7 +120,7 @@ class Fp8Decode(DotProductStage):
     """
 
     delays = (3.5, 3.0)
-    input_fields = "a b operation elements c"
+    input_fields = "a b operation c"
     output_fields = "fp8_significand_a fp8_significand_b fp8_exponent fp8_sign fp8_zero fp8_infinite fp8_nan"
 
     def _logic(self, m: Module, first: Cut, second: Cut) -> None:
@@ -171,7 +174,7 @@ class Fp8Decode(DotProductStage):
 
     def _operands(self, m: Module, cut: Cut, raw: Value, side: str, name: str) -> _Operands:
         is_e5m2 = self.input.operation[f"{side}_e5m2"]
-        small, e2m1 = small_elements(self.config, self.input, side)
+        small, e2m1 = small_elements(self.config, self.input.operation, side)
         if small is not None:
             raw = common(m, whole_containers(raw, small, e2m1))
         e5m2 = spread(is_e5m2)

@@ -1,7 +1,5 @@
 """The ports of the dot-product unit: what goes in with each operation, and what comes out."""
 
-from typing import Any
-
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
@@ -23,27 +21,13 @@ class Multiplicand(enum.Enum, shape=7):
     """Likewise of tf32, with the longest of the profile's blocks of that (hopper: 8)."""
     FP8 = 4
     """32 products of e4m3 or e5m2, which may differ in a and b; C has the type of D. With fp6 and fp4 also of
-    e3m2, e2m3 and e2m1 (`SmallElements`), in containers of 8 bits."""
+    e3m2, e2m3 and e2m1, in containers of 8 bits."""
     I8 = 8 + 16
     """16 products of 8-bit integers, in the low 128 bits."""
     I4 = 8 + 32
     """32 products of 4-bit integers, in the low 128 bits."""
     B1 = 8 + 64
     """128 single bits, in the low 128 bits."""
-
-
-class SmallElements(data.Struct):
-    """fp8 beside fp6 and fp4: which elements the containers of 8 bits have.
-
-    `Operation.a_e5m2` then tells elements with two fraction bits, e5m2 and e3m2, from the others.
-    """
-
-    a_small: unsigned(1)
-    b_small: unsigned(1)
-    """Fewer than 8 bits: e3m2, e2m3 or e2m1. The highest two bits of the container are ignored."""
-    a_e2m1: unsigned(1)
-    b_e2m1: unsigned(1)
-    """The lowest two bits are ignored, too."""
 
 
 class Result(enum.Enum, shape=2):
@@ -66,15 +50,17 @@ class Operation(data.Struct):
     c_is_f16: unsigned(1)
     """C is an f16 in the low half of `c`; otherwise f32, or s32 for integers."""
     saturate: unsigned(1)
-    """satf of floating point, satfinite of integers."""
+    """satf of floating point but fp8, satfinite of integers. fp8 beside smaller formats: a is e2m1."""
     a_signed: unsigned(1)
     b_signed: unsigned(1)
-    """Integers of more than one bit: whether the operand is signed."""
+    """Integers of more than one bit: whether the operand is signed. fp8 beside smaller formats: whether its
+    elements have fewer than 8 bits. The highest two bits of their containers are ignored."""
     bitwise_and: unsigned(1)
-    """Single bits: AND instead of XOR."""
+    """Single bits: AND instead of XOR. fp8 beside smaller formats: b is e2m1. Then the lowest two bits of
+    containers are ignored, too."""
     a_e5m2: unsigned(1)
     b_e5m2: unsigned(1)
-    """fp8: whether the elements of the operand are e5m2 instead of e4m3."""
+    """fp8: whether the elements of the operand are e5m2 instead of e4m3, or e3m2 among smaller ones."""
 
 
 class DotProductOperands(data.Struct):
@@ -94,21 +80,13 @@ class DotProductOperands(data.Struct):
 def operand_layout(config: DotProductConfig) -> type[DotProductOperands] | data.StructLayout:
     """`DotProductOperands`, and what the options of a configuration add to them.
 
-    With fp6 or fp4 ``elements``, a `SmallElements`; with block scales ``scale_a`` and ``scale_b``, bytes of
-    ue8m0 for all products: 127, which is 1, where an operation has none.
+    With block scales ``scale_a`` and ``scale_b``, bytes of ue8m0 for all products: 127, which is 1, where an
+    operation has none.
     """
-    added: dict[str, Any] = {}
-    if config.small:
-        added["elements"] = SmallElements
-    if config.block_scale:
-        added |= {"scale_a": unsigned(8), "scale_b": unsigned(8)}
-    if not added:
+    if not config.block_scale:
         return DotProductOperands
-    return data.StructLayout({**_members(DotProductOperands), **added})
-
-
-def _members(struct: type[data.Struct]) -> dict[str, Any]:
-    return {name: field.shape for name, field in data.Layout.cast(struct)}
+    members = {name: field.shape for name, field in data.Layout.cast(DotProductOperands)}
+    return data.StructLayout({**members, "scale_a": unsigned(8), "scale_b": unsigned(8)})
 
 
 class DotProductResult(data.Struct):

@@ -48,7 +48,7 @@ class Round(DotProductStage):
         two = (first, second)
         has_half = bool(self.config.formats & HALF)
         is_half = behind(two, operation.result != Result.F32, "is_half") if has_half else Const(0, 1)
-        saturate = behind(two, operation.saturate, "saturate")
+        saturate = behind(two, self._saturate(), "saturate")
         sign = behind(two, given.negative ^ given.c_sign, "sign")
         other, is_other = self._other(first, second)
 
@@ -82,6 +82,13 @@ class Round(DotProductStage):
         infinite = third(infinite & ~is_other, "infinite_3")
         m.d.comb += self.output.d.eq(last(Mux(infinite, limit, whole), "d"))
 
+    def _saturate(self) -> Value:
+        """The bit, which means something else in operations on fp8 beside smaller formats."""
+        operation = self.input.operation
+        if not self.config.small:
+            return Value.cast(operation.saturate)
+        return operation.saturate & ~self.widths.chosen(operation.multiplicand, frozenset({"fp8"}))
+
     def _value(self) -> Value:
         """The value with a bit behind its last one or more, which are ones where one is missing."""
         value, negative = self.input.value, self.input.negative
@@ -90,7 +97,7 @@ class Round(DotProductStage):
     def _other(self, first: Cut, second: Cut) -> tuple[Value, Value]:
         """Infinities and NaN among the operands, and integers; whether there are any. Behind two cuts."""
         given = self.input
-        saturate = first(given.operation.saturate, "saturate_special")
+        saturate = first(self._saturate(), "saturate_special")
         is_half = Const(0, 1)
         if self.config.formats & HALF:
             is_half = first(given.operation.result != Result.F32, "is_half_special")

@@ -10,7 +10,7 @@ from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.trace_file import TraceReader
 from golden.simt.trace_recorder import Progress, TraceRecorder
-from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
+from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, multiplicand_formats
 from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction, warp_tile
 from hdl.config import CoreConfig
 from sim.replay.addresses import memory_bytes
@@ -64,7 +64,7 @@ class Player:
         """Why the core cannot execute an instruction; None if it can."""
         if isinstance(instruction, MmaInstruction):
             instruction = warp_tile(instruction)
-            if instruction.family not in CORE_FAMILIES:
+            if instruction.family not in (*CORE_FAMILIES, *CORE_NARROW_FAMILIES):
                 alone = ", which runs on golden alone" if instruction.family.tiles > 1 else ""
                 return f"{self.name} does not execute {instruction}{alone}"
             problem = GoldenEngine(self.config.dot_product.profile).missing(instruction)

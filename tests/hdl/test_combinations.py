@@ -186,7 +186,7 @@ def test_options_that_are_off_add_nothing_to_a_unit(preset: str) -> None:
     unit = PRESETS[preset].dot_product
     assert operand_layout(unit) is DotProductOperands
     assert not dot_product_fields(unit).keys() & {
-        *("elements", "scale_a", "scale_b", "scale", "twenty", "fp8_middle", "fp8_farthest")
+        *("scale_a", "scale_b", "scale", "twenty", "fp8_middle", "fp8_farthest")
     }
 
 

@@ -22,7 +22,7 @@ def passes(instruction: MmaInstruction, profile: Profile) -> int:
         If a block of the profile is no whole register word or two, nor half of one, or has no room for half
         of k where fp8 becomes f16.
     """
-    if instruction.family.converted_to is not None:
+    if instruction.family.converted_to is not None and profile.narrow_block is None:
         block = profile.block(float_format(instruction.family.converted_to), instruction.mnemonic)
         if not block or block * _CONVERTED_PASSES < instruction.shape.k:
             raise ValueError(f"Products of {instruction} in one block must be half of its k, not {block}")
@@ -53,7 +53,8 @@ def has_chains(config: CoreConfig) -> bool:
 
 def has_conversion(config: CoreConfig) -> bool:
     """Whether there are multiplies whose fp8 multiplicands become f16."""
-    return any(family.converted_to is not None for family in config.families)
+    narrow = config.dot_product.profile.narrow_block is not None
+    return not narrow and any(family.converted_to is not None for family in config.families)
 
 
 def has_integer_chains(config: CoreConfig) -> bool:
