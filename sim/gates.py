@@ -1,5 +1,6 @@
 """Activity gates: what of a block's pipeline has no operation in it is not evaluated."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +14,7 @@ from hdl.stream.pipeline import Pipeline
 from hdl.verilog.modules import MODULE, with_separate_values
 from sim.blocks import Block, placed, ports_of
 
+_INITIAL: Final = re.compile(r"^ *attribute \\init .*\n", re.MULTILINE)
 _ROUNDS: Final = 30
 """Of optimisation: a register that becomes constant makes the next one so."""
 
@@ -106,7 +108,10 @@ def gated(block: Block, gate: Gate) -> Block:
 
 
 def _specialised(name: str, pipeline: Pipeline, gate: Gate) -> str:
-    """What is left of the pipeline; a register that stays zero goes, too."""
+    """What is left of the pipeline; a register that stays zero goes, too.
+
+    Registers lose their initial values, which no operation sees: what a register is made of may have several.
+    """
     m = Module()
     m.submodules.pipeline = pipeline
     given = Signal(gate.shape.size)
@@ -119,8 +124,9 @@ def _specialised(name: str, pipeline: Pipeline, gate: Gate) -> str:
         result.eq(Cat(Value.cast(getattr(pipeline.output, name)) for name in pipeline.produces)),
     ]
     ports = {"operands": (given, None), "result": (result, None)}
+    text = _INITIAL.sub("", rtlil.convert(m, name=name, ports=ports, emit_src=False))
     script = (
-        f"read_rtlil <<rtlil\n{rtlil.convert(m, name=name, ports=ports, emit_src=False)}\nrtlil\n"
+        f"read_rtlil <<rtlil\n{text}\nrtlil\n"
         "delete s:0\nproc\nflatten\n"
         + "opt_expr\nopt_dff\nopt_clean\n" * _ROUNDS
         + "opt_merge\nopt_clean -purge\nwrite_verilog -noattr\n"

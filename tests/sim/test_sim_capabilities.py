@@ -96,7 +96,11 @@ def test_a_profile_of_its_own_has_no_name():
 @pytest.mark.parametrize(
     ("register", "value", "message"),
     [
-        ("FORMATS", 0b1000000001, "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, not bit 9"),
+        (
+            "FORMATS",
+            1 << 11 | 1,
+            "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, fp6, fp4, not bit 11",
+        ),
         ("CONFIGURATION", 0x0F010041, "Registers must be a power of two from 32 to 256, not 65"),
     ],
 )

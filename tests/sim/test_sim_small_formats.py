@@ -1,5 +1,6 @@
 """8, 6 and 4 bits on a core of `blackwell`: every pair of types against golden, and a kernel in lockstep."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,6 @@ from golden.ptx.mnemonic import parse_instruction
 from golden.tables.formats import FORMATS
 from openwmma.core_settings import adjusted_config
 from openwmma.modules import Module
-from openwmma.usage_error import UsageError
 from sim.machines import Backend, open_machine
 
 SETTINGS = {"formats": "f16,fp8,fp6,fp4", "profile": "blackwell"}
@@ -73,6 +73,6 @@ def test_a_kernel_in_lockstep():
     assert np.count_nonzero(d["golden"]) > 32
 
 
-def test_block_scales_are_refused_by_name():
-    with pytest.raises(UsageError, match=r"Block scale must be False in a core: it fetches no scales"):
-        adjusted_config("tiny", SETTINGS | {"block_scale": "true"})
+def test_a_core_with_block_scales_is_refused():
+    with pytest.raises(ValueError, match=r"^Block scale must be False in a core: it fetches no scales$"):
+        replace(CONFIG, dot_product=replace(CONFIG.dot_product, block_scale=True))

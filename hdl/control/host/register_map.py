@@ -38,7 +38,7 @@ PROFILE_CODES: Final[Mapping[str, int]] = MappingProxyType(
 )
 """What PROFILE.profile reads, by the name of the profile."""
 
-_FORMATS: Final = ("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8", "sparse")
+_FORMATS: Final = ("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8", "sparse", "fp6", "fp4")
 """Formats of the multiplicands, by their bits: append new ones at the end."""
 
 
