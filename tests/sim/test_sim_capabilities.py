@@ -119,8 +119,8 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
         ("FORMATS", 0b1000001, "the core has formats f16 f64, but the configuration says b1 f16 f64 i4"),
         (
             "FORMATS",
-            0b1001110001,
-            "the core has formats b1 bit 9 f16 f64 i4, but the configuration says b1 f16 f64 i4",
+            0b100001110001,
+            "the core has formats b1 bit 11 f16 f64 i4, but the configuration says b1 f16 f64 i4",
         ),
         ("PROFILE", 4, "the core has profile ampere, but the configuration says hopper"),
         ("PROFILE", 9, "the core has profile code 9, but the configuration says hopper"),
