@@ -199,8 +199,10 @@ CLAIMS = {
 }
 """Each with the cycles from its oldest input."""
 
+SLOW = {"products": pytest.mark.long}
 
-@pytest.mark.parametrize("name", CLAIMS)
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in CLAIMS])
 def test_stage(name: str) -> None:
     claim, latency = CLAIMS[name]
     prove(f"group_sums_{name}", claim(), Flushed(latency))
@@ -209,7 +211,10 @@ def test_stage(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "module", "text", "fault", "broken"),
     [
-        ("products", products, "(ones[0] & ones[1])", "(ones[0] | ones[1])", "product"),
+        pytest.param(
+            *("products", products, "(ones[0] & ones[1])", "(ones[0] | ones[1])", "product"),
+            marks=pytest.mark.long,
+        ),
         ("group_sums", products, "(carry ^ negative)", "carry", "sum"),
         ("scales", scales, "field[0] | subnormal, field[1:3]", "field[0], field[1:3]", "exponent"),
         ("align", align, "(coarse == step)", "(coarse[:2] == step)", "term"),

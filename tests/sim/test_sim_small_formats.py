@@ -51,6 +51,7 @@ def random_operands(instruction, tiles=2):
     return operands
 
 
+@pytest.mark.long
 def test_every_form_equals_golden():
     for form in FORMS:
         instruction = parse_instruction(f"mma.sync.aligned.{form}")
@@ -60,6 +61,7 @@ def test_every_form_equals_golden():
         np.testing.assert_array_equal(run.d.view(expected.dtype), expected, err_msg=form)
 
 
+@pytest.mark.long
 def test_a_kernel_in_lockstep():
     """Its containers have bits that no element uses."""
     random = np.random.default_rng(3)
