@@ -16,7 +16,7 @@ from hdl.dot_product.operands import Multiplicand
 from hdl.dot_product.widths import LANES, Widths
 from hdl.stream.pipeline import Pipeline
 
-pytestmark = (pytest.mark.formal, pytest.mark.long)
+pytestmark = [pytest.mark.formal, pytest.mark.long]
 
 CONFIG = DotProductConfig(
     formats=frozenset({"fp8", "fp6", "fp4"}), profile=PROFILES["blackwell"], block_scale=True
