@@ -16,6 +16,7 @@ from golden import block_scales, sparsity
 from golden.approximation.instructions import FORMS
 from golden.programs.buffers import BASE
 from golden.simt.buffers import DeviceBuffer
+from golden.simt.grid import LaunchOptions
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
@@ -167,7 +168,7 @@ def call(random: Random) -> str:
     """A call of anything public, as a rule with one argument of any type at all."""
     names = [name for name in sorted(targets()) for _ in range(5 if name.endswith("launch") else 1)]
     name = random.choice(names)
-    parameters = list(inspect.signature(targets()[name]).parameters.values())
+    parameters = parameters_of(targets()[name])
     odd_one = random.choice((None, *parameters))
     written: list[str] = []
     for parameter in parameters:
@@ -181,6 +182,19 @@ def call(random: Random) -> str:
         elif value := _argument(random, parameter, is_odd=parameter is odd_one):
             written.append(f"{parameter.name}={value}")
     return f"{name}({', '.join(written)})"
+
+
+def parameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function, with each option of a launch in place of ``**options``."""
+    found = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is not parameter.VAR_KEYWORD:
+            found.append(parameter)
+            continue
+        options = inspect.signature(LaunchOptions).parameters
+        names = ("check", "races", "limit", "on_block", "on_step")
+        found += [options[name].replace(kind=parameter.KEYWORD_ONLY) for name in names]
+    return found
 
 
 def object_of(parameter: inspect.Parameter) -> str | None:

@@ -4,7 +4,6 @@ Fuzzing draws such values at random; here none is left to chance. An input ends 
 no traceback, no warning of numpy, within bounds of time and memory.
 """
 
-import inspect
 import json
 from collections.abc import Iterator
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 from openwmma.output_files import array_bytes
-from regression.fuzz.calls import object_of, targets
+from regression.fuzz.calls import object_of, parameters_of, targets
 from regression.fuzz.command_lines import commands
 from regression.fuzz.launches import launch_files
 from regression.fuzz.values import LAUNCH_PTX, PROGRAM_PTX, WORDS
@@ -130,7 +129,7 @@ def attacks_on_command_lines() -> Iterator[tuple[str, ...]]:
 
 def attacks_on_calls() -> Iterator[str]:
     for name, function in sorted(targets().items()):
-        parameters = [item for item in inspect.signature(function).parameters.values() if item.name != "self"]
+        parameters = [item for item in parameters_of(function) if item.name != "self"]
         needed = [
             item for item in parameters if item.default is item.empty and item.kind is not item.VAR_POSITIONAL
         ]
