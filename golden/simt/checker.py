@@ -2,8 +2,8 @@
 
 Reads of bytes that were never written, what `golden.simt.async_checker` looks for, barriers
 that part of a block never reaches, masks of lanes that overlap, fragments and arrays that are used as another
-type or layout than they were made for, and data races on shared memory. Two
-accesses of one byte are a race when at least one is a store, the threads are of different warps, and no
+type or layout than they were made for, bits of containers that no element uses, and data races on shared
+memory. Two accesses of one byte are a race when at least one is a store, the threads are of different warps, and no
 barrier in which both took part lies between; atomics do not race with atomics. An arrival at an ``mbarrier``
 and a wait that finds its phase complete are such a barrier. Synchronisation through flags in memory is not
 understood.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.async_checker import AsyncCheckedBlock
-from golden.simt.fragment_origins import FragmentOrigins, type_problem
+from golden.simt.fragment_origins import FragmentOrigins, container_problem, type_problem
 from golden.simt.memory_access import Piece
 from golden.simt.warp_operations import Masks
 from golden.tables.instruction_set import Use
@@ -105,8 +105,11 @@ class CheckedBlock(AsyncCheckedBlock):
         index: int,
         *extra: NDArray[Any],
     ) -> Values:
-        """As `MatrixOperations.multiply`; the registers must hold the fragments."""
+        """As `MatrixOperations.multiply`; the registers must hold the fragments, and no spare bits."""
         self._require_fragments(instruction, {"a": a, "b": b, "c": c}, index)
+        problem = container_problem(instruction, {"a": a, "b": b})
+        if problem is not None:
+            self._report("container", index, problem)
         values = super().multiply(instruction, threads, a, b, c, index, *extra)
         self._origins.note(instruction, "d", values, index)
         return values

@@ -39,6 +39,13 @@ _DIFFERENCES: Final = (
 """What is wrong, by the field of `_Held` that differs."""
 
 
+_CONTAINED: Final = ("f8f6f4", "mxf8f6f4")
+"""Kinds whose elements have containers of 8 bits."""
+
+_SPARE: Final = {"e3m2": 0xC0C0C0C0, "e2m3": 0xC0C0C0C0, "e2m1": 0xC3C3C3C3}
+"""Bits of a register that its elements do not use."""
+
+
 class FragmentOrigins:
     """The fragments that the values of registers belong to."""
 
@@ -87,6 +94,25 @@ def _held(instruction: Instruction, use: Use, element: int) -> _Held | None:
     if use in "cd":
         return _Held("an accumulator", type_, instruction.shape, None, element)
     return _Held(f"matrix {use}", type_, instruction.shape, layout, element)
+
+
+def container_problem(instruction: MmaInstruction, fragments: Mapping[Use, Values]) -> str | None:
+    """What is wrong with the first register whose containers of 8 bits have a bit that no element uses.
+
+    A chip takes it for more bits of the element; here it is ignored.
+    """
+    if instruction.kind not in _CONTAINED:
+        return None
+    for use, values in fragments.items():
+        spare = _SPARE.get(instruction.types[use], 0)
+        for place, value in enumerate(values if spare else ()):
+            dirty = value[(value & np.uint32(spare)) != 0]
+            if dirty.size:
+                return (
+                    f"operand {use}: register {place} is {int(dirty[0]):#010x}; in containers of "
+                    f"{instruction.types[use]} the bits {spare & 0xFF:#04x} must be zero"
+                )
+    return None
 
 
 def type_problem(array: np.dtype[Any], type_: str) -> str | None:

@@ -5,7 +5,9 @@ import pytest
 
 from golden.simt import Module, device
 from golden.simt.fragment_origins import type_problem
+from golden.simt.golden_engine import GoldenEngine
 from golden.tables.formats import FORMATS
+from golden.tables.profiles import PROFILES
 
 FIRST = 10
 """Line of the first statement of a kernel's body."""
@@ -165,3 +167,52 @@ def test_an_array_of_another_type_is_reported_once_for_each_load():
     assert [report.place.split(":")[1] for report in found] == ["10", "11", "12"]
     (report,) = reports(f"{LOAD_C}\n{STORE.replace(D, C)}", device(np.zeros(512, np.int32), name="buffer"))
     assert report.message.startswith("buffer: an array of int32 is loaded as f32")
+
+
+CONTAINERS = """.version 8.7
+.target sm_120a
+.address_size 64
+.visible .entry k(.param .u32 a, .param .u32 b)
+{
+.reg .b32 %a, %b; .reg .f32 %d<4>;
+ld.param.u32 %a, [a];
+ld.param.u32 %b, [b];
+mov.f32 %d0, 0f00000000; mov.f32 %d1, %d0; mov.f32 %d2, %d0; mov.f32 %d3, %d0;
+mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.TYPES.f32
+    {%d0, %d1, %d2, %d3}, {%a, %a, %a, %a}, {%b, %b}, {%d0, %d1, %d2, %d3};
+ret;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("types", "a", "b", "message"),
+    [
+        ("e2m1.e3m2", 0x3C3C3C3C, 0x3F3F3F3F, None),
+        ("e4m3.e5m2", 0xFFFFFFFF, 0xFFFFFFFF, None),
+        (
+            "e2m1.e3m2",
+            0x3C013C3C,
+            0,
+            "operand a: register 0 is 0x3c013c3c; in containers of e2m1 the bits 0xc3 must",
+        ),
+        (
+            "e2m1.e3m2",
+            0,
+            0x40000000,
+            "operand b: register 0 is 0x40000000; in containers of e3m2 the bits 0xc0 must",
+        ),
+        (
+            "e4m3.e2m3",
+            0x80,
+            0x80,
+            "operand b: register 0 is 0x00000080; in containers of e2m3 the bits 0xc0 must",
+        ),
+    ],
+)
+def test_bits_of_containers_that_no_element_uses_are_reported(types, a, b, message):
+    kernel = Module(CONTAINERS.replace("TYPES", types), "k.ptx").kernel()
+    engine = GoldenEngine(PROFILES["blackwell"])
+    found = kernel.launch(1, 32, [a, b], check=True, engine=engine).reports
+    assert [report.message for report in found] == ([] if message is None else [f"{message} be zero"])
+    assert all("mma.sync" in report.place for report in found)
