@@ -13,6 +13,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import Any, Final
 
 from amaranth.lib import wiring
@@ -42,8 +43,8 @@ from sim.testbench.with_banks import WithBanks
 
 OUTPUT: Final = BUILD / "area.json"
 SEEDS: Final = (1,)
-CORES: Final = ("tiny", "small", "standard", "large")
-"""Presets."""
+CORES: Final = {**PRESETS, "small-sparse": replace(PRESETS["small"], sparse=True)}
+"""Presets, and one with an option that costs nothing when off."""
 
 TOO_LARGE: Final = ("large",)
 """Those larger than the FPGA, which are synthesised only."""
@@ -98,7 +99,7 @@ def measure(name: str, config: CoreConfig, family: str, *, place: bool) -> dict[
         `COLUMNS`, or the cells of the family, and MHz if it was placed.
     """
     is_core = name in CORES
-    component = Core(PRESETS[name]) if is_core else UNITS[name](config)
+    component = Core(CORES[name]) if is_core else UNITS[name](config)
     is_too_large = name in TOO_LARGE
     apart = (DOT_PRODUCT_MODULE, FMA64_MODULE) if is_too_large else ()
     place = place and not is_too_large

@@ -67,8 +67,9 @@ def _multiplies(family: Family) -> Iterator[MmaInstruction]:
 
 @cache
 def multiplies_of(config: CoreConfig | None = None) -> tuple[MmaInstruction, ...]:
-    """Every legal multiply of a core; None for all of the tables."""
-    families = CORE_FAMILIES if config is None else config.families
+    """Every legal multiply of a core; None for all that a preset has: none is sparse."""
+    dense = (family for family in CORE_FAMILIES if not family.is_sparse)
+    families = dense if config is None else config.families
     return tuple(instruction for family in families for instruction in _multiplies(family))
 
 

@@ -61,7 +61,7 @@ def _access_fields(use: Any, name: str, shape: Any, layout: str) -> Fields:
 
 def _multiply_ways(config: CoreConfig) -> Ways:
     legal = [item for item in multiplies_of(config) if not item.is_sparse]
-    everywhere = {_key(item) for item in multiplies_of() if not item.is_sparse}
+    everywhere = {_key(item) for item in multiplies_of()}
     missing = sorted(everywhere - {_key(item) for item in legal}, key=str)
     unknown = [
         key

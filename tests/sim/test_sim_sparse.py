@@ -18,6 +18,8 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import SPARSE_FAMILIES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import multiplies_of
+from regression.campaign.kinds.results import SPARSE as SPARSE_NAMES
+from regression.campaign.kinds.results import compare
 from sim.lockstep import LockstepMachine
 from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
@@ -120,6 +122,17 @@ def every_form(lockstep, rounds=1):
 def test_every_form_and_selector_equals_golden(small):
     assert len(INSTRUCTIONS) == 2 * (2 + 1 + 1 + 8 + 8)
     every_form(small)
+
+
+@pytest.mark.parametrize("family", SPARSE_NAMES)
+def test_random_results_equal_golden(family):
+    assert sum(compare(family, 4000, config=SPARSE, sets=4)) >= 4000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", SPARSE_NAMES)
+def test_ten_million_results_equal_golden(family):
+    assert sum(compare(family, 10_000_000, config=WIDE, seed=2026)) >= 10_000_000
 
 
 @pytest.mark.long

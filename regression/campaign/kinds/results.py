@@ -13,9 +13,11 @@ from golden.fragments import collect, distribute
 from golden.memory import Memory
 from golden.multiply import mma
 from golden.programs.buffers import BASE
+from golden.random_operands import random_metadata, random_operands
+from golden.sparsity import pack_metadata
 from golden.tables.commands import Command, Mma
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES, Use
+from golden.tables.instruction_set import CORE_FAMILIES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import encode
@@ -41,7 +43,10 @@ class Batch:
     def __init__(self, *, instruction: MmaInstruction, sets: int, registers: int) -> None:
         self.instruction = instruction
         self.sets = sets
-        self._sizes: dict[Use, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
+        self._sizes: dict[str, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
+        self._sources: tuple[str, ...] = SOURCES
+        if instruction.is_sparse:
+            self._sources, self._sizes["metadata"] = (*SOURCES, "metadata"), 1
         # Tiles in a set: as many as have eight registers of results, or fewer where they do not fit.
         self._together = BLOCK_REGISTERS // self._sizes["d"]
         while self._together > 1 and self._slot > registers:
@@ -58,7 +63,7 @@ class Batch:
     @property
     def _operands(self) -> int:
         """Registers for the operands of a set, in whole blocks."""
-        used = self._together * sum(self._sizes[use] for use in SOURCES)
+        used = self._together * sum(self._sizes[use] for use in self._sources)
         return -(-used // BLOCK_REGISTERS) * BLOCK_REGISTERS
 
     @property
@@ -84,7 +89,7 @@ class Batch:
         multiplies: list[Command] = []
         for tile in range(self._together):
             places = {"d": result + tile * self._sizes["d"]}
-            for use in SOURCES:
+            for use in self._sources:
                 places[use] = register
                 register += self._sizes[use]
             multiplies.append(Mma(self.instruction, **places))
@@ -94,11 +99,17 @@ class Batch:
         """The bytes that the loads bring.
 
         The operands have shapes (tiles, m, k), (tiles, k, n) and (tiles, m, n), and elements as `golden.mma`
-        takes them.
+        takes them; behind them comes the metadata of a sparse multiply.
         """
-        types, shape = self.instruction.types, self.instruction.shape
-        sources = zip(SOURCES, operands, strict=True)
-        words = np.hstack([distribute(matrix, use, types[use], shape) for use, matrix in sources])
+        item = self.instruction
+        sources = zip(SOURCES, operands, strict=False)
+        parts = [
+            distribute(matrix, use, item.types[use], item.shape, sparse=item.is_sparse)
+            for use, matrix in sources
+        ]
+        if item.is_sparse:
+            parts.append(pack_metadata(item, operands[3])[:, None])
+        words = np.hstack(parts)
         image = np.zeros((self.sets, self._operands, LANES), dtype=np.uint32)
         packed = words.reshape(self.sets, -1, LANES)
         image[:, : packed.shape[1]] = packed
@@ -117,6 +128,9 @@ FAMILIES: Final = tuple(
     family.name for family in CORE_FAMILIES if family.mnemonic == "mma" and family.name.startswith("mma.")
 )
 """Names of the families; m8n8k16 is one of integers."""
+
+SPARSE: Final = tuple(family.name for family in CORE_FAMILIES if family.is_sparse)
+"""Names of families with a sparse A, for cores that have them."""
 
 F64_CORE: Final = replace(
     PRESETS["standard"], dot_product=DotProductConfig(formats=frozenset({"f16"})), f64_units=4
@@ -142,8 +156,8 @@ def compare(
     one batch. The core is built if it never was. WrongResult for the first element that differs; ValueError
     for an unknown family, or one that the core has not.
     """
-    if family not in FAMILIES:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family}")
+    if family not in FAMILIES + SPARSE:
+        raise ValueError(f"family must be one of {', '.join(FAMILIES + SPARSE)}, not {family}")
     forms = [item for item in multiplies_of(config) if item.family.name == family]
     if not forms:
         raise ValueError(f"the core has no {family}")
@@ -161,6 +175,9 @@ def compare(
 
 
 def _operands(random: np.random.Generator, batch: Batch) -> list[NDArray[Any]]:
+    if batch.instruction.is_sparse:
+        operands = random_operands(random, batch.instruction, batch.tiles)
+        return [*operands, random_metadata(random, batch.instruction, batch.tiles)]
     is_float = isinstance(FORMATS[batch.instruction.a_type], FloatFormat)
     kinds = FLOAT_KINDS if is_float else INTEGER_KINDS
     start = int(random.integers(len(kinds)))
@@ -181,7 +198,9 @@ def _run(
         raise RuntimeError(f"{batch.instruction}: the core stopped with a fault: {machine.clear_fault()}")
     found = batch.results(data[size : size + batch.sets * BLOCK_BYTES])
     instruction = batch.instruction
-    result = mma(instruction, *operands, profile=machine.profile)
+    a, b, c, *metadata = operands
+    nibbles = metadata[0] if metadata else None
+    result = mma(instruction, a, b, c, metadata=nibbles, profile=machine.profile)
     expected = distribute(result, "d", instruction.d_type, instruction.shape)
     wrong = np.argwhere(found != expected)
     if len(wrong):
