@@ -4,9 +4,9 @@ Reads of bytes that were never written, what `golden.simt.async_checker` looks f
 that part of a block never reaches, masks of lanes that overlap, fragments and arrays that are used as another
 type or layout than they were made for, bits of containers that no element uses, and data races on shared
 memory. Two accesses of one byte are a race when at least one is a store, the threads are of different warps,
-and no barrier in which both took part lies between; atomics do not race with atomics. An arrival at an ``mbarrier``
-and a wait that finds its phase complete are such a barrier. Synchronisation through flags in memory is not
-understood.
+and no barrier in which both took part lies between; atomics do not race with atomics. An arrival at an
+``mbarrier`` and a wait that finds its phase complete are such a barrier. Synchronisation through flags in
+memory is not understood.
 """
 
 from dataclasses import dataclass, replace
