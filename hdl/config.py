@@ -192,8 +192,8 @@ class CoreConfig:
     Raises
     ------
     ValueError
-        For a value out of its range, naming the value and the range, for fp8 as the only format, and for
-        `sparse` without a format that has sparse multiplies.
+        For a value out of its range, naming the value and the range, for fp8 as the only format, for block
+        scales, and for `sparse` without a format that has sparse multiplies.
     TypeError
         For a dot product of another class, and for `sparse` other than True or False.
     """
