@@ -27,6 +27,7 @@ from golden.approximation.unit import (
     NOT_SPECIAL,
     QUARTERS,
     RECIPROCAL_TAU,
+    RULES,
     SIGN,
     Argument,
 )
@@ -168,22 +169,22 @@ def _reduction(function: str, x: int) -> list[ApproximateStep]:
 def _unit_step(function: str, x: int) -> Interpolation | Special:
     """The unit's result for an f32 operand."""
     quarter = [QUARTERS[function]] if function in QUARTERS else []
-    rule, name = ("wave", "sin") if quarter else (function, function)
-    special = getattr(unit, f"{rule}_special")(x, *quarter)
+    rule, name = RULES[function], "sin" if quarter else function
+    special = rule.special(x, *quarter)
     if special != NOT_SPECIAL:
         return Special(operand=x, result=special, reason=_reason(function, x))
-    argument = getattr(unit, f"{rule}_argument")(x, *quarter, table(name))
-    result = getattr(unit, rule)(x, *quarter, table(name))
+    argument = rule.argument(x, *quarter, table(name))
+    result = rule.result(x, *quarter, table(name))
     return _interpolated(name, x, argument, result, unit.SIGNIFICAND)
 
 
 def _upper_word_step(function: str, x: int) -> Interpolation | Special:
     """The result of rcp or rsqrt for an f64 operand."""
     operand = upper_word.upper_word_as_f32(x)
-    result = getattr(upper_word, f"{function}_upper_word")(x, table(function))
-    if getattr(unit, f"{function}_special")(operand) != NOT_SPECIAL:
+    result = upper_word.RESULTS[function](x, table(function))
+    if RULES[function].special(operand) != NOT_SPECIAL:
         return Special(operand=x, result=result, reason=_reason(function, operand))
-    row, offset, _, negative = getattr(unit, f"{function}_argument")(operand, table(function))
+    row, offset, _, negative = RULES[function].argument(operand, table(function))
     exponent = upper_word.upper_word_exponent(x)
     argument = row, offset, -(exponent >> 1) if function == "rsqrt" else -exponent, negative
     return _interpolated(function, x, argument, result, _UPPER_SIGNIFICAND)

@@ -76,14 +76,14 @@ def scalar(found: ApproximateInstruction) -> tuple[Callable[..., int], tuple[Any
         element = {"ex2": ex2_narrow, "tanh": tanh_narrow}[function]
         return element, (f32, layout(float_format(found.element)), coefficients)
     if found.type == "f64":
-        return getattr(upper_word, f"{function}_upper_word"), (coefficients,)
+        return upper_word.RESULTS[function], (coefficients,)
     if function in unit.QUARTERS:
         return unit.wave, (unit.QUARTERS[function], coefficients)
     if function == "div":
         return scaled.div, (f32, found.full, found.flush, coefficients)
     if found.flush or function == "tanh":  # which has one f32 form
-        return getattr(unit, function), (coefficients,)
-    return getattr(scaled, function), (f32, coefficients)
+        return unit.RULES[function].result, (coefficients,)
+    return scaled.RESULTS[function], (f32, coefficients)
 
 
 @compiled

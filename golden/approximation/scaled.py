@@ -88,3 +88,6 @@ def div(a: int, b: int, f32: Format, full: bool, flush: bool, table: Table) -> i
         scale = UP if small else QUARTER
         a, b = multiply(a, scale, f32, NEAREST, flush), multiply(b, scale, f32, NEAREST, flush)
     return multiply(a, unit.rcp(b, table), f32, NEAREST, flush)
+
+
+RESULTS: Final = {"ex2": ex2, "rcp": rcp, "rsqrt": rsqrt, "sqrt": sqrt, "lg2": lg2}

@@ -7,7 +7,8 @@ zero of their sign (tanh takes them as they are), results below ``2**-126`` beco
 result is rounded but truncated, and every NaN is 0x7fffffff.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from golden.approximation.interpolator import ARGUMENT_BITS, TANH_UNIT, Table, polynomial
 from golden.arithmetic.compiled import bit_length, choose, compiled, shift
@@ -280,3 +281,23 @@ def wave_argument(x: int, quarter: int, table: Table) -> Argument:
 def wave(x: int, quarter: int, table: Table) -> int:
     """Sine or cosine: the operand in turns, of which a quarter is the unit's argument."""
     return interpolated(wave_special(x, quarter), wave_argument(x, quarter, table), table)
+
+
+class Rule(NamedTuple):
+    """The functions of the unit for one function."""
+
+    special: Callable[..., int]
+    """What the result is without the polynomial; `NOT_SPECIAL` where it needs that."""
+    argument: Callable[..., Argument]
+    result: Callable[..., int]
+
+
+RULES: Final = {
+    "ex2": Rule(ex2_special, ex2_argument, ex2),
+    "rcp": Rule(rcp_special, rcp_argument, rcp),
+    "rsqrt": Rule(rsqrt_special, rsqrt_argument, rsqrt),
+    "sqrt": Rule(sqrt_special, sqrt_argument, sqrt),
+    "lg2": Rule(lg2_special, lg2_argument, lg2),
+    "tanh": Rule(tanh_special, tanh_argument, tanh),
+    **dict.fromkeys(QUARTERS, Rule(wave_special, wave_argument, wave)),
+}

@@ -81,3 +81,6 @@ def rsqrt_upper_word(x: int, table: Table) -> int:
         return (_BIAS64 - half) << 52
     row, offset, _, _ = rsqrt_argument(operand, table)
     return assemble_upper_word(polynomial(table, row, offset), -half - table.fraction_bits, 0)
+
+
+RESULTS: Final = {"rcp": rcp_upper_word, "rsqrt": rsqrt_upper_word}
