@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from golden.arguments import are_values, as_values, checked_array, checked_operands, dtype_of
 from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.arithmetic.integer_tiles import integer_tiles
-from golden.arithmetic.sparse_tiles import chosen_tiles, expanded_tiles, gathered_tiles
+from golden.arithmetic.sparse_tiles import expanded_tiles, gathered_tiles
 from golden.arithmetic.tiles import (
     exact_tiles,
     float_tiles,
@@ -164,8 +164,8 @@ def _arithmetic(instruction: MmaInstruction, profile: Profile | ExactProfile) ->
     work = _dense_arithmetic(instruction, profile)
     if not instruction.is_sparse:
         return work
-    if work.func is float_tiles:
-        return partial(chosen_tiles, work=work)
+    if work.func is float_tiles:  # which takes the places itself
+        return lambda a, b, c, places, *scales, out: work(a, b, c, *scales, places=places, out=out)
     return partial(gathered_tiles if work.func is exact_tiles else expanded_tiles, work=work)
 
 

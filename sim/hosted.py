@@ -45,11 +45,26 @@ class HostedMachine(ABC):
     write_host : callable
         From an address and values.
 
+    Attributes
+    ----------
+    config : CoreConfig
+        Of the core.
+    memory : Storage
+        Global memory; writing into it is seen by the next command.
+    shared : WordStorage or None
+        Shared memory, by generic addresses; None where there is none.
+    profile : Profile
+        Constants of the core's arithmetic.
+    register_count, warp_count : int
+        Registers of a lane of a warp, and warps.
+
     Raises
     ------
     sim.capabilities.CapabilityError
         When the core's own account of itself is not what `config` says, or is of no configuration.
     """
+
+    memory: Storage
 
     def __init__(
         self,
@@ -63,37 +78,22 @@ class HostedMachine(ABC):
         self._queued: list[deque[Command]] = []
         self._first_queued: list[int] = []
         found = Capabilities.read(read_host)
-        self._config = found.configuration() if config is None else config
-        found.require(Capabilities.of(self._config))
-        self._queued = [deque() for _ in range(self._config.warps)]
-        self._first_queued = [0] * self._config.warps
+        self.config = found.configuration() if config is None else config
+        found.require(Capabilities.of(self.config))
+        self._queued = [deque() for _ in range(self.config.warps)]
+        self._first_queued = [0] * self.config.warps
         self._restart_counters()
-        self._shared = WordStorage(
-            self._config.shared_base,
-            self._config.shared_bytes,
-            lambda offset, count: read_host(register_map.SHARED_WINDOW + offset, count),
-            lambda offset, values: write_host(register_map.SHARED_WINDOW + offset, values),
-        )
-
-    @property
-    def config(self) -> CoreConfig:
-        """The configuration of the core."""
-        return self._config
-
-    @property
-    @abstractmethod
-    def memory(self) -> Storage:
-        """Global memory; writing into it is seen by the next command."""
-
-    @property
-    def shared(self) -> WordStorage | None:
-        """Shared memory, by generic addresses; None where there is none."""
-        return self._shared if self._config.shared_bytes else None
-
-    @property
-    def profile(self) -> Profile:
-        """Constants of the core's arithmetic."""
-        return self._config.dot_product.profile
+        self.profile: Profile = self.config.dot_product.profile
+        self.register_count: int = self.config.registers
+        self.warp_count: int = self.config.warps
+        self.shared: WordStorage | None = None
+        if self.config.shared_bytes:
+            self.shared = WordStorage(
+                self.config.shared_base,
+                self.config.shared_bytes,
+                lambda offset, count: read_host(register_map.SHARED_WINDOW + offset, count),
+                lambda offset, values: write_host(register_map.SHARED_WINDOW + offset, values),
+            )
 
     @property
     def counters(self) -> Counters:
@@ -101,27 +101,17 @@ class HostedMachine(ABC):
         before = asdict(self._before)
         return Counters(**{name: now - before[name] for name, now in asdict(self._read_counters()).items()})
 
-    @property
-    def register_count(self) -> int:
-        """Registers of a lane of a warp."""
-        return self._config.registers
-
-    @property
-    def warp_count(self) -> int:
-        """Number of warps."""
-        return self._config.warps
-
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
     ) -> NDArray[np.uint32]:
         """Consecutive registers through the host interface: all from `first` on unless `count` is given."""
-        wanted = self._config.registers - first if count is None else count
+        wanted = self.config.registers - first if count is None else count
         self._select(warp)
         return self._read_host(register_map.lane_address(first), wanted * LANES).reshape(wanted, LANES)
 
     def inspect_registers(self) -> NDArray[np.uint32]:
         """All registers of all warps, through the host interface where there is no other way."""
-        return np.concatenate([self.read_registers(warp=warp) for warp in range(self._config.warps)])
+        return np.concatenate([self.read_registers(warp=warp) for warp in range(self.config.warps)])
 
     def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).
@@ -133,9 +123,9 @@ class HostedMachine(ABC):
         """
         if values.ndim != 2 or values.shape[1] != LANES:
             raise ValueError(f"register values must have shape (count, {LANES}), not {values.shape}")
-        if first < 0 or first + len(values) > self._config.registers:
+        if first < 0 or first + len(values) > self.config.registers:
             last = first + len(values) - 1
-            raise ValueError(f"registers {first} to {last} must be among 0 to {self._config.registers - 1}")
+            raise ValueError(f"registers {first} to {last} must be among 0 to {self.config.registers - 1}")
         self._select(warp)
         self._write_host(register_map.lane_address(first), values)
 
@@ -243,7 +233,7 @@ class HostedMachine(ABC):
             self._await_end({})
             self._raise_fault()
         for warp, queued in enumerate(self._queued):
-            while len(queued) > self._config.queue_depth + _IN_FLIGHT:
+            while len(queued) > self.config.queue_depth + _IN_FLIGHT:
                 queued.popleft()
                 self._first_queued[warp] += 1
 
@@ -265,13 +255,13 @@ class HostedMachine(ABC):
         """Count from here on; the core must be idle."""
         self._before = self._read_counters()
         self._executed_before = [
-            self._read_counter("instructions", warp) for warp in range(self._config.warps)
+            self._read_counter("instructions", warp) for warp in range(self.config.warps)
         ]
 
     def _read_counters(self) -> Counters:
         values = {name: self._read_counter(name) for name in host_map.COUNTERS}
         values["instructions"] = sum(
-            self._read_counter("instructions", warp) for warp in range(self._config.warps)
+            self._read_counter("instructions", warp) for warp in range(self.config.warps)
         )
         return Counters(**values)
 
@@ -282,11 +272,11 @@ class HostedMachine(ABC):
 
     def _owner(self, warp: int) -> int:
         """Whose queue takes the commands for a warp: warp 0 refuses those for warps that do not exist."""
-        return warp if warp < self._config.warps else 0
+        return warp if warp < self.config.warps else 0
 
     def _select(self, warp: int) -> None:
         """Have the host registers and the window speak of a warp."""
-        if self._config.warps > 1:
+        if self.config.warps > 1:
             self._set(host_map.WARP, warp)
 
     def _get(self, address: int) -> int:

@@ -10,7 +10,6 @@ from golden.machine import Counters, Machine, Storage
 from golden.tables.commands import MATRIX_ROW_BYTES, Command, Store, StoreMatrix
 from golden.tables.faults import Fault
 from golden.tables.layouts import LANES
-from golden.tables.profiles import Profile
 from sim.mismatch import mismatch, register_difference
 from sim.storage_pair import StoragePair
 
@@ -30,6 +29,14 @@ class LockstepMachine:
     golden, rtl : Machine
         Fresh machines with memories of the same base, size and content.
 
+    Attributes
+    ----------
+    memory, shared : StoragePair
+        The golden machine's memories; what is written into one is written into the RTL's as well. `shared` is
+        None where there is none.
+    profile, register_count, warp_count
+        As of the golden machine.
+
     Raises
     ------
     ValueError
@@ -43,65 +50,33 @@ class LockstepMachine:
                 "machines in lockstep must have the same numerics profile, "
                 f"not {golden.profile.name}, {rtl.profile.name}"
             )
-        self._memory = StoragePair(golden.memory, rtl.memory, "memory")
+        self.memory = StoragePair(golden.memory, rtl.memory, "memory")
         window = _extent(golden.shared)
         if window != _extent(rtl.shared):
             raise ValueError(
                 "shared memories in lockstep must have the same base and size, "
                 f"not {window}, {_extent(rtl.shared)}"
             )
-        self._shared: StoragePair | None = None
+        self.shared: StoragePair | None = None
         if golden.shared is not None and rtl.shared is not None:
-            self._shared = StoragePair(golden.shared, rtl.shared, "shared memory")
-        self._golden = golden
-        self._rtl = rtl
+            self.shared = StoragePair(golden.shared, rtl.shared, "shared memory")
+        self.golden = golden
+        self.rtl = rtl
+        self.profile = golden.profile
+        self.register_count = golden.register_count
+        self.warp_count = golden.warp_count
         self._executed = 0
         self._last_written: dict[int, tuple[int, Command]] = {}
         self._faults: deque[Fault] = deque()
 
     @property
-    def golden(self) -> Machine:
-        """The machine that says what is right."""
-        return self._golden
-
-    @property
-    def rtl(self) -> Machine:
-        """The machine that is checked."""
-        return self._rtl
-
-    @property
-    def memory(self) -> StoragePair:
-        """The golden machine's memory; what is written into it is written into the RTL's as well."""
-        return self._memory
-
-    @property
-    def shared(self) -> StoragePair | None:
-        """The golden machine's shared memory; what is written into it is written into the RTL's as well."""
-        return self._shared
-
-    @property
-    def profile(self) -> Profile:
-        """Constants of the arithmetic of both."""
-        return self._golden.profile
-
-    @property
     def counters(self) -> Counters:
         """The counters of the RTL."""
-        return self._rtl.counters
-
-    @property
-    def register_count(self) -> int:
-        """Registers of a lane of a warp, of the golden machine."""
-        return self._golden.register_count
-
-    @property
-    def warp_count(self) -> int:
-        """Warps of the golden machine."""
-        return self._golden.warp_count
+        return self.rtl.counters
 
     def executed(self, warp: int = 0) -> int:
         """Commands that a warp of the golden machine has executed."""
-        return self._golden.executed(warp)
+        return self.golden.executed(warp)
 
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
@@ -113,8 +88,8 @@ class LockstepMachine:
         golden.machine.Difference
             They differ from the registers of the RTL.
         """
-        registers = self._golden.read_registers(first, count, warp=warp)
-        if not np.array_equal(registers, self._rtl.read_registers(first, count, warp=warp)):
+        registers = self.golden.read_registers(first, count, warp=warp)
+        if not np.array_equal(registers, self.rtl.read_registers(first, count, warp=warp)):
             self._compare_registers()
             last = first + len(registers) - 1
             raise mismatch(
@@ -124,12 +99,12 @@ class LockstepMachine:
 
     def inspect_registers(self) -> NDArray[np.uint32]:
         """All registers of all warps of the golden machine."""
-        return self._golden.inspect_registers()
+        return self.golden.inspect_registers()
 
     def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
         """Set consecutive registers of a warp of both; `values` has shape (count, 32 lanes)."""
-        self._golden.write_registers(first, values, warp=warp)
-        self._rtl.write_registers(first, values, warp=warp)
+        self.golden.write_registers(first, values, warp=warp)
+        self.rtl.write_registers(first, values, warp=warp)
 
     def execute(self, command: Command) -> None:
         """Execute one command on both, and compare.
@@ -173,7 +148,7 @@ class LockstepMachine:
             write.
         """
         self._raise_fault()
-        for pair in (None if self._memory.is_near else self._memory, self._shared):
+        for pair in (None if self.memory.is_near else self.memory, self.shared):
             difference = pair.difference(None) if pair is not None else None
             if difference is not None:
                 raise mismatch(self._executed, None, difference)
@@ -188,9 +163,9 @@ class LockstepMachine:
     def _execute_commands(self, commands: Sequence[Command]) -> None:
         """Execute commands of different warps side by side, and compare when all have ended."""
         index = self._executed
-        rtl_faults = _faults_of(self._rtl, commands)
+        rtl_faults = _faults_of(self.rtl, commands)
         for command in commands:
-            found = _faults_of(self._golden, [command])
+            found = _faults_of(self.golden, [command])
             warp, fault = next(iter(found.items()), (command.warp, None))
             rtl_fault = rtl_faults.pop(warp, None)
             if _key(rtl_fault) != _key(fault):
@@ -216,7 +191,7 @@ class LockstepMachine:
         """Compare all registers; what differs is told in terms of the last command that wrote any."""
         golden, rtl = (
             machine.inspect_registers().reshape(self.warp_count, -1, LANES)
-            for machine in (self._golden, self._rtl)
+            for machine in (self.golden, self.rtl)
         )
         for warp in range(self.warp_count):
             index, command = self._last_written.get(warp, (self._executed, None))
@@ -226,31 +201,31 @@ class LockstepMachine:
                 raise mismatch(index, command, of_warp + difference)
 
     def _memory_difference(self, command: Command) -> str | None:
-        if self._memory.is_near:
-            difference = self._memory.difference(command)
+        if self.memory.is_near:
+            difference = self.memory.difference(command)
             if difference is not None:
                 return difference
         if isinstance(command, StoreMatrix):
             return self._rows_difference(command)
         if not isinstance(command, Store):
             return None
-        space, shared = command.instruction.space, self._shared
+        space, shared = command.instruction.space, self.shared
         if shared is not None and space != "global":
             # From addresses as the command counts them to addresses of the window.
             difference = shared.stored_difference(command, shared.base if space == "shared" else 0)
             if difference is not None:
                 return difference
-        if space == "shared" or self._memory.is_near:
+        if space == "shared" or self.memory.is_near:
             return None
-        return self._memory.stored_difference(command, 0)
+        return self.memory.stored_difference(command, 0)
 
     def _rows_difference(self, command: StoreMatrix) -> str | None:
         """Compare the rows of matrices in memory that is not compared as a whole."""
-        shift = self._shared.base if self._shared is not None and command.space == "shared" else 0
-        (lanes,) = self._golden.read_registers(command.addresses, 1, warp=command.warp)
+        shift = self.shared.base if self.shared is not None and command.space == "shared" else 0
+        (lanes,) = self.golden.read_registers(command.addresses, 1, warp=command.warp)
         addresses = lanes[: 8 * command.count]
         for address in (shift + addresses.astype(np.int64)).tolist():
-            for pair in (self._memory, self._shared):
+            for pair in (self.memory, self.shared):
                 if pair is not None and not pair.is_near and pair.contains(address, MATRIX_ROW_BYTES):
                     difference = pair.row_difference(address, MATRIX_ROW_BYTES)
                     if difference is not None:
@@ -259,8 +234,8 @@ class LockstepMachine:
 
     def close(self) -> None:
         """Close both machines."""
-        self._rtl.close()
-        self._golden.close()
+        self.rtl.close()
+        self.golden.close()
 
 
 def _extent(memory: Storage | None) -> str:

@@ -40,6 +40,11 @@ class RtlMachine(HostedMachine):
     library : Path or None
         A simulation that `sim.build.build_core` built of other Verilog, to be run in place of the core's.
 
+    Attributes
+    ----------
+    simulation : Simulation
+        The simulated core, for accesses that a machine has no name for.
+
     Raises
     ------
     sim.verilate.BuildError
@@ -48,6 +53,8 @@ class RtlMachine(HostedMachine):
     sim.simulation.SimulationError
         When the waveform cannot be written; from every method, when the hardware breaks a rule.
     """
+
+    memory: Memory
 
     def __init__(
         self,
@@ -60,33 +67,23 @@ class RtlMachine(HostedMachine):
         window: bool = False,
         library: Path | None = None,
     ) -> None:
-        self._memory = memory
+        self.memory = memory
         self._trace = trace
         self._is_own = library is None
         library = library or build_core(config, observed=waves is not None or trace is not None)
         if waves is not None:
             write_layouts(waves, signal_groups(config, core_verilog(config)))
-        self._simulation = Simulation(
+        self.simulation = Simulation(
             library, memory, timing=timing or BusTiming(), waves=waves, records=trace is not None
         )
         try:
-            super().__init__(config, self._simulation.read, self._simulation.write)
+            super().__init__(config, self.simulation.read, self.simulation.write)
         except BaseException:
-            self._simulation.close()
+            self.simulation.close()
             raise
-        if self._is_own and not window:
-            access = self._simulation.read_shared, self._simulation.write_shared
-            self._shared = WordStorage(config.shared_base, config.shared_bytes, *access)
-
-    @property
-    def simulation(self) -> Simulation:
-        """The simulated core, for accesses that a machine has no name for."""
-        return self._simulation
-
-    @property
-    def memory(self) -> Memory:
-        """Global memory; writing into it is seen by the next command."""
-        return self._memory
+        if self._is_own and not window and config.shared_bytes:
+            access = self.simulation.read_shared, self.simulation.write_shared
+            self.shared = WordStorage(config.shared_base, config.shared_bytes, *access)
 
     def inspect_registers(self) -> NDArray[np.uint32]:
         """All registers of all warps, out of the memory of the core's model: no cycle passes on the way.
@@ -96,12 +93,12 @@ class RtlMachine(HostedMachine):
         """
         if not self._is_own:
             return super().inspect_registers()
-        words = self._simulation.inspect(self._config.all_registers * LANES)
+        words = self.simulation.inspect(self.config.all_registers * LANES)
         return words.reshape(-1, LANES)
 
     def execute_words(self, words: ArrayLike) -> bool:
         """Execute encoded commands; False when the core has stopped with a fault, still to be cleared."""
-        return self._simulation.execute(words)
+        return self.simulation.execute(words)
 
     def clear_fault(self, warp: int = 0) -> tuple[Cause, int]:
         """As `HostedMachine.clear_fault`; a trace is told that commands have been dropped."""
@@ -114,9 +111,9 @@ class RtlMachine(HostedMachine):
         trace, self._trace = self._trace, None
         try:
             if trace is not None:
-                trace.write(self._config, self._simulation)
+                trace.write(self.config, self.simulation)
         finally:
-            self._simulation.close()
+            self.simulation.close()
 
     def _queue(self, commands: Sequence[Command], *, serial: bool) -> None:
         if self._trace is not None:
@@ -125,7 +122,7 @@ class RtlMachine(HostedMachine):
         super()._queue(commands, serial=serial)
 
     def _hand_over(self, words: NDArray[np.uint32]) -> bool:
-        return self._simulation.queue(words)
+        return self.simulation.queue(words)
 
     def _await_end(self, executed: Mapping[int, int]) -> bool:
-        return self._simulation.finish()
+        return self.simulation.finish()

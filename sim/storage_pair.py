@@ -19,6 +19,11 @@ class StoragePair:
     name : str
         For messages.
 
+    Attributes
+    ----------
+    base, size : int
+        Address of the first byte, and bytes.
+
     Raises
     ------
     ValueError
@@ -33,19 +38,11 @@ class StoragePair:
             )
         if golden is rtl:
             raise ValueError("machines in lockstep must not share one memory")
+        self.base = golden.base
+        self.size = golden.size
         self._golden = golden
         self._rtl = rtl
         self._name = name
-
-    @property
-    def base(self) -> int:
-        """Address of the first byte."""
-        return self._golden.base
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self._golden.size
 
     @property
     def is_near(self) -> bool:

@@ -34,29 +34,19 @@ class WordStorage:
         read_words: Callable[[int, int], NDArray[np.uint32]],
         write_words: Callable[[int, NDArray[np.uint32]], None],
     ) -> None:
-        self._base = base
-        self._size = size
+        self.base = base
+        self.size = size
         self._read_words = read_words
         self._write_words = write_words
 
-    @property
-    def base(self) -> int:
-        """Address of the first byte."""
-        return self._base
-
-    @property
-    def size(self) -> int:
-        """Number of bytes."""
-        return self._size
-
     def contains(self, address: int, count: int) -> bool:
         """Whether all `count` bytes from `address` on exist."""
-        return self._base <= address and address + count <= self._base + self._size
+        return self.base <= address and address + count <= self.base + self.size
 
     def read(self, address: int, count: int) -> NDArray[np.uint8]:
         """A copy of `count` bytes; IndexError where not all of them exist."""
         first, last = self._words(address, count)
-        start = address - self._base - first
+        start = address - self.base - first
         return self._bytes(first, last)[start : start + count]
 
     def write(self, address: int, values: NDArray[np.uint8]) -> None:
@@ -64,7 +54,7 @@ class WordStorage:
         first, last = self._words(address, values.size)
         if not values.size:
             return
-        start = address - self._base - first
+        start = address - self.base - first
         content = np.zeros(last - first, dtype=np.uint8)
         if start:
             content[:_WORD_BYTES] = self._bytes(first, first + _WORD_BYTES)
@@ -79,9 +69,9 @@ class WordStorage:
     def _words(self, address: int, count: int) -> tuple[int, int]:
         """Distances from the base, in whole words, between which a range lies."""
         if not self.contains(address, count):
-            end = self._base + self._size
+            end = self.base + self.size
             raise IndexError(
-                f"{count} bytes at {address:#x} are outside the memory {self._base:#x} .. {end:#x}"
+                f"{count} bytes at {address:#x} are outside the memory {self.base:#x} .. {end:#x}"
             )
-        offset = address - self._base
+        offset = address - self.base
         return offset // _WORD_BYTES * _WORD_BYTES, -(-(offset + count) // _WORD_BYTES) * _WORD_BYTES

@@ -54,7 +54,7 @@ class BoardMachine(HostedMachine):
             lambda address, count: link.read(ORIGIN + address, count),
             lambda address, values: link.write(ORIGIN + address, values),
         )
-        self._memory = self._storage(self.info.memory_bytes - PAGE_BYTES)
+        self.memory = self._storage(self.info.memory_bytes - PAGE_BYTES)
         self._test_memory()
         for warp in range(self.config.warps):
             self._select(warp)
@@ -64,11 +64,6 @@ class BoardMachine(HostedMachine):
         self._set(host_map.MODE, 0)
         self._set(host_map.INTERRUPT_ENABLE, host_map.INTERRUPT_AT_FAULT)
 
-    @property
-    def memory(self) -> WordStorage:
-        """Global memory, from its second page on; writing into it is seen by the next command."""
-        return self._memory
-
     def restrict(self, memory_bytes: int) -> None:
         """Take only the first bytes of `memory` for it: a comparison of all of it is then shorter.
 
@@ -77,7 +72,7 @@ class BoardMachine(HostedMachine):
         memory_bytes : int
             A multiple of 4, at most its size.
         """
-        self._memory = self._storage(memory_bytes)
+        self.memory = self._storage(memory_bytes)
 
     def clear(self, memory_bytes: int) -> None:
         """Set registers, shared memory and the first bytes of memory to zero, as on a fresh machine.

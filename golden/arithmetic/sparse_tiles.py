@@ -15,19 +15,6 @@ def scattered(stored: Patterns, places: NDArray[np.int32], depth: int) -> Patter
     return dense
 
 
-def chosen_tiles(
-    a: Patterns,
-    b: Patterns,
-    c: Patterns,
-    places: Patterns,
-    *scales: Patterns,
-    work: Callable[..., Patterns],
-    out: Patterns,
-) -> Patterns:
-    """D by `work`, which takes the places itself."""
-    return work(a, b, c, *scales, places=places, out=out)
-
-
 def expanded_tiles(
     a: Patterns,
     b: Patterns,
