@@ -21,8 +21,8 @@ from golden.tables.matrix_instructions import multiplies_of
 from regression.campaign.kinds.results import SPARSE as SPARSE_NAMES
 from regression.campaign.kinds.results import compare
 from sim.lockstep import LockstepMachine
-from sim.machines import golden_machine
 from sim.rtl_machine import RtlMachine
+from sim.testbench.reference import golden_machine
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 from fragment_kernels import fragment_source
