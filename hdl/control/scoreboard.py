@@ -35,6 +35,9 @@ have rows in common anyway."""
 _TILE_CYCLES: Final = 21
 """From a tile's slot to its registers, beside the depth of the units."""
 
+_SPARSE_CYCLES: Final = 100
+"""Of a sparse tile more: its metadata, and twice as many words of B."""
+
 
 def slots(config: CoreConfig) -> dict[Unit, int]:
     """Commands that may be in flight in each unit: as many as it needs to work without a gap.
@@ -42,7 +45,10 @@ def slots(config: CoreConfig) -> dict[Unit, int]:
     The shortest tiles of one pass with f32 results have 128 of them.
     """
     issue_cycles = max(128 // config.dot_product_units, 2)
-    tiles = max(-(-(config.dot_product.depth + _TILE_CYCLES) // issue_cycles), 3)
+    cycles = config.dot_product.depth + _TILE_CYCLES
+    if config.sparse:
+        cycles += min(_SPARSE_CYCLES, 3 * issue_cycles)
+    tiles = max(-(-cycles // issue_cycles), 3)
     return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1}
 
 
