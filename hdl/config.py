@@ -261,6 +261,14 @@ class CoreConfig:
         return self.registers * self.warps
 
     @property
+    def memory_style(self) -> str:
+        """What memories of 16 wide words are made of, for synthesis.
+
+        With several dot-product units most block RAM is the row memories' and look-up tables are many.
+        """
+        return "block" if self.dot_product_units == 1 else "distributed"
+
+    @property
     def word_quads(self) -> int:
         """Quads in a word of the register file.
 

@@ -96,9 +96,9 @@ async def random_commands(dut: Any, share: float) -> None:
             busy = writes
         elif isinstance(command, Move):
             lanes, writes = 4, QUADS * command.count * (command.source != command.destination)
-            busy = 12 * writes // QUADS
+            busy = 13 * writes // QUADS
         else:
-            lanes, writes, busy = 1, LANES, 76
+            lanes, writes, busy = 1, LANES, 77
         assert registers.writes - written == writes
         assert {enables.bit_count() for _, enables in registers.written[written:]} <= {lanes}
         if share == 0:

@@ -32,7 +32,7 @@ BLOCK_BITS: Final = 6
 """Of an address in a block: of 64 bytes, in which loads are told from stores. Tiles that lie closer together
 have rows in common anyway."""
 
-_TILE_CYCLES: Final = 21
+_TILE_CYCLES: Final = 22
 """From a tile's slot to its registers, beside the depth of the units."""
 
 _SPARSE_CYCLES: Final = 100

@@ -5,17 +5,11 @@ from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
-from hdl.config import CoreConfig
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.elastic import CreditQueue
 
 ASSEMBLED = 8
 """Entries: as many as a pipeline of six cycles needs to deliver one per cycle."""
-
-
-def has_spare_blocks(config: CoreConfig) -> bool:
-    """Whether there is block RAM for entries: with several dot-product units row memories take most of it."""
-    return config.dot_product_units == 1
 
 
 def assembled_layout(width: int, tag: ShapeLike) -> data.StructLayout:
@@ -48,8 +42,8 @@ class AssemblyQueue(Component):
         Bits of an entry and of a part of it.
     tag : shape-like
         What else is kept with an entry.
-    in_blocks : bool
-        Whether the data is in block RAM; otherwise synthesis chooses.
+    style : str
+        Of the memories for the data, as `CoreConfig.memory_style`.
 
     Members
     -------
@@ -69,8 +63,8 @@ class AssemblyQueue(Component):
     output : Out(stream.Signature(assembled_layout(width, tag)))
     """
 
-    def __init__(self, width: int, part: int, tag: ShapeLike, *, in_blocks: bool = True) -> None:
-        self._part, self._tag, self._in_blocks = part, tag, in_blocks
+    def __init__(self, width: int, part: int, tag: ShapeLike, *, style: str) -> None:
+        self._part, self._tag, self._style = part, tag, style
         members = {
             "ready": Out(1),
             "enter": In(1),
@@ -99,7 +93,7 @@ class AssemblyQueue(Component):
         ]
         for number, enable in enumerate(self.write):
             place = (newest + self.beyond[number])[: len(newest)]
-            memory = collision_free_memory(self._part, 2 * ASSEMBLED, in_blocks=self._in_blocks)
+            memory = collision_free_memory(self._part, 2 * ASSEMBLED, style=self._style)
             m.submodules[f"part_{number}"] = memory
             write, read = memory.write_port(), memory.read_port()
             m.d.comb += [

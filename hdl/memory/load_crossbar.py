@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from golden.tables.faults import Cause
 from hdl.component import Component
 from hdl.config import QUADS, CoreConfig
-from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout, has_spare_blocks
+from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
     BUFFER_BITS,
@@ -169,12 +169,8 @@ class LoadCrossbar(Component):
     def _drain(self, m: Module, banks: Any, filled: Queue, freed: Signal) -> None:
         """Quads out of the banks, into a queue that has kept a place for the words made of them."""
         quads, bits = self._config.beat_quads, log2_exact(self._config.beat_quads)
-        queue = AssemblyQueue(
-            tile_word_bits(self._config),
-            quads * QUAD_BITS,
-            LoadedTag,
-            in_blocks=has_spare_blocks(self._config),
-        )
+        style = self._config.memory_style
+        queue = AssemblyQueue(tile_word_bits(self._config), quads * QUAD_BITS, LoadedTag, style=style)
         m.submodules.queue = queue
         parts = len(queue.write)
         active = Signal()

@@ -72,10 +72,10 @@ class LoadEngine(Component):
         connect(m, crossbar.banks, flipped(self.banks))
         m.submodules.writer = writer = FragmentWriter(config, LOADS_IN_FLIGHT)
         # A load leaves the writer last, so that it alone says whether there is room in all queues.
-        # Bursts are asked for at once; until their bytes come there is time for a register.
         takers = [writer.access]
+        style = config.memory_style
         for name, taker in (("bursts", bursts), ("crossbar", crossbar)):
-            queue = Queue(access_layout(config), LOADS_IN_FLIGHT, buffered=taker is not bursts)
+            queue = Queue(access_layout(config), LOADS_IN_FLIGHT, buffered=True, style=style)
             m.submodules[f"{name}_queue"] = queue
             connect(m, queue.output, taker.access)
             takers.append(queue.input)

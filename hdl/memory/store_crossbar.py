@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout, has_spare_blocks
+from hdl.memory.assembly_queue import AssemblyQueue, assembled_layout
 from hdl.memory.bank_mapping import (
     ADDRESS_BITS,
     BUFFER_BITS,
@@ -117,8 +117,8 @@ class StoreCrossbar(Component):
         """Parts of beats out of the banks, into a queue that has kept a place for each beat."""
         quads = self._config.beat_quads
         tag = stored_layout(self._config)["tag"].shape
-        spare = has_spare_blocks(self._config)
-        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, tag, in_blocks=spare)
+        style = self._config.memory_style
+        m.submodules.queue = queue = AssemblyQueue(QUAD_BITS * quads, LANE_BITS, tag, style=style)
         m.submodules.lines = lines = LineAddressGenerator(self._config, is_store=True)
         if finds_rows(self._config):
             connect(m, flipped(self.row_quads), lines.row_quads)

@@ -97,7 +97,12 @@ class StoreEngine(Component):
         # A store leaves the reader before the crossbar, so its queue has room when the crossbar's has.
         room = Const(1)
         for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
-            queue = Queue(access_layout(config), STORES_IN_FLIGHT, buffered=taker is crossbar)
+            queue = Queue(
+                access_layout(config),
+                STORES_IN_FLIGHT,
+                buffered=taker is not reader,
+                style=config.memory_style if taker is not reader else "",
+            )
             m.submodules[f"{name}_queue"] = queue
             m.d.comb += [
                 queue.input.payload.eq(self.request.payload),

@@ -4,7 +4,7 @@ from amaranth.hdl import ShapeLike
 from amaranth.lib.memory import Memory
 
 
-def collision_free_memory(shape: ShapeLike, depth: int, *, in_blocks: bool = False) -> Memory:
+def collision_free_memory(shape: ShapeLike, depth: int, *, style: str = "") -> Memory:
     """Make a memory from which nobody uses what is read where something is written in the same cycle.
 
     Block RAM with a port for each has no defined result then. A `Memory` has one, the old content, for which
@@ -19,10 +19,9 @@ def collision_free_memory(shape: ShapeLike, depth: int, *, in_blocks: bool = Fal
         Of a row.
     depth : int
         Rows.
-    in_blocks : bool
-        Whether it is in block RAM however few its rows are. Synthesis would make some of these out of look-up
-        tables, of which an FPGA has few that can be memories, and a row as wide as a word of registers takes
-        a hundred and more.
+    style : str
+        ``block`` for block RAM however few its rows are, ``distributed`` for look-up tables. Otherwise
+        synthesis chooses.
     """
-    style = {"ram_style": "block"} if in_blocks else {}
-    return Memory(shape=shape, depth=depth, init=[], attrs={"no_rw_check": 1, **style})
+    attributes = {"no_rw_check": 1, **({"ram_style": style} if style else {})}
+    return Memory(shape=shape, depth=depth, init=[], attrs=attributes)

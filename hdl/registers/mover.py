@@ -6,6 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 from hdl.config import QUADS, REGISTER_BITS, CoreConfig
+from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import (
     LANE_BITS,
     QUAD_BITS,
@@ -14,7 +15,6 @@ from hdl.registers.register_ports import (
     register_write_signature,
     word_address,
 )
-from hdl.stream.distributed_memory import distributed_memory
 from hdl.stream.pipeline import delay
 
 _ELEMENT_BITS = 16
@@ -50,7 +50,7 @@ class RegisterMover(Component):
     A word of the host passes as if it were a fill's, in a cycle in which nothing else is written, so that
     the write port has one source less.
 
-    Throughput: a fill one word per cycle, a move one register in 12 cycles, a transposition in 76, while the
+    Throughput: a fill one word per cycle, a move one register in 13 cycles, a transposition in 77, while the
     ports are free. Latency: one cycle more.
     Expected critical path: the rows' memory to the write port.
 
@@ -86,10 +86,10 @@ class RegisterMover(Component):
         reading = Signal()
         to_read = Signal(range(QUADS))
         arrived = Signal(range(QUADS + 1))  # rows
+        readable = Signal.like(arrived)
         quad, row = Signal(range(QUADS)), Signal(range(QUADS))
-        into, (out,) = distributed_memory(
-            m, "rows", unsigned(QUAD_BITS), write=arrived[:-1], reads=[Mux(request.transposes, row, quad)]
-        )
+        m.submodules.rows = rows = collision_free_memory(QUAD_BITS, QUADS, style=config.memory_style)
+        into, out = rows.write_port(), rows.read_port()
         lane, written_quad = Signal(2), Signal(range(QUADS))
         accepted = Signal()
         arrives = Signal()
@@ -103,6 +103,7 @@ class RegisterMover(Component):
             accepted.eq(reading & self.read.ready),
             arrives.eq(delay(m, accepted, READ_LATENCY, "accepted", reset_less=False)),
             into.en.eq(arrives),
+            into.addr.eq(arrived[:-1]),
             into.data.eq(self.read.data),
             written_quad.eq(quad),
             value.eq(Mux(writes, request.value, self.host.data[:LANE_BITS])),
@@ -123,7 +124,9 @@ class RegisterMover(Component):
             self.host.ready.eq(self.write.ready & ~writes),
             written.eq(writes & self.write.ready),
         ]
-        m.d.sync += [self.done.eq(0), arrived.eq(arrived + arrives)]
+        m.d.sync += [self.done.eq(0), arrived.eq(arrived + arrives), readable.eq(arrived)]
+        # The row of the next cycle.
+        m.d.comb += out.addr.eq(quad + (written & request.is_move))
         with m.If(accepted):
             m.d.sync += [to_read.eq(to_read + 1), reading.eq(~to_read.all())]
         with m.FSM(name="mover"):
@@ -143,7 +146,7 @@ class RegisterMover(Component):
                         m.next = "WRITE"
             with m.State("WRITE"):
                 m.d.comb += [
-                    writes.eq(~request.is_move | (arrived != quad)),
+                    writes.eq(~request.is_move | (readable != quad)),
                     lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, quad[:inner]), ~0)),
                 ]
                 with m.If(written):
@@ -151,6 +154,7 @@ class RegisterMover(Component):
                     with m.If((quad | Mux(request.is_move, 0, config.word_quads - 1)).all()):
                         m.d.sync += [
                             arrived.eq(0),
+                            readable.eq(0),
                             request.source.eq(request.source + 1),
                             request.destination.eq(request.destination + 1),
                             request.count.eq(request.count - 1),
@@ -168,7 +172,8 @@ class RegisterMover(Component):
                     writes.eq(writing),
                     lanes.eq(1 << Cat(lane, of_quad[:inner])),
                     written_quad.eq(of_quad),
-                    shift.eq(arrived[-1] & (~writing | self.write.ready)),
+                    shift.eq(readable[-1] & (~writing | self.write.ready)),
+                    out.addr.eq(row + shift),
                 ]
                 with m.If(written):
                     m.d.sync += writing.eq(0)
@@ -185,4 +190,4 @@ class RegisterMover(Component):
                     with m.If(row.all()):
                         m.d.sync += quad.eq(quad + 1)
                         with m.If(quad.all()):
-                            m.d.sync += arrived.eq(0)
+                            m.d.sync += [arrived.eq(0), readable.eq(0)]

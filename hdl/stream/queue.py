@@ -1,17 +1,12 @@
 """Queue: a FIFO with a stream on either side."""
 
-from typing import Final
-
-from amaranth.hdl import Module, Mux, Shape, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 from hdl.stream.distributed_memory import distributed_memory
-
-_WIDE: Final = 64
-"""Bits of a payload from which on block RAM is worth it."""
 
 
 class Queue(Component):
@@ -29,7 +24,9 @@ class Queue(Component):
     depth : int
         Payloads it can hold, at least 1.
     buffered : bool
-        Whether the memory has a synchronous read port; it is block RAM if the payload is wide.
+        Whether the memory has a synchronous read port.
+    style : str
+        Of that memory, for synthesis: ``block`` or ``distributed``; otherwise synthesis chooses.
 
     Members
     -------
@@ -44,12 +41,12 @@ class Queue(Component):
         For a depth below 1.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int, *, buffered: bool = False) -> None:
+    def __init__(self, shape: ShapeLike, depth: int, *, buffered: bool = False, style: str = "") -> None:
         if depth < 1:
             raise ValueError(f"Depth must be at least 1, not {depth}")
         self._shape = shape
         self._depth = depth
-        self._buffered = buffered
+        self._buffered, self._style = buffered, style
         members = {
             "input": In(stream.Signature(shape)),
             "output": Out(stream.Signature(shape)),
@@ -82,9 +79,9 @@ class Queue(Component):
     def _use_block_ram(self, m: Module) -> None:
         # The read register is one of the places. No word is read in the cycle in which it is written.
         places = max(self._depth - 1, 1)
-        is_wide = Shape.cast(self._shape).width >= _WIDE
-        style = {"no_rw_check": 1, **({"ram_style": "block"} if is_wide else {})}
-        m.submodules.storage = storage = Memory(shape=self._shape, depth=places, init=[], attrs=style)
+        style = {"ram_style": self._style} if self._style else {}
+        attributes = {"no_rw_check": 1, **style}
+        m.submodules.storage = storage = Memory(shape=self._shape, depth=places, init=[], attrs=attributes)
         into, out = storage.write_port(), storage.read_port()
         stored = Signal(range(places + 1))
         enter = self.input.valid & self.input.ready

@@ -205,7 +205,9 @@ class HostRegisters(Component):
 
     def _queue(self, m: Module, warp: int, command: Value, push: Value) -> Queue:
         """The queue of a warp between the host and the core."""
-        queue = Queue(unsigned(COMMAND_BITS), self._config.queue_depth, buffered=True)
+        queue = Queue(
+            unsigned(COMMAND_BITS), self._config.queue_depth, buffered=True, style=self._config.memory_style
+        )
         clear = Signal()
         m.submodules[f"queue_{warp}"] = ResetInserter(clear)(queue)
         m.d.comb += [

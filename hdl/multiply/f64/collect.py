@@ -68,7 +68,9 @@ class F64Collect(Component):
 
     def _logic(self, m: Module) -> None:
         steps = self._steps
-        m.submodules.quads = quads = Queue(unsigned(2 * QUAD_BITS), _PLACES, buffered=True)
+        m.submodules.quads = quads = Queue(
+            unsigned(2 * QUAD_BITS), _PLACES, buffered=True, style=self._config.memory_style
+        )
         step = Signal(steps.bits)
         k = Signal(K_BITS)
         final = k == last_k(self.tile.payload.k_blocks_log2)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import cycle
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
@@ -15,6 +15,7 @@ from hdl.multiply.tile.chains import has_chains, has_conversion, most_passes
 from hdl.multiply.tile.fetch import ADDED_PASSES, ResultTile
 from hdl.multiply.tile.request import last_block
 from hdl.multiply.tile.tile_steps import Steps, fields
+from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.registers.register_ports import (
     LANE_BITS,
     address_bits,
@@ -34,7 +35,7 @@ def tiles_in_flight(config: CoreConfig) -> int:
 _HALF = LANE_BITS // 2
 
 _PAIRS = 16
-"""Pairs of register words that may be gathered or wait to be written: what a look-up table's memory holds."""
+"""Pairs of register words that may be gathered or wait to be written."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,8 +63,8 @@ class TileCollect(Component):
     an addition unit for each dot-product unit. Other final results wait until all additions have ended; so
     that the memories need no second write port and nothing else is any later.
 
-    Throughput: a step per cycle as long as, over some time, no more words come than are written. Latency: 2
-    cycles from the last result of a pair to its first write, 12 with additions.
+    Throughput: a step per cycle as long as, over some time, no more words come than are written. Latency: 3
+    cycles from the last result of a pair to its first write, 13 with additions.
     Critical path expected: the units' valid to the write enables of the memories.
     Testbench: cocotb_tests/multiply/test_tile.py, through `TileMultiplier`.
 
@@ -151,7 +152,8 @@ class TileCollect(Component):
         written: Value = newest
         if has_conversion(self._config):
             results, written = self._add(m, results, is_final & adds, adding)
-        words = self._gather(m, results, oldest)
+        following = Signal.like(oldest)
+        words = self._gather(m, results, following)
         shape = fields(address=address_bits(self._config), is_f16=1, ends=1)
         pair_write, (pair_read,) = distributed_memory(m, "pairs", shape, write=newest, reads=[oldest])
         block = steps.block(step)
@@ -164,7 +166,9 @@ class TileCollect(Component):
         ]
         # Tiles that have been fetched and not been written: some on their way, some as pairs that wait.
         fetched = Signal(range(tiles_in_flight(self._config) + _PAIRS))
-        leave = self._write(m, fetched.any() & (written != oldest), pair_read.data, words)
+        is_whole = Signal()
+        m.d.sync += is_whole.eq(written != following)
+        leave = self._write(m, fetched.any() & is_whole, pair_read.data, words)
         ended = leave & pair_read.data.ends
         with m.If(self.fetched & ~ended):
             m.d.sync += fetched.eq(fetched + 1)
@@ -174,8 +178,8 @@ class TileCollect(Component):
         m.d.sync += full.eq((newest + complete + 1)[: len(newest)] == oldest)
         with m.If(complete):
             m.d.sync += newest.eq(newest + 1)
-        with m.If(leave):
-            m.d.sync += oldest.eq(oldest + 1)
+        m.d.comb += following.eq(oldest + leave)
+        m.d.sync += oldest.eq(following)
 
     def _add(self, m: Module, results: "_Results", adds: Value, adding: Signal) -> tuple["_Results", Value]:
         """Add C to the results of some steps; returns those to be kept now, and the pairs that are whole."""
@@ -214,8 +218,8 @@ class TileCollect(Component):
             m.d.sync += written.eq(written + 1)
         return kept, written
 
-    def _gather(self, m: Module, results: "_Results", oldest: Signal) -> tuple[Value, Value]:
-        """Keep every result at the place of its pair, an f16 twice; returns the two words of the oldest."""
+    def _gather(self, m: Module, results: "_Results", asked: Signal) -> tuple[Value, Value]:
+        """Keep results at the place of their pair, an f16 twice; return the words of a place a cycle late."""
         steps = Steps(self._config)
         halves = [results.data.word_select(half, _HALF) for half in range(2 * steps.units)]
         data = Cat(
@@ -225,11 +229,12 @@ class TileCollect(Component):
         lanes = 4 * self._config.word_quads
         words: tuple[dict[int, Value], dict[int, Value]] = ({}, {})
         for low in range(1 << steps.low_bits):
-            word = unsigned(LANE_BITS * steps.units)
-            write, (read,) = distributed_memory(
-                m, f"results_{low}", word, write=results.place, reads=[oldest]
-            )
+            memory = collision_free_memory(LANE_BITS * steps.units, _PAIRS, style=self._config.memory_style)
+            m.submodules[f"results_{low}"] = memory
+            write, read = memory.write_port(), memory.read_port()
             m.d.comb += [
+                read.addr.eq(asked),
+                write.addr.eq(results.place),
                 # Of every pass: the next one comes to the same places.
                 write.en.eq(results.enable & (results.step == low)),
                 write.data.eq(data),

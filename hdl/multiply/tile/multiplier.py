@@ -48,7 +48,7 @@ class TileMultiplier(Component):
     cycle for each tile of m16n8k16 on 16 units; 32 and 64 units have 4 and 8 buffers. A chained tile is
     issued once for each pass; 64 units wait for the one before. Tiles of fp8 that becomes f16 are chained
     (two passes), and results of another tile that follows wait for the end of their additions.
-    Latency: fetching, issuing, the units' own, and 8 cycles; 10 more for the additions, and with them 1 more
+    Latency: fetching, issuing, the units' own, and 9 cycles; 10 more for the additions, and with them 1 more
     for issuing.
     Critical path expected: of the stages.
 

@@ -330,7 +330,7 @@ def part_memory(
     A `write_enable` of several bits has one for each of as many equal parts of the word.
     """
     parts = len(write_data) // len(read_data)
-    memory = collision_free_memory(len(read_data), depth * parts, in_blocks=True)
+    memory = collision_free_memory(len(read_data), depth * parts, style="block")
     m.submodules[f"{name}_memory"] = memory
     granularity = None if len(write_enable) == 1 else len(write_data) // len(write_enable)
     # Ports whose addresses differ in constant low bits are one wide port to synthesis.
