@@ -100,6 +100,9 @@ class Kernel:
         golden.machine.Difference
             From a core that executes the trace.
         """
+        unknown = next((name for name in options if name not in LaunchOptions.__dataclass_fields__), None)
+        if unknown is not None:
+            raise TypeError(f"launch() got an unexpected keyword argument {unknown!r}")
         given = LaunchOptions(**options)
         checked_object("contract", contract, (bool, np.bool_), "True or False", refuse=LaunchError.refused)
         compiled = self.compiled if contract else self.uncontracted

@@ -199,7 +199,7 @@ class TensorMap:
         """The 128 bytes, as the driver writes them."""
         volume = self.element_bytes
         for box, step in zip(self.box, self.element_strides, strict=True):
-            volume *= max(1, box // step)
+            volume *= box // step
         values = {"address": self.address, "rank": self.rank - 1, "volume": volume, "period": self.span * 8}
         values |= {name: names.index(getattr(self, name)) for name, names in _NAMES.items()}
         values["period"] = CHUNK if self.span == CHUNK else values["period"]
