@@ -62,6 +62,8 @@ class Counters:
     memory likewise, or for its unit to take it; 0 on the golden machine."""
     queue_empty_cycles: int = 0
     """Cycles in which commands were in progress, but none waited in the queue; 0 on the golden machine."""
+    bank_conflicts: int = 0
+    """Cycles that `wgmma` lost to rows of on-chip memory in the same banks; 0 on the golden machine."""
 
     def __add__(self, other: "Counters") -> Self:
         """What two machines have done together."""

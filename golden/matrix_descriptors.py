@@ -11,6 +11,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.tables.formats import FORMATS
+
 CHUNK: Final = 16
 """Bytes that lie together whatever the swizzle."""
 
@@ -22,6 +24,8 @@ SPANS: Final = (16, 128, 64, 32)
 
 _ROWS: Final = 8
 """Rows of a core matrix."""
+
+_SIGNED: Final = {"s8": np.int8, "s32": np.int32}
 
 
 class MatrixDescriptor(NamedTuple):
@@ -52,6 +56,17 @@ class MatrixDescriptor(NamedTuple):
         offsets = _offsets(self.leading, self.stride, self.span, rows, transposed)
         return self.swizzled(self.start + offsets)
 
+    def reach(self, rows: int, transposed: bool) -> int:
+        """The end of what an operand of `rows` rows may read; rows of a swizzle count as whole."""
+        groups, part = rows // _ROWS, self.span // CHUNK
+        if not transposed:
+            last = (groups - 1) * self.stride + (self.leading if part == 1 else CHUNK)
+        elif part == 1:
+            last = (groups - 1) * self.stride + self.leading
+        else:
+            last = (groups - 1) // part * self.leading + (min(groups, part) - 1) * CHUNK + self.stride
+        return self.start + (_ROWS - 1) * self.span + last + CHUNK
+
     def swizzled(self, addresses: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the bytes at some addresses lie after the swizzle."""
         mask = self.span - CHUNK
@@ -81,3 +96,17 @@ def matrix_of_chunks(chunks: NDArray[np.uint64], dtype: str, transposed: bool) -
     """
     found = chunks.reshape(*chunks.shape[:-2], -1).view(dtype)
     return found.swapaxes(-1, -2) if transposed else found
+
+
+def element_dtype(type_: str) -> str:
+    """The dtype of the bits of an element; single bits are bytes of eight."""
+    return f"u{max(1, FORMATS[type_].bits // 8)}"
+
+
+def element_values(matrix: NDArray[Any], type_: str, negated: bool) -> NDArray[Any]:
+    """The elements as `golden.mma` takes them, with their sign bits inverted if they are negated."""
+    if negated:
+        matrix = matrix ^ matrix.dtype.type(1 << FORMATS[type_].bits - 1)
+    if type_ == "b1":
+        return np.unpackbits(matrix, axis=-1, bitorder="little")
+    return matrix.view(_SIGNED.get(type_, matrix.dtype))

@@ -1,6 +1,7 @@
 """The golden machine: a warp's registers and memory, and commands executed on them to the bit."""
 
 from collections.abc import Iterable
+from functools import partial
 from types import NoneType
 from typing import Final, NoReturn
 
@@ -12,6 +13,7 @@ from golden.integers import checked_integer, checked_object, checked_objects, sh
 from golden.invalid_argument import InvalidArgument
 from golden.lines import gather_lines, matrix_of_lines, matrix_to_lines
 from golden.machine import Counters
+from golden.matrix_descriptors import CHUNK
 from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
 from golden.memory import AddressSpaces, Memory, NoMemory
 from golden.multiply import multiply_fragments
@@ -27,11 +29,19 @@ from golden.tables.commands import (
     MoveMatrix,
     Store,
     StoreMatrix,
+    Wgmma,
 )
 from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, WARP_FAMILIES, Family, Space
 from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
+from golden.warpgroup_share import (
+    A_REGISTERS,
+    accumulator_registers,
+    descriptors,
+    multiply_share,
+    share_error,
+)
 
 MULTIPLICAND_FORMATS: Final = frozenset(
     name for family in (*CORE_FAMILIES, *CORE_NARROW_FAMILIES) for name in family.formats
@@ -175,6 +185,8 @@ class GoldenMachine:
                 self._store(command)
             case Mma():
                 self._multiply(command)
+            case Wgmma():
+                self._multiply_share(command)
             case Fill():
                 self._fill(command)
             case Move():
@@ -185,10 +197,13 @@ class GoldenMachine:
                 self._transpose(command)
         self._executed[self._warp] += 1
 
-    def accepts(self, command: Load | Store) -> bool:
+    def accepts(self, command: Load | Store | Wgmma) -> bool:
         """Whether a command passes every check that comes before memory is accessed."""
         try:
-            self._checked_access(command)
+            if isinstance(command, Wgmma):
+                self._checked_share(command)
+            else:
+                self._checked_access(command)
         except Fault:
             return False
         return True
@@ -260,6 +275,29 @@ class GoldenMachine:
         if undefined is not None:
             self._fault(Cause.UNDEFINED_METADATA, str(undefined[1]))
         return nibbles
+
+    def _multiply_share(self, command: Wgmma) -> None:
+        held = self._checked_share(command)
+        a = self._held(command.a, A_REGISTERS, "fragment a") if command.a_in_registers else held
+        read = partial(self._spaces.read, count=CHUNK, space="shared")
+        held[:] = multiply_share(command, a, held, read, self.profile)
+
+    def _checked_share(self, command: Wgmma) -> NDArray[np.uint32]:
+        """The accumulators, after every check."""
+        instruction, shared = command.instruction, self.shared
+        if shared is None or instruction.family not in self._families:
+            self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {instruction}")
+        error = share_error(command)
+        if error:
+            self._fault(Cause.ILLEGAL_INSTRUCTION, error)
+        held = self._held(command.d, accumulator_registers(command), "fragment d")
+        if command.a_in_registers:
+            self._held(command.a, A_REGISTERS, "fragment a")
+        for found, rows, transposed in descriptors(command):
+            if found.reach(rows, transposed) > shared.size:
+                detail = f"{found} exceeds the {shared.size} bytes of shared memory"
+                self._fault(Cause.ADDRESS_RANGE, detail)
+        return held
 
     def _fill(self, command: Fill) -> None:
         if not 0 <= command.value < 1 << 32:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, get_args
 
 from golden.ptx.mnemonic import parse_instruction
-from golden.tables.commands import Command
+from golden.tables.commands import Command, Wgmma
 
 _KINDS: Final[Mapping[str, type[Command]]] = {kind.__name__: kind for kind in get_args(Command)}
 
@@ -22,6 +22,8 @@ def command_of(data: Mapping[str, Any]) -> Command:
     fields = dict(data)
     kind: Any = _KINDS[fields.pop("kind")]
     if "instruction" in fields:
-        fields["instruction"] = parse_instruction(fields["instruction"], warp_tile=True)
+        whole = kind is Wgmma
+        fields["instruction"] = parse_instruction(fields["instruction"], warp_tile=not whole)
+        fields |= {name: tuple(fields[name]) for name in ("negated", "transposed") if whole}
     command: Command = kind(**fields)
     return command

@@ -1,7 +1,18 @@
 """Commands and elements as a reader wants to see them."""
 
 from golden.arithmetic.number import float_value
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+    Wgmma,
+)
 from golden.tables.formats import FORMATS, FloatFormat
 
 
@@ -14,6 +25,9 @@ def describe_command(command: Command) -> str:
         case Mma(instruction, d, a, b, c, metadata, selector):
             sparse = f", metadata {metadata}, selector {selector}" if instruction.is_sparse else ""
             return f"{instruction} with registers d {d}, a {a}, b {b}, c {c}{sparse}"
+        case Wgmma(instruction, d, a, b):
+            first = f"a {a}" if command.a_in_registers else f"a at {a:#x}"
+            return f"{instruction} with registers d {d}, {first}, b at {b:#x}"
         case Fill(register, count, value):
             return f"fill of {count} registers from {register} on with {value:#010x}"
         case Move(destination, source, count):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from golden.integers import shortened
 from golden.simt.errors import LaunchError
 
-MAGIC: Final = b"openwmma trace 1\n"
+MAGIC: Final = b"openwmma trace 2\n"
 
 RECORD: Final = np.dtype(
     [
@@ -33,7 +33,9 @@ RECORD: Final = np.dtype(
 `instruction` and `line` name texts, the others blobs; -1 where there is none. `warps` are their numbers (u4);
 `a`, `b`, `c` and `d` the fragments that they read and write, register after register (u4), behind `c` the
 registers of metadata and block scales, for selectors of 0; `addresses`, of a
-fragment or of rows of matrices, are generic (u8), `strides` count elements (u4).
+fragment or of rows of matrices, are generic (u8), `strides` count elements (u4). Of `wgmma` a warp's 16 rows
+are recorded, with the fragments of B, C and D tile by tile; `addresses` are the descriptors of A and B, and
+`strides` bits: A is in shared memory, C is D, A and B are negated, A and B are transposed.
 """
 
 _PART_BYTES: Final = 16 << 20

@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.fragments import distribute
-from golden.matrix_descriptors import CHUNK, K_BYTES, MatrixDescriptor, matrix_of_chunks
+from golden.matrix_descriptors import (
+    CHUNK,
+    K_BYTES,
+    MatrixDescriptor,
+    element_dtype,
+    element_values,
+    matrix_of_chunks,
+)
+from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.memory_access import MemoryAccess
 from golden.tables.formats import FORMATS
@@ -19,7 +27,9 @@ from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp
 WARPGROUP: Final = 128
 """Threads of a warpgroup, the first of which has a multiple of it as its number."""
 
-_SIGNED: Final = {"s8": np.int8, "s32": np.int32}
+
+SCALES_D: Final = 2
+"""The flag of a recorded multiply that adds D; below it is one of A in shared memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,34 +69,48 @@ class WarpgroupOperations(MemoryAccess):
         c[~scale[::WARPGROUP]] = 0
         if len(a) > 1:
             left = (
-                _matrix_of_registers(a, 8).reshape(len(c), shape.m, K_BYTES).view(_dtype(instruction.a_type))
+                _matrix_of_registers(a, 8)
+                .reshape(len(c), shape.m, K_BYTES)
+                .view(element_dtype(instruction.a_type))
             )
         else:
             left = self._operand(form, threads, 0, a[0], shape.m)
         right = self._operand(form, threads, 1, b, shape.n)
-        left = _values(left, instruction.a_type, form.negated[0])
-        right = _values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
-        c = _values(c, instruction.d_type, False)
+        left = element_values(left, instruction.a_type, form.negated[0])
+        right = element_values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
+        c = element_values(c, instruction.d_type, False)
         d = self.launch.engine.multiply_matrices(instruction, left, right, c)
         if self.launch.trace is not None:
-            self._record_tiles(form, threads, (left, right, c, d))
+            operands = a if len(a) == 1 else (np.zeros_like(b),)
+            self._record_shares(form, threads, (left, right, c, d), (operands[0], b), scale)
         return _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
 
-    def _record_tiles(
-        self, form: WarpgroupMultiply, threads: Threads, matrices: Sequence[NDArray[Any]]
+    def _record_shares(
+        self,
+        form: WarpgroupMultiply,
+        threads: Threads,
+        matrices: Sequence[NDArray[Any]],
+        descriptors: Sequence[NDArray[Any]],
+        scale: NDArray[np.bool_],
     ) -> None:
-        """Record a multiply of each warp for each of the tiles of a multiply of warpgroups."""
+        """Record the shares of all warps: of A 16 rows, of the others the fragments of all tiles."""
+        trace = self.launch.trace
+        assert trace is not None
         tile, warps = warp_tile(form.instruction), threads.size // LANES
         a, b, c, d = matrices
-        rows = a.reshape(warps, tile.shape.m, -1)
-        for columns in (slice(at, at + TILE_COLUMNS) for at in range(0, c.shape[2], TILE_COLUMNS)):
-            parts = [part[:, :, columns].reshape(warps, tile.shape.m, -1) for part in (c, d)]
-            shared = np.repeat(b[:, :, columns], warps // len(b), axis=0)
-            words = [
-                distribute(part, use, tile.types[use], tile.shape)
-                for use, part in zip(USES, (rows, shared, *parts), strict=True)
-            ]
-            self.launch.trace.matrix(self, form.index, tile, threads, words)
+        shape = (warps, -1, c.shape[2] // TILE_COLUMNS, TILE_COLUMNS)
+        parts = [part.reshape(shape).swapaxes(1, 2) for part in (c, d)]
+        columns = b.reshape(len(b), -1, *shape[2:]).swapaxes(1, 2)
+        shared = np.repeat(columns, warps // len(b), axis=0)
+        words = [
+            distribute(part, use, tile.types[use], tile.shape)
+            for use, part in zip(USES, (a.reshape(warps, tile.shape.m, -1), shared, *parts), strict=True)
+        ]
+        bits = (not form.sources, True, *form.negated, *form.transposed)
+        flags = sum(int(bit) << place for place, bit in enumerate(bits))
+        found = np.where(scale[::LANES], flags, flags - SCALES_D).astype("<u4")
+        places = np.stack([item[::LANES] for item in descriptors], axis=1)
+        trace.matrix(self, form.index, form.instruction, threads, words, places, found)
 
     def commit_multiplies(self, threads: Threads) -> None:
         """``wgmma.commit_group``."""
@@ -119,24 +143,13 @@ class WarpgroupOperations(MemoryAccess):
             places.append(chunks)
         stacked = np.stack(places)
         owners = np.repeat(threads[::WARPGROUP], places[0].size)
+        if self.launch.trace is not None:
+            both = np.stack([stacked, stacked + CHUNK // 2], axis=-1).reshape(len(places), -1)
+            self.launch.trace.reads(self, both.view(np.uint64) + np.uint64(SHARED), CHUNK // 2)
         words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index), "wgmma")
         type_ = (form.instruction.a_type, form.instruction.b_type)[which]
         pairs = np.stack(words, axis=-1).reshape(*stacked.shape, 2)
-        return matrix_of_chunks(pairs, _dtype(type_), form.transposed[which])
-
-
-def _dtype(type_: str) -> str:
-    """The dtype of the bits of an element; single bits are bytes of eight."""
-    return f"u{max(1, FORMATS[type_].bits // 8)}"
-
-
-def _values(matrix: NDArray[Any], type_: str, negated: bool) -> NDArray[Any]:
-    """The elements as `golden.mma` takes them, with their sign bits inverted if they are negated."""
-    if negated:
-        matrix = matrix ^ matrix.dtype.type(1 << FORMATS[type_].bits - 1)
-    if type_ == "b1":
-        return np.unpackbits(matrix, axis=-1, bitorder="little")
-    return matrix.view(_SIGNED.get(type_, matrix.dtype))
+        return matrix_of_chunks(pairs, element_dtype(type_), form.transposed[which])
 
 
 def _matrix_of_registers(registers: Values, bits: int) -> NDArray[Any]:

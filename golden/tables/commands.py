@@ -1,6 +1,6 @@
 """What a machine executes: an instruction with the values of its operands, and the warp that executes it."""
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 from golden.tables.instruction_set import Space
@@ -68,6 +68,30 @@ class Mma(_OfWarp):
     """The register with the metadata of a sparse multiply."""
     selector: int = 0
     """The lanes of it that have the metadata: `golden.tables.sparsity`."""
+
+
+@dataclass(frozen=True)
+class Wgmma(_OfWarp):
+    """A warp's share of `wgmma.mma_async`: 16 rows of the 64, those of its place among four warps.
+
+    The other warps of the four may execute theirs or not; D is in the registers of this one.
+    """
+
+    instruction: MmaInstruction
+    """Of 64 rows."""
+    d: int
+    """First register of D, and of C."""
+    a: int
+    """The matrix descriptor, or the first register of the fragment."""
+    b: int
+    """The matrix descriptor."""
+    _: KW_ONLY
+    a_in_registers: bool = False
+    negated: tuple[bool, bool] = (False, False)
+    transposed: tuple[bool, bool] = (False, False)
+    """Of A and B: whether the sign bits are inverted, and whether m or n is contiguous in place of k."""
+    scale_d: bool = True
+    """Whether C is D, and not zero."""
 
 
 @dataclass(frozen=True)
@@ -141,5 +165,5 @@ class MoveMatrix(_OfWarp):
         return MoveInstruction(mnemonic="movmatrix", transposed=True)
 
 
-Command = Load | Store | Mma | Fill | Move | LoadMatrix | StoreMatrix | MoveMatrix
+Command = Load | Store | Mma | Wgmma | Fill | Move | LoadMatrix | StoreMatrix | MoveMatrix
 """What a core executes, and every machine."""

@@ -11,19 +11,23 @@ from numpy.typing import NDArray
 
 from golden.fragments import collect
 from golden.lines import gather_lines, matrix_to_lines
+from golden.matrix_descriptors import CHUNK
 from golden.matrix_moves import stmatrix
 from golden.ptx.mnemonic import parse_instruction, parse_move
 from golden.simt.trace_file import Kind, Part
-from golden.tables.commands import MATRIX_ROW_BYTES, Load, Store
+from golden.tables.commands import MATRIX_ROW_BYTES, Load, Store, Wgmma
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import (
     MOVES,
+    TILE_COLUMNS,
     Instruction,
     LoadInstruction,
     MmaInstruction,
     MoveInstruction,
     StoreInstruction,
+    warp_tile,
 )
+from golden.warpgroup_share import descriptors
 from sim.replay.addresses import AddressMap, Place, granules
 
 Decoded = Instruction | MoveInstruction
@@ -84,6 +88,8 @@ class Entry:
         Where its lines, or the rows of its matrices, begin: offsets as of `place`.
     granules : ndarray of int64
         Those of the memory that it reads or writes.
+    share : Wgmma or None
+        For a warp's share of `wgmma` the command, but for its registers and its warp.
     number : int
         Its place among the entries that its warp of the machine executes.
     next_uses : tuple of int
@@ -100,6 +106,7 @@ class Entry:
     stride: int | None = None
     starts: NDArray[np.int64] = field(default_factory=_nothing)
     granules: NDArray[np.int64] = field(default_factory=_nothing)
+    share: Wgmma | None = None
     number: int = 0
     next_uses: tuple[int, ...] = ()
 
@@ -113,13 +120,15 @@ class Entry:
 def parsed(text: str) -> Decoded:
     """An instruction of a trace."""
     parts = text.split(".")
-    return parse_move(parts) if parts[0] in MOVES else parse_instruction(text, warp_tile=True)
+    if parts[0] in MOVES:
+        return parse_move(parts)
+    return parse_instruction(text, warp_tile=".m64n" not in text)
 
 
 def entries_of(
     part: Part,
     addresses: AddressMap,
-    accepts: Callable[[Load | Store], bool],
+    accepts: Callable[[Load | Store | Wgmma], bool],
     shared_base: int | None,
     base: int,
 ) -> Iterator[Entry | Write | Block]:
@@ -173,6 +182,10 @@ def entries_of(
             if isinstance(decoded, MmaInstruction) and decoded.is_sparse:
                 read = *read[:2], read[2][:-_REGISTER_BYTES], read[2][-_REGISTER_BYTES:]
             entry = Entry(decoded, text, block, warp, read, result)
+            if isinstance(decoded, MmaInstruction) and rows is not None:
+                assert steps is not None
+                yield from _of_share(entry, rows[number].tolist(), steps[number], accepts)
+                continue
             if rows is None or isinstance(decoded, MmaInstruction):
                 if shared_base is not None or isinstance(decoded, MmaInstruction):
                     yield entry
@@ -181,6 +194,43 @@ def entries_of(
             else:
                 stride = None if steps is None else steps[number]
                 yield from _of_lines(entry, int(rows[number, 0]), stride, addresses, accepts)
+
+
+def _of_share(
+    entry: Entry, places: list[int], flags: int, accepts: Callable[[Load | Store | Wgmma], bool]
+) -> Iterator[Entry]:
+    """A share of `wgmma`; its tiles on a machine that does not execute it."""
+    instruction, result = entry.instruction, entry.result
+    assert isinstance(instruction, MmaInstruction)
+    assert result is not None
+    stored, scale_d, *others = (bool(flags >> place & 1) for place in range(6))
+    a, b, c = entry.sources
+    share = Wgmma(
+        instruction,
+        0,
+        places[0] if stored else len(result) // _REGISTER_BYTES,
+        places[1],
+        a_in_registers=not stored,
+        negated=(others[0] and stored, others[1]),
+        transposed=(others[2], others[3]),
+        scale_d=scale_d,
+        warp=entry.warp % 4,
+    )
+    # A and C in the same registers would be read and written side by side.
+    if accepts(share) and (stored or a != c):
+        chunks = [found.chunks(rows, order).reshape(-1) for found, rows, order in descriptors(share)]
+        entry.sources = (() if stored else (a,)) + ((c,) if scale_d else ())
+        entry.share, entry.starts = share, np.concatenate(chunks)
+        entry.granules, entry.place = granules(entry.starts, CHUNK), Place(True, int(entry.starts[0]))
+        yield entry
+        return
+    tile, columns = warp_tile(instruction), instruction.shape.n // TILE_COLUMNS
+    parts = [
+        [item[i * len(item) // columns :][: len(item) // columns] for i in range(columns)]
+        for item in (b, c, result)
+    ]
+    for right, before, after in zip(*parts, strict=True):
+        yield Entry(tile, entry.line, entry.block, entry.warp, (a, right, before), after)
 
 
 def _of_lines(

@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from golden.machine import Counters, Machine
 from golden.memory import Memory
 from golden.simt.trace_file import TraceReader
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+    Wgmma,
+)
 from golden.tables.faults import Fault
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
@@ -216,8 +226,18 @@ class Replayer:
         else:
             count = len(entry.result) // _REGISTER_BYTES
             others = held[:2] + held[3:]
-            last = held[2] if isinstance(instruction, MmaInstruction) else None
-            if last and last.next_use == NEVER and last.count == file.whole(count) and last not in others:
+            last = held[-1] if isinstance(instruction, MmaInstruction) and held else None
+            if entry.share is not None:
+                in_place = entry.share.scale_d
+            else:
+                last = held[2] if isinstance(instruction, MmaInstruction) else None
+                in_place = (
+                    last is not None
+                    and last.next_use == NEVER
+                    and last.count == file.whole(count)
+                    and last not in others
+                )
+            if in_place and last is not None:
                 resident = file.replace(last, entry.result)
             else:
                 resident = file.take(entry.result, count, held)
@@ -229,6 +249,9 @@ class Replayer:
 
     def _command(self, entry: Entry, warp: int, sources: list[int], first: int) -> Command:
         instruction = entry.instruction
+        if entry.share is not None:
+            a = sources[0] if entry.share.a_in_registers else entry.share.a
+            return replace(entry.share, d=first, a=a, warp=warp)
         if isinstance(instruction, MmaInstruction):
             return Mma(instruction, first, *sources, warp=warp)
         if isinstance(instruction, LoadInstruction | StoreInstruction):
@@ -328,8 +351,10 @@ class Replayer:
             difference = f"golden executed it, the core faulted ({fault})"
             raise self._expected.mismatch(self._last, difference) from None
 
-    def _accepts(self, access: Load | Store) -> bool:
+    def _accepts(self, access: Load | Store | Wgmma) -> bool:
         """Whether the machine executes an access to memory that exists."""
+        if isinstance(access, Wgmma):
+            return self._able.accepts(access)
         low = replace(access, address=access.address % GRANULE**2)
         if low not in self._accepted:
             self._accepted[low] = self._able.accepts(low)

@@ -17,7 +17,8 @@ from golden.memory import Memory
 from golden.simt import LaunchError
 from golden.simt.trace_file import TraceReader
 from golden.simt.trace_recorder import TraceRecorder
-from golden.tables.commands import Load, LoadMatrix, Mma, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import Load, LoadMatrix, Mma, MoveMatrix, Store, StoreMatrix, Wgmma
+from golden.tables.instruction_set import CORE_FAMILIES, WGMMA_FAMILIES
 from golden.warp import GoldenMachine
 from hdl.config import PRESETS
 from sim.replay.addresses import memory_bytes
@@ -120,6 +121,24 @@ def test_memory_is_that_of_the_launch(name):
                     stored += 1
                     assert found.tobytes() == buffer.allocation.bytes[offset : offset + 8].tobytes()
         assert stored or not name.startswith(("single_warp", "families"))
+
+
+def test_a_machine_with_wgmma_executes_shares_and_others_their_tiles():
+    trace, _ = captured_trace("hopper.gemm_f16_64x64x64")
+    counts = []
+    for families in (CORE_FAMILIES, CORE_FAMILIES + WGMMA_FAMILIES):
+        machine = machine_for(trace, Shuffled, warps=4, registers=256, families=families)
+        executed = []
+        execute = machine.execute
+        machine.execute = lambda command, run=execute, seen=executed: (
+            seen.append(type(command)),
+            run(command),
+        )
+        replay(trace, machine)
+        counts.append([executed.count(kind) for kind in (Wgmma, Mma)])
+    (none, tiles), (shares, others) = counts
+    assert (none, others) == (0, 0)
+    assert tiles == 8 * shares > 0
 
 
 WARPS, STEPS, ARENA = 8, 6, 8192

@@ -34,6 +34,19 @@ def entry_of(name):
     }
 
 
+def instruction_of(entry):
+    """The instruction of a captured kernel."""
+    a = entry["a"]
+    shape = f"m64n{entry['n']}k{256 // WIDTHS[a]}"
+    operation = ".and.popc" if a == "b1" else ""
+    return f"wgmma.mma_async.sync.aligned.{shape}.{entry['d']}.{a}.{entry['b']}{operation}"
+
+
+def digest_of(result):
+    """What is kept of a captured result."""
+    return int.from_bytes(hashlib.blake2b(result.tobytes(), digest_size=8).digest(), "little")
+
+
 def statement(entry):
     """The multiply of a captured kernel."""
     a, registers = entry["a"], ", ".join(f"%c{i}" for i in range(entry["regs"]))
@@ -42,9 +55,7 @@ def statement(entry):
         others = [-1 if entry[key] else 1 for key in ("na", "nb")]
     if WIDTHS[a] == 16:
         others += [entry["ta"]] * (entry["source"] == "s") + [entry["tb"]]
-    shape = f"m64n{entry['n']}k{256 // WIDTHS[a]}"
-    operation = ".and.popc" if a == "b1" else ""
-    name = f"wgmma.mma_async.sync.aligned.{shape}.{entry['d']}.{a}.{entry['b']}{operation}"
+    name = instruction_of(entry)
     left = "%da" if entry["source"] == "s" else "{%a0, %a1, %a2, %a3}"
     return f"{name} {{{registers}}}, {left}, %db, %scale{''.join(f', {item}' for item in others)};"
 
@@ -112,8 +123,7 @@ def different(captured, blocks):
         arguments = [images[entry["a"]][image[blocks]], da[blocks], db[blocks], ra[blocks], d]
         Module(text_of(entry)).kernel().launch(len(blocks), 128, [*arguments, np.uint32(scale)])
         for block, result in zip(blocks, d, strict=True):
-            digest = hashlib.blake2b(result.tobytes(), digest_size=8).digest()
-            if int.from_bytes(digest, "little") != digests[block]:
+            if digest_of(result) != digests[block]:
                 found.append((str(name), block))
     return found
 

@@ -1,0 +1,101 @@
+"""A warp's share of `wgmma.mma_async`, with operands in shared memory, as a core executes it."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from golden.fragments import distribute
+from golden.matrix_descriptors import (
+    CHUNK,
+    MatrixDescriptor,
+    element_dtype,
+    element_values,
+    matrix_of_chunks,
+)
+from golden.multiply import multiply_fragments
+from golden.tables.commands import Wgmma
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.layouts import LANES
+from golden.tables.matrix_instructions import TILE_COLUMNS, warp_tile
+from golden.tables.profiles import Profile
+
+_WARPS: Final = 4
+
+A_REGISTERS: Final = 4
+"""Registers of a fragment of A."""
+
+
+def accumulator_registers(command: Wgmma) -> int:
+    """Registers of D in a warp."""
+    instruction = command.instruction
+    return instruction.shape.n * FORMATS[instruction.d_type].bits // 64
+
+
+def share_error(command: Wgmma) -> str:
+    """What is illegal in the orders and signs of a share, or nothing."""
+    element = FORMATS[command.instruction.a_type]
+    if any(command.transposed) and not (isinstance(element, FloatFormat) and element.bits == 16):
+        return f"a transposed order of .{command.instruction.a_type}, which only 16-bit types have"
+    if command.a_in_registers and command.transposed[0]:
+        return "a transposed order of A in registers"
+    if command.a_in_registers and -A_REGISTERS < command.a - command.d < accumulator_registers(command):
+        return f"A in registers {command.a} to {command.a + A_REGISTERS - 1}, which D overlaps"
+    if any(command.negated) and not isinstance(element, FloatFormat):
+        return f"a sign of .{command.instruction.a_type}, which only floating-point types have"
+    return ""
+
+
+def descriptors(command: Wgmma) -> list[tuple[MatrixDescriptor, int, bool]]:
+    """The descriptors, their rows, and whether they are transposed; A comes first, unless in registers."""
+    shape = command.instruction.shape
+    operands = zip((command.a, command.b), (shape.m, shape.n), command.transposed, strict=True)
+    found = [(MatrixDescriptor.from_bits(bits), rows, transposed) for bits, rows, transposed in operands]
+    return found[1:] if command.a_in_registers else found
+
+
+def multiply_share(
+    command: Wgmma,
+    a: NDArray[np.uint32],
+    c: NDArray[np.uint32],
+    read: Callable[[int], NDArray[np.uint8]],
+    profile: Profile,
+) -> NDArray[np.uint32]:
+    """The registers of D.
+
+    Parameters
+    ----------
+    command : Wgmma
+    a : ndarray of uint32, shape (4, 32)
+        The fragment of A; of no meaning unless it is in registers.
+    c : ndarray of uint32, shape (registers, 32)
+        The accumulators.
+    read : callable
+        The 16 bytes at an address in shared memory.
+    profile : Profile
+    """
+    instruction = command.instruction
+    tile, columns = warp_tile(instruction), instruction.shape.n // TILE_COLUMNS
+    matrices = []
+    for found, rows, transposed in descriptors(command):
+        places = found.chunks(rows, transposed)
+        stored = np.stack([read(place) for place in places.reshape(-1).tolist()])
+        chunks = stored.view("<u8").reshape(*places.shape, CHUNK // 8)
+        matrices.append(matrix_of_chunks(chunks, element_dtype(instruction.a_type), transposed))
+    if command.a_in_registers:
+        words = np.ascontiguousarray(a)
+        if command.negated[0]:
+            bits = FORMATS[instruction.a_type].bits
+            words = (words.view(element_dtype(instruction.a_type)) ^ (1 << bits - 1)).view(np.uint32)
+    else:
+        first = command.warp % _WARPS * tile.shape.m
+        rows_of_warp = np.ascontiguousarray(matrices[0][first : first + tile.shape.m])
+        left = element_values(rows_of_warp, instruction.a_type, command.negated[0])
+        words = distribute(left, "a", tile.a_type, tile.shape)
+    right = element_values(np.ascontiguousarray(matrices[-1]), instruction.b_type, command.negated[1])
+    parts = right.reshape(columns, TILE_COLUMNS, -1).swapaxes(1, 2)
+    others = distribute(parts, "b", tile.b_type, tile.shape)
+    accumulators = c.reshape(columns, -1, LANES) * np.uint32(command.scale_d)
+    repeated = np.broadcast_to(words, (columns, *words.shape))
+    return multiply_fragments(tile, repeated, others, accumulators, profile).reshape(c.shape)
