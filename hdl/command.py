@@ -17,10 +17,11 @@ from golden.tables.commands import (
     MoveMatrix,
     Store,
     StoreMatrix,
+    Wgmma,
 )
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES, Layout, Shape, Use
-from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp_tile
 
 COMMAND_WORDS = 5
 """32-bit words of one command."""
@@ -39,6 +40,8 @@ class Opcode(enum.Enum, shape=3):
     MOVE = 5
     MATRIX = 6
     SPARSE = 7
+    WGMMA = 0
+    """A command of zeros has no types of a `wgmma`, so it is refused."""
 
 
 class MatrixMove(enum.Enum, shape=2):
@@ -138,11 +141,50 @@ class MatrixCommand(data.Struct):
     unused: unsigned(96)
 
 
+class Descriptor(data.Struct):
+    """A matrix descriptor of `wgmma`; addresses and offsets in units of 16 bytes."""
+
+    start: unsigned(14)
+    leading: unsigned(14)
+    stride: unsigned(14)
+    base: unsigned(3)
+    swizzle: unsigned(2)
+
+
+class WgmmaCommand(data.Struct):
+    """A warp's share of a `wgmma`: the types are of its tiles, as in `MmaCommand`."""
+
+    opcode: unsigned(3)
+    tile_shape: unsigned(4)
+    a_type: unsigned(4)
+    b_type: unsigned(4)
+    c_type: unsigned(4)
+    d_type: unsigned(4)
+    saturate: unsigned(1)
+    rounding: unsigned(2)
+    bitwise_and: unsigned(1)
+    is_wgmma: unsigned(1)
+    warp: unsigned(4)
+    d: unsigned(8)
+    a: unsigned(8)
+    tiles_less_one: unsigned(5)
+    """Columns of D / 8, less one."""
+    a_in_registers: unsigned(1)
+    scale_d: unsigned(1)
+    negated: unsigned(2)
+    transposed: unsigned(2)
+    reserved: unsigned(5)
+    a_matrix: Descriptor
+    b_matrix: Descriptor
+    unused: unsigned(2)
+
+
 OPCODES = {
     MemoryCommand: (Opcode.LOAD, Opcode.STORE),
     MmaCommand: (Opcode.MMA, Opcode.SPARSE),
     RegisterCommand: (Opcode.FILL, Opcode.MOVE),
     MatrixCommand: (Opcode.MATRIX,),
+    WgmmaCommand: (Opcode.WGMMA,),
 }
 """Of each kind of command."""
 
@@ -180,6 +222,24 @@ def multiply_key(instruction: MmaInstruction) -> int:
 
 def _is_wgmma(instruction: MmaInstruction) -> int:
     return int(instruction.mnemonic == "wgmma")
+
+
+def _multiply_fields(instruction: MmaInstruction) -> dict[str, int]:
+    """The fields that `MmaCommand` and `WgmmaCommand` have in common."""
+    return {
+        "tile_shape": shape_code(instruction.shape),
+        **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
+        "saturate": int(instruction.saturate),
+        "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
+        "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
+        "is_wgmma": _is_wgmma(instruction),
+    }
+
+
+def _descriptor(bits: int) -> int:
+    """The bits of a `Descriptor`, of the 64 bits of a matrix descriptor."""
+    start, leading, stride = (bits >> low & 0x3FFF for low in (0, 16, 32))
+    return start | leading << 14 | stride << 28 | (bits >> 49 & 7) << 42 | (bits >> 62 & 3) << 45
 
 
 def encode(command: Command) -> tuple[int, ...]:
@@ -232,13 +292,24 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
         case Mma(instruction):
             return MmaCommand, {
                 "opcode": (Opcode.SPARSE if instruction.is_sparse else Opcode.MMA).value,
-                "tile_shape": shape_code(instruction.shape),
-                **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
-                "saturate": int(instruction.saturate),
-                "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
-                "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
-                "is_wgmma": _is_wgmma(instruction),
+                **_multiply_fields(instruction),
                 **{name: getattr(command, name) for name in (*USES, "metadata", "selector")},
+            }
+        case Wgmma(instruction):
+            return WgmmaCommand, {
+                "opcode": Opcode.WGMMA.value,
+                **_multiply_fields(warp_tile(instruction)),
+                "d": command.d,
+                "a": command.a if command.a_in_registers else 0,
+                "tiles_less_one": instruction.shape.n // TILE_COLUMNS - 1,
+                "a_in_registers": int(command.a_in_registers),
+                "scale_d": int(command.scale_d),
+                **{
+                    name: sum(bit << place for place, bit in enumerate(getattr(command, name)))
+                    for name in ("negated", "transposed")
+                },
+                "a_matrix": 0 if command.a_in_registers else _descriptor(command.a),
+                "b_matrix": _descriptor(command.b),
             }
         case LoadMatrix() | StoreMatrix():
             move = MatrixMove.LOAD if isinstance(command, LoadMatrix) else MatrixMove.STORE

@@ -22,6 +22,9 @@ capability 9.0 has."""
 
 MAX_WARPS: Final = 16
 
+WARPS_OF_A_GROUP: Final = 4
+"""Warps that share B in `wgmma`."""
+
 PAGE_BYTES: Final = 4096
 """No AXI4 burst crosses a multiple of this; memories begin and end at one."""
 
@@ -188,6 +191,9 @@ class CoreConfig:
         Generic address of the first byte of the on-chip memory: a multiple of 4096.
     sparse : bool
         Whether it executes `mma.sp`, of each of its formats that has a sparse multiply.
+    wgmma : bool
+        Whether the core executes `wgmma`, with operands in the on-chip memory. Needs a multiple of
+        four warps.
 
     Raises
     ------
@@ -214,6 +220,7 @@ class CoreConfig:
     shared_bytes: int = 0
     shared_base: int = 0xFF00_0000
     sparse: bool = False
+    wgmma: bool = False
 
     def __post_init__(self) -> None:
         _require_class("Dot product", self.dot_product, DotProductConfig, "a DotProductConfig")
@@ -244,6 +251,12 @@ class CoreConfig:
             raise ValueError(
                 f"Shared bytes must be a multiple of {PAGE_BYTES} up to {MAX_SHARED_BYTES}, "
                 f"not {self.shared_bytes}"
+            )
+        _require_class("wgmma", self.wgmma, bool, "True or False")
+        if self.wgmma and (self.warps % WARPS_OF_A_GROUP or not self.shared_bytes):
+            raise ValueError(
+                f"wgmma needs a multiple of {WARPS_OF_A_GROUP} warps and shared bytes, not {self.warps} "
+                f"warps and {self.shared_bytes} shared bytes"
             )
         if not self.shared_bytes:
             return
@@ -390,6 +403,7 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
             outstanding_reads=64,
             data_bits=512,
             shared_bytes=MAX_SHARED_BYTES,
+            wgmma=True,
         ),
     }
 )

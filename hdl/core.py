@@ -26,6 +26,7 @@ from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
 from hdl.shared_module import SharedModule
+from hdl.warpgroup.multiplier import WarpgroupMultiplier
 
 _TO_HOST: Final = ("busy", "cause", "executed", "progress", *STALLS)
 """What the host shows of the warps."""
@@ -110,6 +111,8 @@ class Core(Component):
                 connect(m, fma.result, f64.result[index])
 
         units |= {Unit.LOAD: load, Unit.STORE: store, Unit.TILE: tile, Unit.MOVE: mover}
+        if config.wgmma:
+            units[Unit.TILE] = self._wgmma(m, host, warps, tile, memory)
         for place, unit in units.items():
             connect(m, getattr(warps, place.name.lower()), unit.request)
             m.d.comb += warps.done[place.value].eq(unit.done)
@@ -151,6 +154,27 @@ class Core(Component):
             warps.store_cause.eq(store.cause),
             warps.store_progress.eq(store.progress),
         ]
+
+    def _wgmma(
+        self, m: Module, host: HostInterface, warps: Warps, tile: TileMultiplier, memory: MemoryPort
+    ) -> Any:
+        """Wire the warpgroup multiplier, which is before the tile multiplier; returns what takes tiles."""
+        m.submodules.warpgroup = shares = WarpgroupMultiplier(self._config)
+        for given, taken in zip(warps.wgmma, shares.requests, strict=True):
+            connect(m, given, taken)
+        for asked, port in zip(tile.stored_read, shares.read, strict=True):
+            connect(m, asked, port)
+        connect(m, shares.tile, tile.request)
+        connect(m, shares.chunk_requests, memory.chunk_requests)
+        m.d.comb += [
+            shares.chunks.eq(memory.chunks),
+            host.bank_conflict.eq(memory.conflict),
+            shares.tile_fetched.eq(tile.fetched),
+            shares.tile_done.eq(tile.done),
+            warps.wgmma_fetched.eq(shares.share_fetched),
+            warps.wgmma_done.eq(shares.share_done),
+        ]
+        return shares
 
     def _readers(
         self,

@@ -46,6 +46,8 @@ class Capabilities:
         Size of the on-chip memory, 0 for none.
     shared_base : int
         Its generic address; 0 where there is none.
+    wgmma : bool
+        Whether the core executes `wgmma` from it.
     """
 
     identity: int
@@ -63,6 +65,7 @@ class Capabilities:
     outstanding_reads: int
     shared_bytes: int
     shared_base: int
+    wgmma: bool
 
     @classmethod
     def of(cls, config: CoreConfig) -> "Capabilities":
@@ -74,6 +77,7 @@ class Capabilities:
             profile=profile_name(config.dot_product.profile),
             word_quads=config.word_quads,
             shared_base=config.shared_base if config.shared_bytes else 0,
+            wgmma=config.wgmma,
             **{name: getattr(config, name) for name in _SIZES},
         )
 
@@ -118,6 +122,7 @@ class Capabilities:
             outstanding_reads=memory["outstanding_reads"],
             shared_bytes=shared_bytes,
             shared_base=shared_base if shared_bytes else 0,
+            wgmma=bool(units["wgmma"]),
         )
 
     def configuration(self) -> CoreConfig:
@@ -138,6 +143,7 @@ class Capabilities:
                     formats=self.formats - {"f64", "sparse"}, profile=PROFILES[self.profile]
                 ),
                 sparse="sparse" in self.formats,
+                wgmma=self.wgmma,
                 **{name: getattr(self, name) for name in _SIZES},
                 **({"shared_base": self.shared_base} if self.shared_bytes else {}),
             )

@@ -20,6 +20,7 @@ FAULTS: Final = REGISTERS["FAULTS"]
 WARP: Final = REGISTERS["WARP"]
 FAULT_INDEX: Final = REGISTERS["FAULT_INDEX"]
 COMMAND: Final = REGISTERS["COMMAND"]
+BANK_CONFLICTS: Final = REGISTERS["BANK_CONFLICTS"]
 
 COUNTERS: Final = {name.lower(): REGISTERS[name] for name in _COUNTERS}
 """Addresses of the low words of the 64-bit counters, by their names in `golden.machine.Counters`."""

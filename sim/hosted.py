@@ -263,6 +263,8 @@ class HostedMachine(ABC):
         values["instructions"] = sum(
             self._read_counter("instructions", warp) for warp in range(self.config.warps)
         )
+        if self._config.wgmma:
+            values["bank_conflicts"] = self._get(host_map.BANK_CONFLICTS)
         return Counters(**values)
 
     def _read_counter(self, name: str, warp: int = 0) -> int:

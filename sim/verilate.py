@@ -277,7 +277,8 @@ def _configuration_header(
     text = "\n".join(lines)
     memories = " ".join(f"MEMORY({probe.member})" for probe in inspected)
     memory = f"#define OPENWMMA_INSPECTED(MEMORY) {memories}\n" if inspected else ""
-    memory += "".join(f"#define OPENWMMA_SHARED {probe.member}\n" for probe in shared)
+    banks = " ".join(f"MEMORY({probe.member})" for probe in shared)
+    memory += f"#define OPENWMMA_SHARED(MEMORY) {banks}\n" if shared else ""
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 

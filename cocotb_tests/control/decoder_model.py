@@ -8,14 +8,25 @@ from amaranth.lib import data
 from cocotb_tests.packing import Packing
 from golden.tables.commands import MATRIX_COUNTS, MATRIX_SPACES
 from golden.tables.faults import Cause
-from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import LAYOUTS, ROUNDINGS, SHAPES, SPACES, USES, Family, Shape
+from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import (
+    LAYOUTS,
+    ROUNDINGS,
+    SHAPES,
+    SPACES,
+    USES,
+    WGMMA_FAMILIES,
+    Family,
+    Shape,
+)
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import (
     IllegalInstruction,
     LoadInstruction,
     MmaInstruction,
     StoreInstruction,
+    multiplies_of,
+    warp_tile,
 )
 from golden.tables.sparsity import Sparsity
 from hdl.command import (
@@ -27,11 +38,13 @@ from hdl.command import (
     MmaCommand,
     Opcode,
     RegisterCommand,
+    WgmmaCommand,
 )
 from hdl.config import CoreConfig
 
 MEMORY, MULTIPLY = Packing(MemoryCommand), Packing(MmaCommand)
 MATRIX, REGISTER = Packing(MatrixCommand), Packing(RegisterCommand)
+WGMMA = Packing(WgmmaCommand)
 _UNUSED = {
     (Opcode.FILL, "source"),
     (Opcode.MOVE, "value"),
@@ -107,6 +120,26 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
             "unused": rng.getrandbits(86),
         }
         return MULTIPLY.pack(fields)
+    if opcode == Opcode.WGMMA.value:
+        family = rng.choice([item for item in WGMMA_FAMILIES if item.formats <= config.formats])
+        tile = warp_tile(rng.choice(list(multiplies_of(family))))
+        fields = {
+            "tile_shape": pick([SHAPES.index(tile.shape)], 4),
+            **{f"{use}_type": pick([names.index(name)], 4) for use, name in tile.types.items()},
+            "saturate": pick([tile.saturate], 1),
+            "rounding": pick([0], 2),
+            "bitwise_and": pick([1], 1),
+            "is_wgmma": pick([tile.mnemonic == "wgmma"], 1),
+            "warp": pick([warp], 4),
+            "d": pick(place, 8),
+            "a": pick(place, 8),
+            "tiles_less_one": rng.getrandbits(5) >> rng.randrange(5),
+            "a_in_registers": rng.getrandbits(1),
+            "scale_d": rng.getrandbits(1),
+            "negated": pick([0], 2),
+            "transposed": pick([0], 2),
+        }
+        return WGMMA.pack(fields) | rng.getrandbits(96) << 64
     if opcode == Opcode.MATRIX.value:
         fields = {
             "move": rng.randrange(len(MatrixMove)),
@@ -151,6 +184,8 @@ def expected_cause(bits: int, config: CoreConfig, warp: int) -> int:
         return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
     if opcode == Opcode.MATRIX.value and config.shared_bytes:
         return expected_matrix_cause(bits, config)
+    if opcode == Opcode.WGMMA.value and config.wgmma:
+        return expected_share_cause(bits, config)
     return Cause.ILLEGAL_INSTRUCTION
 
 
@@ -168,6 +203,41 @@ def expected_matrix_cause(bits: int, config: CoreConfig) -> int:
         count = MATRIX_COUNTS[command.count_log2]
     beyond = command.register + count > config.registers or command.source >= config.registers
     return Cause.REGISTER_RANGE if beyond else 0
+
+
+def expected_share_cause(bits: int, config: CoreConfig) -> int:
+    command = WGMMA.unpack(bits)
+    words = (command.d_type, command.a_type, command.b_type, command.c_type)
+    tiles: list[MmaInstruction] = [
+        warp_tile(instruction)
+        for family in WGMMA_FAMILIES
+        if family.formats <= config.formats
+        for instruction in multiplies_of(family)
+    ]
+    names = list(FORMATS)
+    found = [
+        tile
+        for tile in tiles
+        if tuple(names.index(name) for name in tile.types.values()) == words
+        and SHAPES.index(tile.shape) == command.tile_shape
+        and (tile.mnemonic == "wgmma") == command.is_wgmma
+        and tile.saturate == command.saturate
+        and (tile.a_type != "b1" or command.bitwise_and)
+    ]
+    if not found or command.rounding:
+        return Cause.ILLEGAL_INSTRUCTION
+    element, count = FORMATS[found[0].a_type], command.tiles_less_one + 1
+    registers = count * (2 if found[0].d_type == "f16" else 4)
+    is_float = isinstance(element, FloatFormat)
+    in_registers = bool(command.a_in_registers)
+    if (
+        (command.negated and not is_float)
+        or (command.transposed and not (is_float and element.bits == 16))
+        or (in_registers and (command.transposed & 1 or -4 < command.a - command.d < registers))
+    ):
+        return Cause.ILLEGAL_INSTRUCTION
+    ends = [command.d + registers, *([command.a + 4] if in_registers else [])]
+    return Cause.REGISTER_RANGE if max(ends) > config.registers else 0
 
 
 def expected_memory_cause(bits: int, config: CoreConfig) -> int:

@@ -19,7 +19,7 @@ from golden.tables.instruction_set import ROUNDINGS, SPACES, Shape
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction, multiplies_of
 from hdl.command import encode
 from hdl.config import CoreConfig, DotProductConfig
-from hdl.control.scoreboard import Unit, slots
+from hdl.control.scoreboard import COMMON_UNITS, Unit, slots
 from hdl.memory.beats import access_layout
 from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.request import TileRequest
@@ -142,11 +142,11 @@ class Stubs:
         self.models = [Model(warp) for warp in range(warps())]
         self.causes: list[dict[int, int]] = [{} for _ in self.models]
         self.pairs: set[tuple[Unit, Unit]] = set()
-        self._in_unit: dict[Unit, list[tuple[Model, Started]]] = {unit: [] for unit in Unit}
+        self._in_unit: dict[Unit, list[tuple[Model, Started]]] = {unit: [] for unit in COMMON_UNITS}
         self._dut = dut
         self._rng = rng
         self._sinks = {
-            unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3), steady=True) for unit in Unit
+            unit: StreamSink(dut, unit.name.lower(), pauses(rng, 0.3), steady=True) for unit in COMMON_UNITS
         }
         for name in ("fetched", "done", "load_cause", "store_cause", "store_progress", "clear", "serial"):
             getattr(dut, name).value = 0
@@ -397,7 +397,7 @@ async def start_with_ready_units(dut: Any) -> list[StreamSource]:
     """
     for name in ("fetched", "done", "load_cause", "store_cause", "clear", "serial"):
         getattr(dut, name).value = 0
-    for unit in Unit:
+    for unit in COMMON_UNITS:
         getattr(dut, f"{unit.name.lower()}_ready").value = 1
     await start(dut)
     return [StreamSource(dut, f"commands_{warp}") for warp in range(warps())]

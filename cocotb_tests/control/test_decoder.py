@@ -61,7 +61,7 @@ from sim.testbench.unit import unit_design
 CONFIG = CoreConfig()
 CONFIGS = {
     "f16": CONFIG,
-    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000, warps=5, sparse=True),
+    "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000, warps=4, sparse=True, wgmma=True),
     "integers": CoreConfig(dot_product=DotProductConfig(formats=frozenset({"i8", "b1"})), warps=16),
 }
 WARPS = {"f16": 0, "all": 3, "integers": 15}
@@ -410,7 +410,11 @@ async def random_words(dut: Any) -> None:
         seen[opcode, expected] += 1
     for item in Opcode:
         assert seen[item.value, Cause.WARP_RANGE] > 20, item
-        has = {Opcode.MATRIX: bool(config.shared_bytes), Opcode.SPARSE: config.sparse}
+        has = {
+            Opcode.MATRIX: bool(config.shared_bytes),
+            Opcode.SPARSE: config.sparse,
+            Opcode.WGMMA: config.wgmma,
+        }
         if has.get(item, True):
             assert seen[item.value, 0] > 20, item
             assert seen[item.value, Cause.REGISTER_RANGE] > 20, item

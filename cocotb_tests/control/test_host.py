@@ -33,6 +33,7 @@ from cocotb_tests.streams import StreamMonitor, StreamSink, never, pause_channel
 from golden.tables.layouts import LANES
 from hdl.command import COMMAND_WORDS
 from hdl.control.host import IDENTITY, REGISTERS, SHARED_WINDOW, VERSION, WINDOW
+from hdl.control.host.register_map import REGISTER_MAP
 
 FORMAT_BITS = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6, "fp8": 7}
 
@@ -90,7 +91,7 @@ async def every_address(dut: Any) -> None:
     config = configuration()
     registers = RegisterPorts(dut, config)
     shared = SharedWords(dut, config)
-    readable = {address for name, address in REGISTERS.items() if name != "COMMAND"}
+    readable = {item.offset for item in REGISTER_MAP.values() if item.readable and item.exists(config)}
     readable |= {REGISTERS[name] + 4 for name in COUNTERS}
     writable = {REGISTERS[name] for name in ("CONTROL", "INTERRUPT_ENABLE", "MODE", "WARP")}
     writable |= {REGISTERS["COMMAND"] + 4 * index for index in range(COMMAND_WORDS)}

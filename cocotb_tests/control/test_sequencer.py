@@ -37,7 +37,7 @@ from golden.tables.commands import Command, Fill, Load, Mma, Move, Store
 from golden.tables.faults import Cause
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.command import COMMAND_BITS, Opcode
-from hdl.control.scoreboard import Unit
+from hdl.control.scoreboard import COMMON_UNITS, Unit
 from hdl.control.warps import Warps
 from hdl.memory.beats import CAUSE_BITS
 from sim.testbench.unit import unit_design
@@ -66,7 +66,9 @@ async def in_order_side_by_side(dut: Any, serial: int) -> None:
         assert serial or model.overlapped > len(model.given) // 4, model.overlapped
     assert int(dut.cause.value) == 0
     if len(stubs.models) > 1:
-        assert stubs.pairs == set(product(Unit, Unit)), "every ordered pair of kinds of two warps"
+        assert stubs.pairs == set(product(COMMON_UNITS, COMMON_UNITS)), (
+            "every ordered pair of kinds of two warps"
+        )
 
 
 def refused_command(rng: random.Random, warp: int) -> tuple[int, Cause]:
@@ -448,7 +450,7 @@ async def all_slots_taken(dut: Any) -> None:
         assert count_of(dut, warp) == count
         for name in ("fetched", "done"):
             for step in range(max(SLOTS.values())):
-                working = sum(1 << unit.value for unit in Unit if step < SLOTS[unit])
+                working = sum(1 << unit.value for unit in COMMON_UNITS if step < SLOTS[unit])
                 getattr(dut, name).value = working
                 await RisingEdge(dut.aclk)
             getattr(dut, name).value = 0

@@ -18,12 +18,13 @@ from hdl.command import (
     MmaCommand,
     Opcode,
     RegisterCommand,
+    WgmmaCommand,
 )
 from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
-from hdl.control.lookup import MORE_BITS, Constants, drive_all, look_up
+from hdl.control.lookup import MORE_BITS, Constants, drive_all, is_share, look_up
 from hdl.control.scoreboard import Footprint, Range, Unit
-from hdl.dot_product.operands import Multiplicand
+from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.access import AccessRequest
 from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact, matrix_geometry
@@ -32,6 +33,7 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.metadata import MetadataRequest
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
+from hdl.warpgroup.request import A_REGISTERS, WgmmaRequest
 
 _BYTES: Final = Multiplicand.I8.value & Multiplicand.I4.value
 """The bit of integers, whose metadata is of bytes."""
@@ -107,19 +109,28 @@ class Decoder(Component):
         Of the command that was taken last.
     sparse : Out(DecodedMetadata)
         Likewise, if multiplies may be sparse.
+    share : Out(WgmmaRequest)
+        The request, if it is a `wgmma`. Only where there is `wgmma`.
     """
 
     def __init__(self, config: CoreConfig, warp: int = 0) -> None:
         self._config = config
         self._warp = warp
-        sparse = {"sparse": Out(DecodedMetadata)} if config.sparse else {}
-        super().__init__({"command": In(COMMAND_BITS), "take": In(1), "decoded": Out(Decoded), **sparse})
+        members = {"command": In(COMMAND_BITS), "take": In(1), "decoded": Out(Decoded)}
+        if config.sparse:
+            members["sparse"] = Out(DecodedMetadata)
+        if config.wgmma:
+            members["share"] = Out(WgmmaRequest)
+        super().__init__(members)
 
     def _logic(self, m: Module) -> None:
         command = Signal(COMMAND_BITS, reset_less=True)
         found = Signal(Constants, reset_less=True)
+        is_tile = Signal()
         with m.If(self.take):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
+            if self._config.wgmma:
+                m.d.sync += is_tile.eq(is_share(m, self._config, self.command))
         operands = Signal(_Operands)
         ranges: list[tuple[Any, Any]] = []
         if self._config.sparse:
@@ -150,6 +161,9 @@ class Decoder(Component):
             if self._config.shared_bytes:
                 with m.Case(Opcode.MATRIX):
                     self._matrix(m, MatrixCommand(command), operands, legal)
+            if self._config.wgmma:
+                with m.Case(Opcode.WGMMA):
+                    self._share(m, WgmmaCommand(command), found, operands, legal, is_tile)
         footprint = self.decoded.footprint
         in_range = Cat(
             self._cover(m, range_, operand)
@@ -255,6 +269,55 @@ class Decoder(Component):
             request.is_tf32.eq(multiplicand == Multiplicand.TF32),
             lanes_log2.eq(request.halves + request.of_bytes),
             legal.eq(found.multiplies & ((command.selector << lanes_log2) < _LANES_OF_QUAD)),
+        ]
+
+    def _share(
+        self,
+        m: Module,
+        command: data.View,
+        found: data.View,
+        operands: data.View,
+        legal: Signal,
+        is_tile: Signal,
+    ) -> None:
+        operation = found.tile.operation
+        is_narrow = operation.result == Result.F16
+        kind = Value.cast(operation.multiplicand)
+        is_float, is_half = ~kind[3], (kind == Multiplicand.F16) | (kind == Multiplicand.BF16)
+        tiles = command.tiles_less_one
+        more = Mux(is_narrow, Cat(Const(1, 1), tiles), Cat(Const(3, 2), tiles))
+        share, in_file = self.share, self._in_file
+        # A is read again for each tile, so no tile may write it.
+        behind, before = command.a - command.d, command.d - command.a
+        overlaps = command.a_in_registers & Mux(behind < 0, before < A_REGISTERS, behind <= more)
+        m.d.comb += [
+            *_name(
+                operands.reads[0],
+                Mux(command.a_in_registers, command.a, 0),
+                A_REGISTERS - 1,
+                command.a_in_registers,
+            ),
+            *_name(operands.reads[2], command.d, more, command.scale_d),
+            *_name(operands.write, command.d, more),
+            self.decoded.unit.eq(Unit.WGMMA),
+            legal.eq(
+                is_tile
+                & found.multiplies
+                & ~overlaps
+                & (is_float | ~command.negated.any())
+                & ((is_half & ~(command.transposed[0] & command.a_in_registers)) | ~command.transposed.any())
+            ),
+            share.tile.eq(found.tile),
+            share.tile.x.eq(in_file(command.a)),
+            share.tile.d.eq(in_file(command.d)),
+            share.tile.operation.saturate.eq(command.saturate),
+            share.tile.operation.bitwise_and.eq(command.bitwise_and),
+            share.a.eq(command.a_matrix),
+            share.b.eq(command.b_matrix),
+            *(
+                share[name].eq(command[name])
+                for name in ("tiles_less_one", "a_in_registers", "scale_d", "negated", "transposed")
+            ),
         ]
 
     def _move(

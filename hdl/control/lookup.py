@@ -4,10 +4,19 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
 from golden.tables.formats import FORMATS, IntegerFormat
-from golden.tables.instruction_set import SPACES, USES, multiplicand_formats
+from golden.tables.instruction_set import SPACES, USES, WGMMA_FAMILIES, multiplicand_formats
 from golden.tables.layouts import fragment
-from golden.tables.matrix_instructions import MmaInstruction
-from hdl.command import MemoryCommand, MmaCommand, Opcode, RegisterCommand, fragment_key, multiply_key
+from golden.tables.matrix_instructions import MmaInstruction, multiplies_of, warp_tile
+from hdl.command import (
+    MemoryCommand,
+    MmaCommand,
+    Opcode,
+    RegisterCommand,
+    WgmmaCommand,
+    fragment_key,
+    multiply_key,
+    type_code,
+)
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import Multiplicand, Result
 from hdl.memory.fragment_geometry import (
@@ -100,6 +109,26 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
         for instruction in instructions:
             with m.Case(multiply_key(instruction)):
                 _multiply(m, config, multiply, instruction, found)
+    return found
+
+
+def is_share(m: Module, config: CoreConfig, command: Value) -> Signal:
+    """Whether the types of a `wgmma` are those of one, for a core that has it; see `look_up`."""
+    found = Signal(name="is_share")
+    multiply = WgmmaCommand(command)
+    keys = {
+        multiply_key(warp_tile(instruction))
+        for family in WGMMA_FAMILIES
+        if family.formats <= config.formats
+        for instruction in multiplies_of(family)
+    }
+    key = Cat(
+        *(multiply[name] for name in ("tile_shape", "a_type", "b_type", "c_type", "d_type", "is_wgmma"))
+    )
+    with m.Switch(key):
+        for each in sorted(keys):
+            with m.Case(each):
+                m.d.comb += found.eq((multiply.a_type != type_code("b1")) | multiply.bitwise_and)
     return found
 
 

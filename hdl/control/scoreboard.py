@@ -21,10 +21,22 @@ class Unit(enum.Enum, shape=3):
     TILE = 2
     F64 = 3
     MOVE = 4
+    WGMMA = 5
 
 
-_READS: Final = MappingProxyType({Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1})
-_WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
+COMMON_UNITS: Final[tuple[Unit, ...]] = tuple(unit for unit in Unit if unit is not Unit.WGMMA)
+"""Of every core."""
+
+
+def unit_count(config: CoreConfig) -> int:
+    """Units that a sequencer knows."""
+    return len(Unit) if config.wgmma else len(COMMON_UNITS)
+
+
+_READS: Final = MappingProxyType(
+    {Unit.LOAD: 0, Unit.STORE: 1, Unit.TILE: 3, Unit.F64: 3, Unit.MOVE: 1, Unit.WGMMA: 3}
+)
+_WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE, Unit.WGMMA})
 _IN_MEMORY: Final = frozenset({Unit.LOAD, Unit.STORE})
 
 
@@ -49,7 +61,8 @@ def slots(config: CoreConfig) -> dict[Unit, int]:
     if config.sparse:
         cycles += min(_SPARSE_CYCLES, 3 * issue_cycles)
     tiles = max(-(-cycles // issue_cycles), 3)
-    return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1}
+    shares = {Unit.WGMMA: 3} if config.wgmma else {}
+    return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1, **shares}
 
 
 def tag_bits(config: CoreConfig) -> int:
@@ -139,8 +152,10 @@ class Scoreboard(Component):
         The command allocated last must wait for registers.
     span_conflict : Out(1)
         The command allocated last must wait for blocks of memory.
-    fetched, done : In(5)
+    fetched, done : In(unit_count(config))
         A bit for each `Unit`.
+    narrow : In(1)
+        Of the new command: its accumulators are f16. Only where there is `wgmma`.
     clear : In(1)
         All slots become free; to be given in the cycle after a reset, which leaves them as they are.
     load_tag, store_tag : Out(tag_bits(config))
@@ -151,7 +166,8 @@ class Scoreboard(Component):
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
-        self._units = [unit for unit in Unit if unit is not Unit.F64 or config.f64_units]
+        absent = {Unit.F64: not config.f64_units, Unit.WGMMA: not config.wgmma}
+        self._units = [unit for unit in Unit if not absent.get(unit)]
         members = {
             "unit": In(Unit),
             "footprint": In(Footprint),
@@ -163,13 +179,15 @@ class Scoreboard(Component):
             "full": Out(1),
             "conflict": Out(1),
             "span_conflict": Out(1),
-            "fetched": In(len(Unit)),
-            "done": In(len(Unit)),
+            "fetched": In(unit_count(config)),
+            "done": In(unit_count(config)),
             "clear": In(1),
             "load_tag": Out(tag_bits(config)),
             "store_tag": Out(tag_bits(config)),
             **({"again": In(1)} if config.sparse else {}),
         }
+        if config.wgmma:
+            members["narrow"] = In(1)
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -182,6 +200,8 @@ class Scoreboard(Component):
                 if unit in _WRITERS:
                     before = Signal(name=f"{unit.name.lower()}_{index}_before")
                     of_read, of_other = self._overlaps((read, other), [slot.footprint.write] * 2)
+                    if unit is Unit.WGMMA:
+                        of_read = of_read & ~self._adds_to(m, slot, f"share_{index}")
                     found = slot.writing & (of_read | (of_other & (foreign | ~self.second)))
                     with m.If(~self.second):
                         m.d.sync += before.eq(found | (before & self.again) if self._config.sparse else found)
@@ -199,8 +219,16 @@ class Scoreboard(Component):
                 if unit in _IN_MEMORY:
                     opposite = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
                     meets = (slot.span.first <= self.span.last) & (self.span.first <= slot.span.last)
+                    meets = slot.writing & (self.unit == opposite) & meets
+                    if self._config.wgmma and unit is Unit.STORE:
+                        meets |= slot.writing & (self.unit == Unit.WGMMA) & self._on_chip(slot.span)
                     with m.If(self.allocate):
-                        m.d.sync += slot.until_ended.eq(slot.writing & (self.unit == opposite) & meets)
+                        m.d.sync += slot.until_ended.eq(meets)
+                    spans.append(slot.until_ended)
+                if unit is Unit.WGMMA:
+                    meets = (self.unit == Unit.STORE) & self._on_chip(self.span)
+                    with m.If(self.allocate):
+                        m.d.sync += slot.until_ended.eq(slot.writing & meets)
                     spans.append(slot.until_ended)
         for unit, ring in rings.items():
             self._advance(m, unit, ring)
@@ -221,6 +249,24 @@ class Scoreboard(Component):
             one.valid & other.valid & fits[2 * number] & fits[2 * number + 1]
             for number, (one, other) in enumerate(pairs)
         ]
+
+    def _adds_to(self, m: Module, slot: _Slot, name: str) -> Value:
+        """Whether the new command is a share that adds to what the share of a slot makes, tile by tile.
+
+        The tiles of both come in the same order, and the warpgroup multiplier keeps them apart.
+        """
+        narrow = Signal(name=f"{name}_narrow", reset_less=True)
+        with m.If(~slot.writing):
+            m.d.sync += narrow.eq(self.narrow)
+        held, given = slot.footprint.write, self.footprint.write
+        same = (held.first == given.first) & (held.last == given.last) & (narrow == self.narrow)
+        return same & (self.unit == Unit.WGMMA) & self.second
+
+    def _on_chip(self, span: data.View) -> Value:
+        """Whether a span has a block of the on-chip memory."""
+        config = self._config
+        first, last = config.shared_base, config.shared_base + config.shared_bytes - 1
+        return (span.first <= last >> BLOCK_BITS) & (span.last >= first >> BLOCK_BITS)
 
     def _ring(self, unit: Unit) -> list[_Slot]:
         """The slots of a unit."""

@@ -6,11 +6,13 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from golden.tables.faults import Cause
 from hdl.command import COMMAND_BITS
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.control.decoder import Decoded, DecodedMetadata, Decoder
-from hdl.control.scoreboard import BLOCK_BITS, COMPARED, Scoreboard, Unit, slots, tag_bits
+from hdl.control.scoreboard import BLOCK_BITS, COMPARED, Scoreboard, Unit, slots, tag_bits, unit_count
+from hdl.dot_product.operands import Result
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
@@ -18,6 +20,8 @@ from hdl.multiply.f64.request import F64Request
 from hdl.multiply.tile.metadata import MetadataRequest
 from hdl.multiply.tile.request import TileRequest
 from hdl.registers.mover import MoveRequest
+from hdl.warpgroup.descriptor_check import DescriptorCheck
+from hdl.warpgroup.request import WgmmaRequest
 
 
 def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
@@ -35,8 +39,8 @@ def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
         "rows_room": In(1),
         "rows_done": In(1),
         "rows_cause": In(CAUSE_BITS),
-        "fetched": In(len(Unit)),
-        "done": In(len(Unit)),
+        "fetched": In(unit_count(config)),
+        "done": In(unit_count(config)),
         "load_cause": In(CAUSE_BITS),
         "store_cause": In(CAUSE_BITS),
         "store_progress": In(16),
@@ -123,7 +127,9 @@ class Sequencer(Component):
     commands : In(stream.Signature(160))
     load, store, tile, f64, move : Out(stream.Signature(...))
         Requests to the units, each for one cycle; its unit was ready in the cycle before.
-    wants : Out(5)
+    wgmma : Out(stream.Signature(WgmmaRequest))
+        Likewise, where there is `wgmma`.
+    wants : Out(unit_count(config))
         A bit for each `Unit`: a command can start as soon as it is ready.
     rows : Out(RowRequest), rows_start : Out(1), rows_keep : Out(1)
         To `hdl.memory.row_addresses.RowAddresses`, where there is on-chip memory; to be kept a cycle after
@@ -134,7 +140,7 @@ class Sequencer(Component):
         From it.
     sparse : Out(MetadataRequest), reads_metadata : Out(1)
         If multiplies may be sparse: the row addresses that are asked for are metadata, in the same way.
-    fetched, done : In(5)
+    fetched, done : In(unit_count(config))
         A bit for each `Unit`: its oldest command has read all its registers; is at its end.
     load_cause, store_cause : In(4)
         With `done`: zero, or the `Cause` of the failure.
@@ -164,7 +170,7 @@ class Sequencer(Component):
         members = {
             "commands": In(stream.Signature(COMMAND_BITS)),
             **unit_members(config),
-            "wants": Out(len(Unit)),
+            "wants": Out(unit_count(config)),
             "wants_rows": Out(1),
             "serial": In(1),
             "clear": In(1),
@@ -177,6 +183,8 @@ class Sequencer(Component):
             "stall_unit": Out(1),
             "queue_empty": Out(1),
         }
+        if config.wgmma:
+            members["wgmma"] = Out(stream.Signature(WgmmaRequest))
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -185,12 +193,13 @@ class Sequencer(Component):
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
         decoded = Signal(Decoded, reset_less=True)
         metadata = Signal(DecodedMetadata, reset_less=True) if self._config.sparse else None
+        share = Signal(WgmmaRequest, reset_less=True)  # of a decoded `wgmma`
         compared = Signal(COMPARED, reset_less=True)
         tag_values = 1 << tag_bits(self._config)
         tag = Signal(range(tag_values), init=self._count_from % tag_values)  # of the next command
         change = Signal(signed(len(tag)))  # of `executed`: what has completed, or is taken back
         in_flight = Signal(range(sum(slots(self._config).values()) + 1))
-        completed = Signal(range(len(Unit) + 1))
+        completed = Signal(range(len(self.done) + 1))
         was_quiet, quiet = Signal(init=1), Signal()  # nothing is in flight, and all that was has been counted
         bus_fault = self._bus_fault(m, scoreboard, pipe.failed)
         m.d.comb += [
@@ -199,7 +208,7 @@ class Sequencer(Component):
             scoreboard.fetched.eq(self.fetched),
             scoreboard.done.eq(self.done),
             quiet.eq(was_quiet & (in_flight == 0)),
-            completed.eq(sum((self.done[unit.value] for unit in Unit), Const(0, 1))),
+            completed.eq(sum(self.done, Const(0, 1))),
         ]
         # A refused command was not counted; some that were are younger than the one that failed.
         takes_back = pipe.stopped & pipe.failed
@@ -214,10 +223,15 @@ class Sequencer(Component):
         one_at_work = Signal()
         m.d.sync += one_at_work.eq(self.serial & (in_flight != 0))
         may_start = ~pipe.failed & ~one_at_work
+        m.submodules.decoder = Decoder(self._config, self._warp)
+        shares = self._check_shares(m, pipe, decoded, share, scoreboard) if self._config.wgmma else None
         self._decode(m, pipe, decoded, metadata, compared)
-        self._compare(m, pipe, decoded, metadata, compared, scoreboard, check)
-        self._issue(m, pipe, decoded, metadata, scoreboard, check, may_start)
-        refused_cause = Mux(decoded.cause == 0, check.checked.payload.cause, decoded.cause)
+        self._compare(m, pipe, decoded, metadata, compared, scoreboard, check, shares)
+        self._issue(m, pipe, decoded, metadata, scoreboard, check, may_start, share)
+        checked_cause = check.checked.payload.cause
+        if shares is not None:
+            checked_cause = Mux(decoded.unit == Unit.WGMMA, Cause.ADDRESS_RANGE, checked_cause)
+        refused_cause = Mux(decoded.cause == 0, checked_cause, decoded.cause)
         self._stop(m, pipe, scoreboard, refused_cause, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
@@ -235,7 +249,7 @@ class Sequencer(Component):
         compared: data.View,
     ) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
-        m.submodules.decoder = decoder = Decoder(self._config, self._warp)
+        decoder: Decoder = m.submodules.decoder
         m.d.comb += [
             decoder.command.eq(self.commands.payload),
             decoder.take.eq(self.commands.ready),
@@ -252,6 +266,19 @@ class Sequencer(Component):
         with m.If(pipe.halt):
             m.d.sync += pipe.has_command.eq(0)
 
+    def _check_shares(
+        self, m: Module, pipe: "_Handover", decoded: data.View, share: Signal, scoreboard: Scoreboard
+    ) -> DescriptorCheck:
+        """What a `wgmma` needs beside the other commands: its request, and the check of its descriptors."""
+        m.submodules.share_check = check = DescriptorCheck(self._config)
+        m.d.comb += [
+            check.request.eq(share),
+            scoreboard.narrow.eq(share.tile.operation.result == Result.F16),
+        ]
+        with m.If(pipe.decode):
+            m.d.sync += share.eq(m.submodules.decoder.share)
+        return check
+
     def _compare(
         self,
         m: Module,
@@ -261,6 +288,7 @@ class Sequencer(Component):
         compared: data.View,
         scoreboard: Scoreboard,
         check: AccessCheck,
+        shares: DescriptorCheck | None,
     ) -> None:
         """Second stage: compare operands with those in flight; accesses are checked meanwhile."""
         checked = check.checked.payload
@@ -283,6 +311,8 @@ class Sequencer(Component):
             with m.State("FIRST"):
                 legal = decoded.cause == 0
                 m.d.comb += check.request.valid.eq(in_memory & legal & ~pipe.halt)
+                if shares is not None:
+                    m.d.comb += shares.start.eq(1)
                 with m.If(pipe.halt):
                     m.next = "EMPTY"
                 with m.Elif(~legal):
@@ -306,6 +336,10 @@ class Sequencer(Component):
             with m.State("SECOND"):
                 is_checked = ~in_memory | check.checked.valid
                 legal = ~in_memory | checked.legal
+                if shares is not None:
+                    is_other = decoded.unit != Unit.WGMMA
+                    is_checked &= is_other | shares.done
+                    legal &= is_other | shares.legal
                 # With an empty third stage, a failure is all that can halt the pipeline now.
                 m.d.comb += [
                     scoreboard.second.eq(1),
@@ -335,6 +369,7 @@ class Sequencer(Component):
         scoreboard: Scoreboard,
         check: AccessCheck,
         may_start: Value,
+        share: Signal,
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
         issued = Signal(_Issued, reset_less=True)
@@ -361,6 +396,11 @@ class Sequencer(Component):
             Unit.F64: (self.f64, issued.f64),
             Unit.MOVE: (self.move, issued.move),
         }
+        if self._config.wgmma:
+            issued_share = Signal(WgmmaRequest, reset_less=True)
+            with m.If(~pipe.has_issued):
+                m.d.sync += issued_share.eq(share)
+            requests[Unit.WGMMA] = self.wgmma, issued_share
         wanted, unit_ready = Signal(), Signal()
         for unit, (request, payload) in requests.items():
             m.d.comb += request.payload.eq(payload)

@@ -11,10 +11,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.command import COMMAND_BITS
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.control.dispatch import Dispatch, take_turns
+from hdl.control.dispatch import Dispatch
 from hdl.control.scoreboard import Unit, slots
 from hdl.control.sequencer import Sequencer, looks_ahead, unit_members
 from hdl.memory.beats import CAUSE_BITS
+from hdl.stream.turns import take_turns
+from hdl.warpgroup.request import WgmmaRequest
 
 STALLS: Final = ("stall_registers", "stall_memory", "stall_unit", "queue_empty")
 """Why a warp started no command in a cycle."""
@@ -48,6 +50,9 @@ class Warps(Component):
         Those for warps that do not exist come to warp 0.
     load, store, tile, f64, move, rows, rows_..., fetched, done, load_cause, store_cause, store_progress
         To and from the units, as of `hdl.control.sequencer.Sequencer`.
+    wgmma : Out(stream.Signature(WgmmaRequest)).array(warps)
+        Only where there is `wgmma`, as the two below.
+    wgmma_fetched, wgmma_done : In(warps)
     serial : In(1)
         One command of each warp at a time.
     clear, busy : In(warps), Out(warps)
@@ -69,6 +74,12 @@ class Warps(Component):
             **{name: Out(warps) for name in STALLS},
             **{name: Out(data.ArrayLayout(bits, warps)) for name, bits in _REPORTS.items()},
         }
+        if config.wgmma:
+            members |= {
+                "wgmma": Out(stream.Signature(WgmmaRequest)).array(warps),
+                "wgmma_fetched": In(warps),
+                "wgmma_done": In(warps),
+            }
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -89,7 +100,10 @@ class Warps(Component):
                 *(getattr(self, name)[warp].eq(getattr(sequencer, name)) for name in _REPORTS),
             ]
         for unit, count in slots(self._config).items():
-            self._dispatch(m, unit, count, sequencers)
+            if unit is not Unit.WGMMA:
+                self._dispatch(m, unit, count, sequencers)
+        if self._config.wgmma:
+            self._shares(m, sequencers)
         if looks_ahead(self._config):
             self._rows(m, sequencers)
 
@@ -111,6 +125,16 @@ class Warps(Component):
                 dispatch.wants[warp].eq(sequencer.wants[unit.value]),
                 sequencer.fetched[unit.value].eq(dispatch.warp_fetched[warp]),
                 sequencer.done[unit.value].eq(dispatch.warp_done[warp]),
+            ]
+
+    def _shares(self, m: Module, sequencers: Sequence[Sequencer]) -> None:
+        """Each warp has a port of its own to the warpgroup multiplier."""
+        unit = Unit.WGMMA.value
+        for warp, sequencer in enumerate(sequencers):
+            connect(m, sequencer.wgmma, flipped(self.wgmma[warp]))
+            m.d.comb += [
+                sequencer.fetched[unit].eq(self.wgmma_fetched[warp]),
+                sequencer.done[unit].eq(self.wgmma_done[warp]),
             ]
 
     def _rows(self, m: Module, sequencers: Sequence[Sequencer]) -> None:

@@ -13,6 +13,7 @@ from hdl.memory.axi_reads import AxiReads
 from hdl.memory.axi_writes import AxiWrites
 from hdl.memory.beats import read_beat_layout, space_burst_layout, write_beat_layout
 from hdl.memory.burst_router import BurstRouter
+from hdl.memory.chunks import chunk_layout, chunk_request_layout
 from hdl.memory.shared_memory import SharedMemory, shared_word_signature
 from hdl.stream.queue import Queue
 
@@ -49,6 +50,8 @@ class MemoryPort(Component):
     words : In(shared_word_signature())
         The host's way to the on-chip memory, served while that has nothing else to do; without on-chip memory
         never ready.
+    chunk_requests, chunks, conflict
+        As of `hdl.memory.shared_memory.SharedMemory`. Only where there is `wgmma`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -63,6 +66,12 @@ class MemoryPort(Component):
             "axi": Out(Axi4Signature(config)),
             "words": In(shared_word_signature()),
         }
+        if config.wgmma:
+            members |= {
+                "chunk_requests": In(stream.Signature(chunk_request_layout(config))),
+                "chunks": Out(chunk_layout(config)),
+                "conflict": Out(1),
+            }
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -98,6 +107,9 @@ class MemoryPort(Component):
         m.submodules.reads = reads = BurstRouter(self._config)
         m.submodules.writes = writes = BurstRouter(self._config)
         connect(m, flipped(self.words), shared.words)
+        if self._config.wgmma:
+            connect(m, flipped(self.chunk_requests), shared.chunk_requests)
+            m.d.comb += [self.chunks.eq(shared.chunks), self.conflict.eq(shared.conflict)]
         connect(m, flipped(self.read_bursts), reads.bursts)
         connect(m, reads.to_bus, bus_reads.bursts)
         connect(m, reads.to_shared, shared.read_bursts)

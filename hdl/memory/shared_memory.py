@@ -11,6 +11,8 @@ from hdl.config import PAGE_BYTES, CoreConfig
 from hdl.memory.axi import Response, burst_layout
 from hdl.memory.beats import is_last_beat, read_beat_layout, write_beat_layout
 from hdl.memory.burst_router import within
+from hdl.memory.chunk_banks import ChunkBanks
+from hdl.memory.chunks import chunk_layout, chunk_request_layout
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.collision_free_memory import collision_free_memory
 from hdl.stream.pipeline import delay
@@ -80,6 +82,11 @@ class SharedMemory(Component):
     write_responses : Out(stream.Signature(2))
     words : In(shared_word_signature())
         Served while no beat wants the memory.
+    chunk_requests : In(stream.Signature(chunk_request_layout(config)))
+        Served while no beat of a burst wants the memory. Only where there is `wgmma`, as the two below.
+    chunks : Out(chunk_layout(config))
+    conflict : Out(1)
+        In this cycle chunks had to wait because others that came with them lie in the same banks.
 
     Raises
     ------
@@ -99,18 +106,32 @@ class SharedMemory(Component):
             "write_responses": Out(stream.Signature(unsigned(2))),
             "words": In(shared_word_signature()),
         }
+        if config.wgmma:
+            members |= {
+                "chunk_requests": In(stream.Signature(chunk_request_layout(config))),
+                "chunks": Out(chunk_layout(config)),
+                "conflict": Out(1),
+            }
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
         lanes = len(self.write_beats.payload.strb) // 4
         lane_bits = log2_exact(lanes)
-        m.submodules.memory = memory = collision_free_memory(
-            unsigned(_WORD_BITS * lanes), self._config.shared_bytes // (4 * lanes)
-        )
-        write_port = memory.write_port(granularity=8)
-        read_port = memory.read_port()
+        depth = self._config.shared_bytes // (4 * lanes)
+        if self._config.wgmma:
+            m.submodules.memory = banks = ChunkBanks(self._config)
+            write_port, read_port = banks.write, banks.read
+            connect(m, flipped(self.chunk_requests), banks.requests)
+            m.d.comb += [self.chunks.eq(banks.chunks), self.conflict.eq(banks.conflict)]
+        else:
+            m.submodules.memory = memory = collision_free_memory(unsigned(_WORD_BITS * lanes), depth)
+            write_port = memory.write_port(granularity=8)
+            read_port = memory.read_port()
         written = Signal()  # in this cycle
         busy = self._write(m, write_port, written) | self._read(m, read_port, written, write_port.addr)
+        if self._config.wgmma:
+            m.d.comb += banks.enable.eq(~busy & ~written)
+            busy = busy | banks.busy
 
         word = self.words.address
         lane_read = Signal(lane_bits)

@@ -8,7 +8,7 @@ from hdl.config import PRESETS, CoreConfig
 from hdl.control.host.register_map import (
     COUNTERS,
     IDENTITY,
-    REGISTERS,
+    REGISTER_MAP,
     SHARED_WINDOW,
     VERSION,
     WINDOW,
@@ -92,7 +92,7 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
             "window": WINDOW,
             "shared_window": SHARED_WINDOW,
             "command_words": COMMAND_WORDS,
-            "registers": dict(REGISTERS),
+            "registers": {item.name: item.offset for item in REGISTER_MAP.values() if item.exists(config)},
             "counters": list(COUNTERS),
             "constants": constants(config),
         },

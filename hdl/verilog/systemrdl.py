@@ -27,7 +27,8 @@ def systemrdl(config: CoreConfig) -> str:
 
 
 def _lines(config: CoreConfig) -> Iterator[str]:
-    for register in REGISTER_MAP.values():
+    registers = [register for register in REGISTER_MAP.values() if register.exists(config)]
+    for register in registers:
         yield from _enumerations(register)
     yield f"addrmap {TOP} {{"
     yield _property("name", "openwmma core")
@@ -38,7 +39,7 @@ def _lines(config: CoreConfig) -> Iterator[str]:
     )
     yield f"    default regwidth = {WORD_BITS};"
     yield f"    default accesswidth = {WORD_BITS};"
-    for register in REGISTER_MAP.values():
+    for register in registers:
         yield ""
         yield from _register(register, config)
     yield ""

@@ -108,7 +108,7 @@ int openwmma_inspect(void *harness, std::uint32_t count, std::uint32_t *values) 
 int openwmma_read_shared(void *harness, std::uint32_t first, std::uint32_t count, std::uint32_t *values) {
     auto &self = *static_cast<Harness *>(harness);
     return guarded([&] {
-        std::copy_n(self.simulation.shared_words(first, count), count, values);
+        self.simulation.shared_words(first, count, [&](std::size_t word, std::uint32_t &held) { values[word] = held; });
         return DONE;
     });
 }
@@ -116,7 +116,7 @@ int openwmma_read_shared(void *harness, std::uint32_t first, std::uint32_t count
 int openwmma_write_shared(void *harness, std::uint32_t first, std::uint32_t count, const std::uint32_t *values) {
     auto &self = *static_cast<Harness *>(harness);
     return guarded([&] {
-        std::copy_n(values, count, self.simulation.shared_words(first, count));
+        self.simulation.shared_words(first, count, [&](std::size_t word, std::uint32_t &held) { held = values[word]; });
         return DONE;
     });
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "Vopenwmma_core.h"
 #include "Vopenwmma_core___024root.h"
@@ -96,12 +97,26 @@ class Simulation {
 #endif
     }
 
-    // Words of the on-chip memory, which lie one after the other.
-    std::uint32_t *shared_words([[maybe_unused]] std::size_t first, [[maybe_unused]] std::size_t count) {
+    // Calls `access` with words of the on-chip memory; rows lie in its banks in turns.
+    template <typename Access>
+    void shared_words([[maybe_unused]] std::size_t first, std::size_t count, [[maybe_unused]] Access access) {
 #ifdef OPENWMMA_SHARED
-        auto &memory = top_.rootp->OPENWMMA_SHARED;
-        static_assert(sizeof memory[0] % sizeof(std::uint32_t) == 0);
-        if (first + count <= sizeof memory / sizeof(std::uint32_t)) return reinterpret_cast<std::uint32_t *>(&memory[0]) + first;
+        std::vector<std::uint32_t *> banks;
+        std::size_t row_words = 0, words = 0;
+#define OPENWMMA_BANK(member)                                                           \
+    banks.push_back(reinterpret_cast<std::uint32_t *>(&top_.rootp->member[0]));         \
+    static_assert(sizeof top_.rootp->member[0] % sizeof(std::uint32_t) == 0);           \
+    row_words = sizeof top_.rootp->member[0] / sizeof(std::uint32_t);                   \
+    words += sizeof top_.rootp->member / sizeof(std::uint32_t);
+        OPENWMMA_SHARED(OPENWMMA_BANK)
+#undef OPENWMMA_BANK
+        if (first + count <= words) {
+            for (std::size_t word = first; word < first + count; ++word) {
+                const std::size_t row = word / row_words;
+                access(word - first, banks[row % banks.size()][row / banks.size() * row_words + word % row_words]);
+            }
+            return;
+        }
 #endif
         throw SimulationError("no on-chip memory of " + std::to_string(first + count) + " words");
     }

@@ -1,6 +1,7 @@
 """The golden machine of a configuration, which testbenches compare a core with."""
 
 from golden.memory import Memory
+from golden.tables.instruction_set import WGMMA_FAMILIES
 from golden.warp import GoldenMachine
 from hdl.config import CoreConfig
 
@@ -25,6 +26,6 @@ def golden_machine(
         shared=Memory(config.shared_bytes, config.shared_base) if config.shared_bytes else None,
         address_bits=config.address_bits,
         formats=config.formats,
-        families=config.families,
+        families=config.families + (WGMMA_FAMILIES if config.wgmma else ()),
         profile=config.dot_product.profile,
     )

@@ -3,7 +3,18 @@
 from typing import Any, Final
 
 from golden.programs.values import describe_command
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+    Wgmma,
+)
 from hdl.control.scoreboard import Unit
 from sim.trace.lifetimes import Lifetime
 from sim.trace.trace_events import Slice
@@ -14,6 +25,7 @@ UNIT_NAMES: Final = {
     Unit.TILE: "tile multiplier",
     Unit.F64: "f64 multiplier",
     Unit.MOVE: "register mover",
+    Unit.WGMMA: "warpgroup multiplier",
 }
 """What the process of each unit is called."""
 
@@ -25,8 +37,9 @@ def short_name(command: Command) -> str:
             return f"load {instruction.use} {instruction.type}"
         case Store(instruction):
             return f"store d {instruction.type}"
-        case Mma(instruction):
-            return f"mma {instruction.shape} {instruction.d_type} {instruction.a_type}"
+        case Mma(instruction) | Wgmma(instruction):
+            name = "mma" if isinstance(command, Mma) else "wgmma"
+            return f"{name} {instruction.shape} {instruction.d_type} {instruction.a_type}"
         case Fill():
             return "fill"
         case Move():

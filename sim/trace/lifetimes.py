@@ -10,7 +10,7 @@ from sim.trace.command_log import LoggedCommand
 from sim.trace.probes import FOOTPRINT_RANGES
 from sim.trace.recording import Recording
 
-READING_UNITS: Final = frozenset({Unit.STORE, Unit.TILE, Unit.F64, Unit.MOVE})
+READING_UNITS: Final = frozenset({Unit.STORE, Unit.TILE, Unit.F64, Unit.MOVE, Unit.WGMMA})
 """Units that tell when a command has read its registers; loads read none."""
 
 _QUEUE: Final = "host.registers.queue"

@@ -149,7 +149,11 @@ def register_file(config: CoreConfig) -> tuple[Probe, ...]:
 
 
 def shared_memory(config: CoreConfig) -> tuple[Probe, ...]:
-    """The on-chip memory, a row for each beat; nothing without it."""
+    """The banks of the on-chip memory, in which parts of a beat lie in turns; nothing without it."""
+    if config.wgmma:
+        return tuple(
+            Probe(path="memory.shared.memory", signal=f"bank_{number}") for number in range(config.beat_quads)
+        )
     return (Probe(path="memory.shared", signal="memory"),) if config.shared_bytes else ()
 
 

@@ -10,7 +10,7 @@ from sim.trace.lifetimes import Lifetime, RegisterRange
 from sim.trace.recording import Interval, Recording
 
 _SCOREBOARD: Final = "sequencer.scoreboard"
-_WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE})
+_WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE, Unit.WGMMA})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from observed import Observation
 
 from golden.tables.layouts import LANES
 from hdl.config import QUADS, CoreConfig, DotProductConfig
-from hdl.control.scoreboard import Footprint, Unit
+from hdl.control.scoreboard import COMMON_UNITS, Footprint
 from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
 from hdl.dot_product.widths import Widths
 from hdl.dot_product.words import PLACE
@@ -98,7 +98,7 @@ def describe_core(config: CoreConfig) -> dict[str, Any]:
         "lanes": LANES,
         "lanes_per_word": LANES // QUADS * config.word_quads,
         "queue_depth": config.queue_depth,
-        "units": [item.name.lower() for item in Unit],
+        "units": [item.name.lower() for item in COMMON_UNITS],
         "footprint": _ranges(),
     }
 

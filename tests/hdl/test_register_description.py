@@ -255,7 +255,7 @@ def dynamic(**changed):
     values = {
         item.name: {field.name: Signal(field.width) for field in item.fields if not field.self_clearing}
         for item in REGISTER_MAP.values()
-        if item.readable and item.width == 32 and not item.constant
+        if item.readable and item.width == 32 and not item.constant and item.exists(SMALL)
     }
     return values | changed
 

@@ -172,6 +172,7 @@ _REGISTERS: Final = (
         Field("f64_units", 0, 8, "f64 units.", lambda c: c.f64_units),
         Field("word_quads", 8, 8, "Quads of lanes in a word of the register file.", lambda c: c.word_quads),
         Field("warps", 16, 8, "Warps.", lambda c: c.warps),
+        Field("wgmma", 24, 1, "Whether `wgmma` is executed.", lambda c: int(c.wgmma)),
     ),
     _constant(
         *("MEMORY", 0x084, "Sizes of the memory port."),
@@ -198,6 +199,11 @@ _REGISTERS: Final = (
             lambda c: PROFILE_CODES[profile_name(c.dot_product.profile)],
             values=MappingProxyType({name.upper(): code for name, code in PROFILE_CODES.items()}),
         ),
+    ),
+    _register(
+        *("BANK_CONFLICTS", 0x098, "Cycles in which `wgmma` read the on-chip memory and chunks had to wait."),
+        Field("cycles", 0, 32, "Since the reset, modulo 2**32: of each request the cycles but the first."),
+        exists=lambda config: config.wgmma,
     ),
     _waits("STALL_REGISTERS", 0x0A0, "its next command waited for its registers"),
     _waits("STALL_MEMORY", 0x0A8, "its next command waited for memory an earlier one uses"),

@@ -82,6 +82,8 @@ class Register:
         Registers of this kind, one after the other.
     constant : bool
         Always reads the reset values of its fields.
+    exists : callable
+        Whether a core of a configuration has it.
 
     Raises
     ------
@@ -97,6 +99,7 @@ class Register:
     width: int = WORD_BITS
     count: int = 1
     constant: bool = False
+    exists: Callable[[CoreConfig], bool] = lambda _: True
 
     def __post_init__(self) -> None:
         if self.offset % WORD_BYTES:

@@ -45,7 +45,8 @@ def readable_words(config: CoreConfig, values: Mapping[str, Mapping[str, ValueLi
     words: dict[str, Value] = {name: Const(value, WORD_BITS) for name, value in constants(config).items()}
     for name, fields in values.items():
         words[name] = _word(name, fields)
-    declared = {item.name for item in REGISTER_MAP.values() if item.readable and item.width == WORD_BITS}
+    existing = [item for item in REGISTER_MAP.values() if item.exists(config)]
+    declared = {item.name for item in existing if item.readable and item.width == WORD_BITS}
     if words.keys() != declared:
         raise ValueError(f"Registers must be as declared; {sorted(words.keys() ^ declared)} differ")
     return words

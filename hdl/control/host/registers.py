@@ -38,8 +38,11 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
     irq : Out(1)
     serial : Out(1)
         Execute one command of a warp at a time.
+    bank_conflict : In(1)
+        As `hdl.memory.chunk_banks.ChunkBanks.conflict`. Only where there is `wgmma`.
     """
     warps = config.warps
+    conflict = {"bank_conflict": In(1)} if config.wgmma else {}
     return {
         "commands": Out(stream.Signature(COMMAND_BITS)).array(warps),
         "busy": In(warps),
@@ -53,6 +56,7 @@ def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
         "clear": Out(warps),
         "irq": Out(1),
         "serial": Out(1),
+        **conflict,
     }
 
 
@@ -175,6 +179,7 @@ class HostRegisters(Component):
                 "MODE": {"serial": self.serial},
                 "WARP": {"warp": self.warp},
                 "FAULTS": {"warps": faults},
+                **self._conflicts(m),
             },
         )
         readable_places = {word_index(name) for name in sources}
@@ -217,6 +222,14 @@ class HostRegisters(Component):
         ]
         connect(m, queue.output, flipped(self.commands[warp]))
         return queue
+
+    def _conflicts(self, m: Module) -> dict[str, dict[str, Signal]]:
+        """The count of bank conflicts."""
+        if not self._config.wgmma:
+            return {}
+        count = Signal(32)
+        m.d.sync += count.eq(count + self.bank_conflict)
+        return {"BANK_CONFLICTS": {"cycles": count}}
 
     def _counters(self, m: Module) -> Counters:
         """The counters of the whole core: all but INSTRUCTIONS, of which each warp has one."""

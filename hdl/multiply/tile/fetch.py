@@ -1,6 +1,8 @@
 """First stage of the tile multiplier: copies the fragments of the next tile out of the register file."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import data, stream
@@ -8,12 +10,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
-from hdl.dot_product.operands import Operation, Result
+from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.memory.fragment_geometry import block_indices
 from hdl.multiply.tile.request import TileRequest, TileShape, last_block, sparse_y
 from hdl.multiply.tile.rows import row_buffers, row_write_layout
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import (
+    LANE_BITS,
     READ_LATENCY,
     address_bits,
     tile_word_bits,
@@ -26,6 +29,25 @@ from hdl.stream.stream_buffer import StreamBuffer
 
 ADDED_PASSES = 2
 """What `ResultTile.passes` is for tiles of fp8 that becomes f16; none has three passes."""
+
+
+def request_shape(config: CoreConfig) -> ShapeLike:
+    """A `TileRequest`; with `wgmma` as `tile`, and what becomes of its operands.
+
+    Members
+    -------
+    tile : TileRequest
+    x_stored, y_stored : unsigned(1)
+        X, Y is in the operand storage of the warpgroup multiplier, at the register's number there.
+    zero_c : unsigned(1)
+        C is zero, whatever the registers hold.
+    negated : unsigned(2)
+        The sign bits of X, of Y are inverted.
+    """
+    if not config.wgmma:
+        return TileRequest
+    flags = {"x_stored": 1, "y_stored": 1, "zero_c": 1, "negated": 2}
+    return data.StructLayout({"tile": TileRequest, **flags})
 
 
 class FetchedTile(data.Struct):
@@ -87,13 +109,15 @@ class TileFetch(Component):
 
     Members
     -------
-    request : In(stream.Signature(TileRequest))
+    request : In(stream.Signature(request_shape(config)))
         Two may wait here while another one is in flight. Ready comes from a register.
     fetched : Out(1)
         High for one cycle when the last word of a request has been read; it arrives later.
     read : Out(word_read_signature(config)).array(word_registers)
         Of X and Y.
     c_read : Out(word_read_signature(config))
+    stored_read : Out(word_read_signature(config)).array(word_registers)
+        As `read`, of the operand storage. Only where there is `wgmma`.
     write : Out(row_write_layout(config))
     x_data, y_data, c_data : Out(tile_word_bits(config))
     tile : Out(stream.Signature(fetched_tile(config)))
@@ -105,7 +129,7 @@ class TileFetch(Component):
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         members = {
-            "request": In(stream.Signature(TileRequest)),
+            "request": In(stream.Signature(request_shape(config))),
             "fetched": Out(1),
             "read": Out(word_read_signature(config)).array(config.word_registers),
             "c_read": Out(word_read_signature(config)),
@@ -114,15 +138,17 @@ class TileFetch(Component):
             "tile": Out(stream.Signature(fetched_tile(config))),
             "result_tile": Out(stream.Signature(ResultTile)),
         }
+        if config.wgmma:
+            members["stored_read"] = Out(word_read_signature(config)).array(config.word_registers)
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
         buffers = row_buffers(self._config)
-        m.submodules.requests = requests = StreamBuffer(TileRequest)
+        m.submodules.requests = requests = StreamBuffer(request_shape(self._config))
         m.submodules.tiles = tiles = CreditQueue(fetched_tile(self._config), depth=buffers)
         connect(m, flipped(self.request), requests.input)
         connect(m, tiles.output, flipped(self.tile))
-        waiting = requests.output.payload
+        waiting = _tile_of(self._config, requests.output)
         begin = Signal()
         may_begin = Signal()
         idle = Signal()
@@ -154,13 +180,50 @@ class TileFetch(Component):
             arriving.buffer.eq(buffer),
             self.write.eq(delay(m, arriving.as_value(), READ_LATENCY, "arriving")),
             _enables(self.write).eq(delay(m, _enables(arriving), READ_LATENCY, "enables", reset_less=False)),
-            self.x_data.eq(self.read[0].data),
-            self.y_data.eq(self.read[-1].data),
-            self.c_data.eq(self.c_read.data),
+            *self._words(m, begin, requests.output.payload, walks),
             tiles.enter.eq(begin),
             tiles.push.eq(delay(m, finish, READ_LATENCY, "finish", reset_less=False)),
             tiles.payload.eq(delay(m, self._tile(m, request, buffer).as_value(), READ_LATENCY, "tile")),
         ]
+
+    def _words(self, m: Module, begin: Signal, waiting: data.View, walks: Mapping[str, "_Walk"]) -> list[Any]:
+        """Take words of X and Y from the registers or the operand storage, and their signs and C as asked."""
+        if not self._config.wgmma:
+            data_of_ports = self.read[0].data, self.read[-1].data, self.c_read.data
+            return [
+                given.eq(found)
+                for given, found in zip((self.x_data, self.y_data, self.c_data), data_of_ports, strict=True)
+            ]
+        flags = Signal(request_shape(self._config), reset_less=True)
+        with m.If(begin):
+            m.d.sync += flags.eq(waiting)
+        multiplicand = flags.tile.operation.multiplicand
+        is_fp8 = multiplicand == Multiplicand.FP8
+        is_tf32 = multiplicand == Multiplicand.TF32
+        # Of two operands that share a port, Y is read after X.
+        x, y = walks["x"].reading, walks["y"].reading
+        stored = [(x, flags.x_stored), (y, flags.y_stored)]
+        if len(self.read) == 1:
+            stored = [(x | y, Mux(x, flags.x_stored, flags.y_stored))]
+        words = []
+        for number, (port, kept) in enumerate(zip(self.read, self.stored_read, strict=True)):
+            reading, is_stored = stored[number]
+            late = delay(m, is_stored, READ_LATENCY, f"stored_{number}")
+            m.d.comb += [
+                kept.enable.eq(reading & is_stored),
+                port.enable.eq(reading & ~is_stored),
+                kept.address.eq(port.address),
+            ]
+            words.append(Mux(late, kept.data, port.data))
+        for number, (name, word) in enumerate(zip("xy", (words[0], words[-1]), strict=True)):
+            negated = flags.negated[number]
+            bits = delay(m, Cat(negated & is_fp8, negated & ~is_tf32, negated), READ_LATENCY, f"{name}_signs")
+            seven, fifteen, last = bits
+            of_lane = [seven if bit in (7, 23) else fifteen if bit == 15 else last for bit in (7, 15, 23, 31)]
+            signs = Cat(*(Cat(Const(0, 7), sign) for sign in of_lane))
+            m.d.comb += getattr(self, f"{name}_data").eq(word ^ signs.replicate(len(word) // LANE_BITS))
+        zero_c = delay(m, flags.zero_c, READ_LATENCY, "zero_c")
+        return [self.c_data.eq(Mux(zero_c, 0, self.c_read.data))]
 
     def _tile(self, m: Module, request: data.View, buffer: Signal) -> Signal:
         """What is to be issued, when it has arrived."""
@@ -201,13 +264,11 @@ class TileFetch(Component):
         c = self._walk(m, "c", begin, waiting.c, last_of_c, paired & ~is_packed)
         m.d.comb += [self.c_read.enable.eq(c.reading), self.c_read.address.eq(c.address)]
         if self._config.word_registers > 1:
-            for port, walk in zip(self.read, (x, y), strict=True):
-                m.d.comb += [port.enable.eq(walk.reading), port.address.eq(walk.address)]
+            asked = [(walk.reading, walk.address) for walk in (x, y)]
         else:
-            m.d.comb += [
-                self.read[0].enable.eq(x.reading | y.reading),
-                self.read[0].address.eq(Mux(x.reading, x.address, y.address)),
-            ]
+            asked = [(x.reading | y.reading, Mux(x.reading, x.address, y.address))]
+        for port, (enable, address) in zip(self.read, asked, strict=True):
+            m.d.comb += [port.enable.eq(enable), port.address.eq(address)]
         for name, walk, order in (("x", x, request.x_order), ("y", y, request.y_order)):
             for lane, place in enumerate(arriving[name]):
                 register = Signal(3, name=f"{name}_register_{lane}")
@@ -262,6 +323,12 @@ class _Walk:
     number: Value
     register: Value
     last: Value
+
+
+def _tile_of(config: CoreConfig, requests: Any) -> data.View:
+    """The `TileRequest` of a stream of requests."""
+    found: data.View = requests.payload.tile if config.wgmma else requests.payload
+    return found
 
 
 def _enables(write: data.View) -> Value:

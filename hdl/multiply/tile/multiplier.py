@@ -22,10 +22,9 @@ from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.dot_product.operands import DotProductOperands, DotProductResult
 from hdl.multiply.tile.collect import TileCollect, tiles_in_flight
-from hdl.multiply.tile.fetch import ResultTile, TileFetch
+from hdl.multiply.tile.fetch import ResultTile, TileFetch, request_shape
 from hdl.multiply.tile.issue import TileIssue
 from hdl.multiply.tile.metadata import CODES_OF_WORD
-from hdl.multiply.tile.request import TileRequest
 from hdl.multiply.tile.rows import RowMemories, row_read_layout, row_widths
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import register_write_signature, word_read_signature
@@ -54,7 +53,7 @@ class TileMultiplier(Component):
 
     Members
     -------
-    request : In(stream.Signature(TileRequest))
+    request : In(stream.Signature(request_shape(config)))
     fetched : Out(1)
         High for one cycle for each request, in order, when all its registers have been read.
     done : Out(1)
@@ -71,13 +70,15 @@ class TileMultiplier(Component):
     c_read : Out(word_read_signature(config))
     read_enable, asked, low_codes, high_codes, released
         If multiplies may be sparse, from and to `hdl.multiply.tile.metadata.MetadataReader`.
+    stored_read : Out(word_read_signature(config)).array(word_registers)
+        Of the operand storage. Only where there is `wgmma`.
     """
 
     def __init__(self, config: CoreConfig) -> None:
         self._config = config
         units = config.dot_product_units
         members = {
-            "request": In(stream.Signature(TileRequest)),
+            "request": In(stream.Signature(request_shape(config))),
             "fetched": Out(1),
             "done": Out(1),
             "busy_units": Out(range(units + 1)),
@@ -93,6 +94,8 @@ class TileMultiplier(Component):
                 **{"low_codes": codes, "high_codes": codes, "released": Out(1)},
                 **{"read_enable": Out(1), "asked": Out(row_read_layout(config))},
             }
+        if config.wgmma:
+            members["stored_read"] = Out(word_read_signature(config)).array(config.word_registers)
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -107,6 +110,9 @@ class TileMultiplier(Component):
         for inner, outer in zip(fetch.read, self.read, strict=True):
             connect(m, inner, flipped(outer))
         connect(m, fetch.c_read, flipped(self.c_read))
+        if config.wgmma:
+            for inner, outer in zip(fetch.stored_read, self.stored_read, strict=True):
+                connect(m, inner, flipped(outer))
         connect(m, fetch.tile, issue.tile)
         connect(m, fetch.result_tile, tiles.input)
         connect(m, tiles.output, collect.tile)

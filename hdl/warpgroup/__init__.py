@@ -1,0 +1,1 @@
+"""The warpgroup multiplier: `wgmma` with operands in the on-chip memory."""
