@@ -263,7 +263,7 @@ class HostedMachine(ABC):
         values["instructions"] = sum(
             self._read_counter("instructions", warp) for warp in range(self.config.warps)
         )
-        if self._config.wgmma:
+        if self.config.wgmma:
             values["bank_conflicts"] = self._get(host_map.BANK_CONFLICTS)
         return Counters(**values)
 
