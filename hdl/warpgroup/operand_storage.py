@@ -73,7 +73,7 @@ class OperandStorage(Component):
         tag = Signal(ChunkTag, name=f"tag_{is_b}_{number}")
         m.d.comb += tag.eq(chunks.tag)
         lanes = len(chunks.mask)
-        memory = collision_free_memory(QUADS * CHUNK_BITS, 2 * BLOCKS, in_blocks=True)
+        memory = collision_free_memory(QUADS * CHUNK_BITS, 2 * BLOCKS, style="block")
         m.submodules[f"{'ab'[is_b]}_{number}"] = memory
         write = memory.write_port(granularity=_ELEMENT)
         inner = lanes.bit_length() - 1
