@@ -19,10 +19,12 @@ from golden.tables.commands import (
     MoveMatrix,
     Store,
     StoreMatrix,
+    Wgmma,
 )
 from golden.tables.instruction_set import CORE_FAMILIES, LAYOUTS, Family, Layout, Shape, Space, Use
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from golden.tables.matrix_instructions import multiplies_of as multiplies_of_family
+from golden.warpgroup_share import A_REGISTERS, accumulator_registers
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
 
@@ -154,6 +156,9 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
     match command:
         case Mma(instruction):
             return {use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()}
+        case Wgmma():
+            a = {"a": (A_REGISTERS, False)} if command.a_in_registers else {}
+            return {"d": (accumulator_registers(command), True), **a}
         case Load(instruction) | Store(instruction):
             return {"register": (instruction.fragment.registers, isinstance(command, Load))}
         case LoadMatrix() | StoreMatrix():
