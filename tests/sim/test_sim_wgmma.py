@@ -50,7 +50,7 @@ def machines(config):
     return made
 
 
-@pytest.fixture(params=[GROUP, WIDE], ids=["one unit", "wide"])
+@pytest.fixture(params=[GROUP, pytest.param(WIDE, marks=pytest.mark.long)], ids=["one unit", "wide"])
 def pair(request):
     golden, rtl = machines(request.param)
     yield golden, rtl
