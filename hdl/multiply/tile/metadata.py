@@ -51,7 +51,7 @@ class MetadataReader(Component):
     Throughput: a register word per cycle in, if the reads are granted. Latency: 6 cycles from `start` to
     `done`, and one for each word; codes in the cycle after `read_enable`.
     Critical path expected: a nibble to a code, two levels; sixteen nibbles of a quad to a flag.
-    Testbench: tests/sim/test_sim_sparse.py, through the core.
+    Testbench: tests/hdl/test_metadata_reader.py; the codes through the core, tests/sim/test_sim_sparse.py.
 
     Members
     -------
