@@ -131,9 +131,11 @@ def _profile(name: str, value: object) -> Profile:
 
 _UNIT_FIELDS: Final = tuple(field.name for field in fields(DotProductConfig))
 _KINDS: Final[Mapping[str, Callable[[str, object], object]]] = {
-    **{field.name: _integer for field in fields(CoreConfig) if field.name not in ("dot_product", "sparse")},
-    "sparse": _flag,
-    "depth": _integer,
+    **{
+        field.name: _flag if field.type is bool else _integer
+        for field in (*fields(CoreConfig), *fields(DotProductConfig))
+        if field.name != "dot_product"
+    },
     "formats": _formats,
     "profile": _profile,
 }

@@ -74,7 +74,7 @@ class Player:
             type_, needed = f"{sparse}.{instruction.a_type}", instruction.family.formats
         else:
             type_ = f".{instruction.type}"
-            needed = multiplicand_formats((type_,) if instruction.use in "ab" else ())
+            needed = multiplicand_formats((instruction.type,) if instruction.use in "ab" else ())
         return None if needed <= self.config.formats else f"{self.name} has no {type_} multiply"
 
     def play(self, trace: TraceReader, on_block: Callable[[int], None] | None = None) -> ReplayCounters:

@@ -52,23 +52,26 @@ FIELDS: dict[str, list[Any]] = {
     "f64_units": [0, 1, 2, 4],
     "f64_depth": [1, 2, 9, 26],
     "registers": [32, 64, 128, 256],
-    "warps": [1, 2, 3, 8, 16],
+    "warps": [1, 2, 3, 4, 8, 16],
     "queue_depth": [4, 16, 256],
     "address_bits": [16, 17, 32, 33, 64],
     "data_bits": [64, 128, 256, 512],
     "outstanding_reads": [1, 2, 3, 64],
     "shared_bytes": [0, *(pages * PAGE_BYTES for pages in (1, 3, 4, 57))],
     "shared_base": [0, PAGE_BYTES, (1 << 16) - PAGE_BYTES, 0xFF00_0000, 1 << 32, (1 << 64) - 57 * PAGE_BYTES],
+    "sparse": [False, True],
+    "wgmma": [False, True],
 }
 """Least and greatest values and some between them, of every field."""
 
 ROOMY = {"f64_units": 1, "address_bits": 64, "shared_base": 0}
 """What goes with more values of other fields than the defaults do."""
+FOR_WGMMA = {"warps": 4, "shared_bytes": PAGE_BYTES}
 
 
 def config_of(row: Mapping[str, Any]) -> CoreConfig:
     """A configuration with some of the fields."""
-    values = {**ROOMY, **row}
+    values = {**ROOMY, **(FOR_WGMMA if row.get("wgmma") else {}), **row}
     unit = {name: values.pop(name) for name in ("formats", "profile", "depth") if name in values}
     return CoreConfig(dot_product=DotProductConfig(**unit), **values)
 
@@ -249,11 +252,12 @@ def test_core_with_fp8_elaborates(formats: frozenset[str]) -> None:
     Fragment.get(Core(config(formats, "hopper")), None)
 
 
-def test_a_core_has_fp8_of_hopper_alone() -> None:
-    with pytest.raises(
-        ValueError, match=r"^fp8 of a core needs a profile with wgmma of fp8 \(hopper\), not blackwell$"
-    ):
-        config(frozenset({"f16", "fp8"}), "blackwell")
+def test_a_core_has_no_block_scales() -> None:
+    unit = DotProductConfig(
+        formats=frozenset({"f16", "fp8"}), profile=PROFILES["blackwell"], block_scale=True
+    )
+    with pytest.raises(ValueError, match=r"^Block scale must be False in a core: it fetches no scales$"):
+        CoreConfig(dot_product=unit)
 
 
 def test_a_core_needs_a_format_with_loads() -> None:
@@ -299,6 +303,18 @@ REFUSED = {
     ),
     ("formats", "f64_units"): r"Formats of a core must have loads and stores, .*, not fp8 alone",
     ("registers", "warps"): r"Warps with 256 registers each must be from 1 to 8, not 16",
+    (
+        "formats",
+        "sparse",
+    ): r"Sparse needs a format among f16, bf16, tf32, i8 and i4, not (b1, f64|f64, fp8) alone",
+    (
+        "warps",
+        "wgmma",
+    ): r"wgmma needs a multiple of 4 warps and shared bytes, not [123] warps and 4096 shared bytes",
+    (
+        "shared_bytes",
+        "wgmma",
+    ): r"wgmma needs a multiple of 4 warps and shared bytes, not 4 warps and 0 shared bytes",
     ("address_bits", "shared_bytes"): r"Shared base must leave room for 233472 bytes below 2\*\*1[67], .*",
 }
 """The rules for two fields; each sentence names the value and the rule."""

@@ -186,7 +186,7 @@ def test_bytes_behind_the_end_are_refused():
 
 def test_another_version_is_refused():
     data = trace_of().replace(MAGIC, b"openwmma trace 9\n")
-    with pytest.raises(LaunchError, match=r"^k\.trace: expected a trace of version 1, not 9$"):
+    with pytest.raises(LaunchError, match=r"^k\.trace: expected a trace of version 2, not 9$"):
         TraceReader(io.BytesIO(data), "k.trace")
 
 
