@@ -17,6 +17,7 @@ COLD: Final = _HARNESS / "cold.h"
 BLOCK_SOURCES: Final = (Path(__file__), _HARNESS / "block.h", COLD)
 """What decides, beside the Verilog, how a model is compiled and calls its blocks."""
 
+_KEPT: Final = re.compile(r"^\(\* keep_hierarchy = +1 +\*\)\n", re.MULTILINE)
 _PORT: Final = re.compile(r"^  (input|output) (?:\[(\d+):0\] )?(\S+) ?;$", re.MULTILINE)
 _CLOCK: Final = "clk"
 
@@ -91,6 +92,8 @@ def separate(verilog: str, names: Sequence[str]) -> tuple[str, tuple[Block, ...]
         The text with modules of the same names and ports that call the blocks.
     blocks : tuple of Block
     """
+    # An attribute for synthesis, where a core has several: a block is the same in every core.
+    verilog = _KEPT.sub("", verilog)
     modules = {match[1]: match[0] for match in MODULE.finditer(verilog)}
     core, blocks = verilog, []
     for name in names:

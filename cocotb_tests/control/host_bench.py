@@ -29,7 +29,7 @@ __all__ = [
     "read_by_hand",
 ]
 
-CONFIGS = {preset: replace(config, warps=1) for preset, config in PRESETS.items()}
+CONFIGS = {preset: replace(config, warps=1, wgmma=False) for preset, config in PRESETS.items()}
 """By preset, with one warp; `test_host_warps` has several."""
 CLOCK_PS = 10_000
 INCREMENTS = {
