@@ -19,7 +19,7 @@ CONFIGS = {
     "alone": DotProductConfig(formats=frozenset({"fp8"})),
     "beside": DotProductConfig(formats=frozenset({"f16", "fp8"})),
 }
-OFFSET = Widths.half_offset
+OFFSET = Widths(DotProductConfig()).half_offset
 
 
 @cocotb.test

@@ -21,6 +21,7 @@ FP8 = {
     "alone": DotProductConfig(formats=frozenset({"fp8"})),
     "beside": DotProductConfig(formats=frozenset({"f16", "bf16", "fp8"})),
 }
+OFFSET = Widths(DotProductConfig()).half_offset
 
 
 @cocotb.test
@@ -81,7 +82,7 @@ async def fp8_maxima(dut: Any) -> None:
             exponents[operation] = most
         elif operation == lanes:
             exponents = [0] * lanes
-        maxima = [max(some) + Widths.half_offset * any(some) for some in (exponents[::2], exponents[1::2])]
+        maxima = [max(some) + OFFSET * any(some) for some in (exponents[::2], exponents[1::2])]
         inputs.append({"fp8_exponent": join(exponents, 6)})
         expected.append({"fp8_maximum": join(maxima, BITS)})
     await check_stage(dut, inputs, expected, (lanes - 1).bit_length() - 1)

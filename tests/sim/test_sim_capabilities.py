@@ -40,7 +40,10 @@ def words_of(config):
         "CONFIGURATION": config.registers
         + config.dot_product_units * 0x10000
         + (config.queue_depth - 1) * 0x1000000,
-        "UNITS": config.f64_units + config.word_quads * 0x100 + config.warps * 0x10000,
+        "UNITS": config.f64_units
+        + config.word_quads * 0x100
+        + config.warps * 0x10000
+        + config.wgmma * 0x1000000,
         "MEMORY": config.address_bits + config.data_bits // 8 * 0x100 + config.outstanding_reads * 0x10000,
         "SHARED_SIZE": config.shared_bytes,
         "SHARED_BASE": config.shared_base % (1 << 32),
