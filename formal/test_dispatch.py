@@ -10,6 +10,7 @@ from formal.faults import faulty
 from formal.runner import Counterexample, Induction, prove
 from formal.streams import keeps_order
 from hdl.control import dispatch
+from hdl.stream import turns as stream_turns
 from hdl.stream.distributed_memory import table_address
 
 pytestmark = pytest.mark.formal
@@ -97,10 +98,12 @@ def test_turns(warps: int, event: str) -> None:
     prove(f"dispatch_{warps}_{event}", turns(warps, event), Induction(2))
 
 
-FAULTS = [
+FAULTS_OF_TURNS = [
     ("m.Case(holder), m.If(~wants[holder])", "m.Case(holder)"),
     ("reversed(range(1, count))", "range(1, count)"),
     ("range(1, count)", "range(1, count - 1)"),
+]
+FAULTS = [
     ("write.data.eq(turn)", "write.data.eq(turn + 1)"),
     ("newest.eq(newest + given)", "newest.eq(newest + self.request.ready)"),
     ("oldest.eq(oldest + self.done)", "oldest.eq(oldest + self.done + self.fetched)"),
@@ -108,10 +111,17 @@ FAULTS = [
     ("self.request.payload.eq(request.payload)", "self.request.payload.eq(self.requests[0].payload)"),
     ("given.eq(request.valid)", "given.eq(self.request.ready)"),
 ]
-"""A piece of the source, and what stands there instead."""
+"""A piece of the source, and what stands there instead; likewise of `hdl.stream.turns`."""
 
 
 @pytest.mark.parametrize(("text", "fault"), FAULTS)
 def test_faulty(text: str, fault: str) -> None:
     with pytest.raises(Counterexample, match="broken"):
         prove("faulty_dispatch", turns(3, "done", faulty(dispatch, text, fault)), Induction(8))
+
+
+@pytest.mark.parametrize(("text", "fault"), FAULTS_OF_TURNS)
+def test_faulty_turns(text: str, fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "take_turns", faulty(stream_turns, text, fault).take_turns)
+    with pytest.raises(Counterexample, match="broken"):
+        prove("faulty_turns", turns(3, "done", dispatch), Induction(8))
