@@ -72,7 +72,7 @@ class Mma(_OfWarp):
 
 @dataclass(frozen=True)
 class Wgmma(_OfWarp):
-    """A warp's share of `wgmma.mma_async`: 16 rows of the 64, those of its place among four warps.
+    """A warp's share of `wgmma.mma_async`: 16 of the 64 rows, by its place among four warps.
 
     The other warps of the four may execute theirs or not; D is in the registers of this one.
     """

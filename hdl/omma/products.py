@@ -23,7 +23,7 @@ class Products(GroupSumStage):
     Members
     -------
     input.second : 1
-        The elements are those of the upper groups.
+        The elements belong to the upper groups.
     output.product : 32 x signed(9)
         In quarters, ``~magnitude`` if negative.
     output.some : 2
@@ -81,7 +81,7 @@ class GroupSums(GroupSumStage):
     Members
     -------
     output.group_sum : 4 x 12
-        Magnitudes in quarters, those of the pass before first.
+        Magnitudes in quarters; the pass before comes first.
     output.group_negative : 4
         A sum of zero may have either sign.
     """

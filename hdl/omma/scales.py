@@ -23,10 +23,10 @@ class Scales(GroupSumStage):
     Members
     -------
     input.second : 1
-        The scales are those of the upper groups.
+        The scales belong to the upper groups.
     output.scale_exponent : 2 x 9
     output.significand : 4 x 8
-        In 64ths, those of the pass before first.
+        In 64ths; the pass before comes first.
     output.nonzero_scales : 2
         Neither scale is zero. ue8m0 has no zero.
     output.scale_nan : 1
