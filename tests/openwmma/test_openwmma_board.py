@@ -291,7 +291,7 @@ def test_a_wrong_bit_in_the_boards_memory_is_found_by_a_kernel(board, capsys):
     damage(board)
     assert run_on(board, captured("single_warp.wmma_ker", "board")) == 1
     # Where d lies depends on what other tests have allocated, and `damage` spares words at powers of two.
-    assert re.search(r"row 0, column [01] of d\b", capsys.readouterr().err)
+    assert re.search(r"of memory differ; the first is row 0, column [01] of d\b", capsys.readouterr().err)
 
 
 def test_a_link_that_fails_during_a_launch_names_the_block(board, capsys):
