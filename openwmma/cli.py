@@ -1,6 +1,5 @@
 """The command line: its commands, and how it ends."""
 
-import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,9 +10,8 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from golden.integers import shortened
 from openwmma.terminal import encodable, tell
-from openwmma.usage import INTERRUPTED, MISUSE, complain, explain_error
+from openwmma.usage import INTERRUPTED, MISUSE, complain, explain_error, explain_option
 
 COMMANDS: Final = {
     "run": "Run a kernel.",
@@ -110,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         outcome = app(args=list(arguments) or ["--help"], prog_name="openwmma", standalone_mode=False)
     except TyperException as error:
-        return complain(_told(error), MISUSE)
+        return complain(explain_option(error), MISUSE)
     except Exception as error:
         code = explain_error(error)
         if code is None:
@@ -119,13 +117,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if outcome == INTERRUPTED:
         return complain("interrupted", INTERRUPTED)
     return outcome if isinstance(outcome, int) else 0
-
-
-def _told(error: TyperException) -> str:
-    """One sentence about a wrong option: typer's own, with the value in it."""
-    text = " ".join(error.format_message().split()).replace("Value error, ", "")
-    wrong: list[Any] = getattr(error.__cause__ or error.__context__, "errors", list)()
-    if "Input should be " in text and wrong:
-        text = re.sub(r", unable to parse.*", "", text).replace("Input should be ", "expected ")
-        return f"{text}, not {shortened(wrong[0]['input'])}"
-    return text

@@ -1,5 +1,9 @@
 """Errors of the command line: what is said of each, and its exit code."""
 
+import re
+from typing import Any
+
+from golden.integers import shortened
 from openwmma.terminal import tell
 
 FAILURE = 1
@@ -55,6 +59,16 @@ def _told(error: OSError) -> str:
     """One sentence about an error of the system, which need not have a file or a number."""
     reason = error.strerror or str(error) or type(error).__name__
     return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def explain_option(error: Any) -> str:
+    """One sentence about a wrong option: typer's own, with the value in it."""
+    text = " ".join(error.format_message().split()).replace("Value error, ", "")
+    wrong: list[Any] = getattr(error.__cause__ or error.__context__, "errors", list)()
+    if "Input should be " in text and wrong:
+        text = re.sub(r", unable to parse.*", "", text).replace("Input should be ", "expected ")
+        return f"{text}, not {shortened(wrong[0]['input'])}"
+    return text
 
 
 def complain(message: str, code: int, *, lines: bool = False) -> int:

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, explain_error
+from openwmma.usage import FAILURE, INTERRUPTED, MISUSE, complain, explain_error, explain_option
 from openwmma.usage_error import UsageError
 from regression.campaign.client import Amount, Campaign
 from regression.campaign.cluster import connected, perform
@@ -238,8 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         outcome = app(arguments, prog_name="openwmma campaign", standalone_mode=False)
     except typer.exceptions.TyperException as error:
-        print(f"openwmma: {' '.join(error.format_message().split())}", file=sys.stderr)
-        return MISUSE
+        return complain(explain_option(error), MISUSE)
     except Exception as error:
         code = explain_error(error)
         if code is None:

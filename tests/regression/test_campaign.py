@@ -374,6 +374,10 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_store_resumes(undisturbed, tm
         (("kernels", "--launch", "none.json"), r"--launch: expected a launch file, but .* no file none.json"),
         (("tests", "--until-covered"), r"--until-covered: expected a kind with coverage, .*, not tests"),
         (("random", "--time", "soon"), "--time: expected a number with s, m, h or d, as in 30m, not soon"),
+        (
+            ("random", "--seed", str(1 << 64)),
+            f"Invalid value for '--seed': expected less than or equal to {(1 << 63) - 1}, not {1 << 64}",
+        ),
         (("squares", "--only", "square 99"), "--only: squares has no task square 99"),
     ],
 )
