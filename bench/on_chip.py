@@ -1,6 +1,6 @@
 """How busy preset `large` keeps its dot-product units: from registers, and from on-chip memory.
 
-    python -m bench.on_chip [multiplies] [gemm]
+    python -m bench.on_chip [multiplies] [gemm] [wgmma]
 
 prints a table and writes ``build/bench/on_chip.json``; without names, all of it. Each run is compared with
 the golden machine.
@@ -22,7 +22,7 @@ from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.programs.execution import execute
 from golden.resolve import resolve_instruction
-from golden.tables.commands import Command, Fill, Load, Mma, Store
+from golden.tables.commands import Command, Fill, Load, Mma, Store, Wgmma
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from hdl.config import PRESETS
 from sim.rtl_machine import RtlMachine
@@ -81,6 +81,46 @@ def gemm() -> Figure:
 def multiplies() -> list[Figure]:
     """Independent multiplies of fragments that are in the registers, 64 of each warp."""
     return register_multiplies((MULTIPLY,), CONFIG)
+
+
+def wgmma() -> list[Figure]:
+    """Each warp group multiplies 64 x n by 256 columns of k, again and again; both read the same A and B."""
+    return [_wgmma(n, swizzled) for swizzled in (True, False) for n in (64, 128, 256)]
+
+
+def _wgmma(n: int, swizzled: bool) -> Figure:
+    """64 multiplies of each group; rows of 128 bytes with a swizzle, or core matrices one after the other."""
+    instruction = resolve_instruction(f"wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16")
+    # Bytes from one step of k to the next, and from one group of eight rows to the next.
+    step, leading, stride, mode = (32, 16, 1024, 1) if swizzled else (256, 128, 1024, 0)
+    a, b = (
+        [place + k * step >> 4 | leading >> 4 << 16 | stride >> 4 << 32 | mode << 62 for k in range(4)]
+        for place in (0, 64 * 128)
+    )
+    commands: list[Command] = [
+        Wgmma(instruction, 0, a[turn % 4], b[turn % 4], warp=warp)
+        for turn in range(64)
+        for warp in range(CONFIG.warps)
+    ]
+    random = np.random.default_rng(5)
+    values = operands(random, "f16", (1, CONFIG.shared_bytes // 2)).view(np.uint8)[0]
+    rtl, golden = RtlMachine(CONFIG, Memory(64, BASE)), golden_machine(CONFIG, Memory(64, BASE))
+    try:
+        for machine in (golden, rtl):
+            assert machine.shared is not None
+            machine.shared.write(CONFIG.shared_base, values)
+            for warp in range(CONFIG.warps):
+                machine.execute(Fill(0, CONFIG.registers, 0, warp=warp))
+        before = rtl.counters
+        for machine in (golden, rtl):
+            execute(machine, ((command, "") for command in commands))
+        counters = rtl.counters - before
+        if not np.array_equal(rtl.inspect_registers(), golden.inspect_registers()):
+            raise RuntimeError("the core's registers differ from the golden machine's")
+    finally:
+        rtl.close()
+    rows = "swizzle of 128 bytes" if swizzled else "no swizzle"
+    return busy(f"128 {instruction.shape} of f16, {rows}", counters, 90.0 if swizzled else None, CONFIG)
 
 
 def _half(machine: Machine, a: NDArray[Any], b: NDArray[Any], half: int) -> Counters:
@@ -184,7 +224,11 @@ def _stores(
 
 def main() -> None:
     """Measure, print, write."""
-    known: dict[str, Callable[[], list[Figure]]] = {"multiplies": multiplies, "gemm": lambda: [gemm()]}
+    known: dict[str, Callable[[], list[Figure]]] = {
+        "multiplies": multiplies,
+        "gemm": lambda: [gemm()],
+        "wgmma": wgmma,
+    }
     figures = [figure for name in named(__doc__, known) for figure in known[name]()]
     print_figures("How busy preset large is", figures)
     write_results("on_chip", [asdict(figure) for figure in figures])

@@ -50,6 +50,8 @@ GEMMS: Final = {
 SIZE: Final = 128
 """Rows, columns and depth of the matrix multiplies."""
 
+_STALLS: Final = ("stall_registers", "stall_memory", "stall_unit", "queue_empty_cycles", "bank_conflicts")
+
 _FRAGMENT = 8
 """Registers of a fragment of m16n16k16 with f16 multiplicands and f32 accumulators; m16n8k16 has its
 registers in the same places."""
@@ -275,14 +277,11 @@ def print_figures(title: str, figures: Sequence[Figure]) -> None:
     """Print a table in which what is missed is red.
 
     The last column is the share of the cycles in which the next command waited for registers, memory or its
-    unit, or the core for the host.
+    unit, the core for the host, and `wgmma` for a bank of on-chip memory; summed over the warps.
     """
-    table = number_table(title, "figure", "measured", "required", "cycles", "stalls r/m/u/h")
+    table = number_table(title, "figure", "measured", "required", "cycles", "stalls r/m/u/h/b")
     for figure in figures:
-        stalls = (
-            figure.counters[f"stall_{cause}"] / figure.cycles
-            for cause in ("registers", "memory", "unit", "empty")
-        )
+        stalls = (figure.counters[name] / figure.cycles for name in _STALLS)
         table.add_row(
             figure.name,
             f"{figure.value:,.1f} {figure.unit}",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rtl import CONFIG
 
+from bench.on_chip import wgmma
 from golden.memory import Memory
 from golden.simt.trace_file import TraceReader
 from golden.simt.trace_recorder import TraceRecorder
@@ -210,6 +211,16 @@ def test_rows_without_swizzle_meet_in_a_bank(pair):
         counts.append(rtl.counters.bank_conflicts - before)
     # A block of A and one of B, of eight requests with four banks.
     assert counts == [16 if rtl.config.beat_quads == 4 else 0, 0, 0, 0]
+
+
+@pytest.mark.long
+def test_units_of_large_are_busy_where_rows_have_a_swizzle():
+    figures = wgmma()
+    swizzled, plain = figures[:3], figures[3:]
+    assert all(figure.value >= 90 and not figure.counters["bank_conflicts"] for figure in swizzled)
+    # Each block of 16 rows takes 16 cycles in place of 8: of A four, of B one for each 16 columns.
+    for n, figure in zip((64, 128, 256), plain, strict=True):
+        assert abs(figure.counters["bank_conflicts"] - 128 * 8 * (4 + n // 16)) <= 8 * (4 + n // 16)
 
 
 KERNELS = [name for name in cases() if name.startswith(("hopper.gemm", "hopper.softmax"))]
