@@ -1,6 +1,7 @@
 """Options that several commands share: their types, and the machine that they mean."""
 
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -97,39 +98,64 @@ _MACHINE: Final[dict[str, tuple[Any, Any]]] = {
 def machine_options(
     *without: str, on: MachineKind = MachineKind.GOLDEN
 ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
-    """Make a decorator that replaces a command's parameter `target` by the options of a machine.
+    """Make a decorator that replaces those parameters of a command that are dataclasses by options.
+
+    A `Target` becomes the options of a machine, any other dataclass an option for each of its fields.
 
     Parameters
     ----------
     *without : str
-        Options that the command lacks.
+        Options of a machine that the command lacks.
     on : MachineKind
         The default of ``--on``.
     """
-    options = {
+    machine = {
         name: (annotation, on if name == "on" else default)
         for name, (annotation, default) in _MACHINE.items()
         if name not in without
     }
 
+    def options_of(kind: Any) -> list[Parameter]:
+        found: list[Parameter] = []
+        own = {item.name: (item.type, item.default) for item in fields(kind)}
+        for name, (annotation, default) in (machine if kind is Target else own).items():
+            if is_dataclass(annotation):
+                found += options_of(annotation)
+            else:
+                option = Parameter.POSITIONAL_OR_KEYWORD
+                found.append(Parameter(name, option, default=default, annotation=annotation))
+        return found
+
+    def made(kind: Any, given: dict[str, Any]) -> Any:
+        if kind is Target:
+            values = {name: given.pop(name) for name in machine}
+            settings = parse_settings(values.pop("settings"), values.pop("config", None))
+            return Target(**values, settings=settings)
+        parts = {item.name: item.type for item in fields(kind)}
+        return kind(
+            **{
+                name: made(type_, given) if is_dataclass(type_) else given.pop(name)
+                for name, type_ in parts.items()
+            }
+        )
+
     def decorate(command: Callable[..., _Result]) -> Callable[..., _Result]:
         parameters: list[Parameter] = []
+        kinds: dict[str, Any] = {}
         for parameter in signature(command).parameters.values():
-            if parameter.name != "target":
+            if is_dataclass(parameter.annotation):
+                kinds[parameter.name] = parameter.annotation
+                parameters += options_of(parameter.annotation)
+            else:
                 parameters.append(parameter)
-                continue
-            for name, (annotation, default) in options.items():
-                kind = Parameter.POSITIONAL_OR_KEYWORD
-                parameters.append(Parameter(name, kind, default=default, annotation=annotation))
 
         @wraps(command)
-        def with_target(**given: Any) -> _Result:
-            machine = {name: given.pop(name) for name in options}
-            settings = parse_settings(machine.pop("settings"), machine.pop("config", None))
-            return command(**given, target=Target(**machine, settings=settings))
+        def with_options(**given: Any) -> _Result:
+            values = {name: made(kind, given) for name, kind in kinds.items()}
+            return command(**given, **values)
 
-        with_target.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        with_target.__annotations__ = {item.name: item.annotation for item in parameters}
-        return with_target
+        with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {item.name: item.annotation for item in parameters}
+        return with_options
 
     return decorate

@@ -1,12 +1,15 @@
 """Launches of `openwmma run`: `openwmma.modules` and launch files from the command line."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import typer
+
+from golden.limits import WARP_INSTRUCTIONS
 from golden.simt.names import readable
 from openwmma.arguments import input_files
 from openwmma.launch_arguments import parse_extent, prepare_launch
@@ -14,6 +17,7 @@ from openwmma.launch_files import saved_files
 from openwmma.launch_repeat import read_launches
 from openwmma.launching import KernelRun
 from openwmma.modules import Module, cores
+from openwmma.options import Force
 from openwmma.output_files import require_outputs, require_suffix
 from openwmma.report import block_progress, print_contractions, print_launch
 from openwmma.roofline import Point, roofline_svg
@@ -34,41 +38,54 @@ class Check(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchOptions:
-    """What a launch on the command line may choose, whatever it launches.
+    """How a launch on the command line runs, whatever it launches."""
 
-    Parameters
-    ----------
-    target : Target
-    jobs : int
-        Processes; 0 for all cores.
-    checks : sequence of Check
-    limit : int
-        Most warp instructions.
-    contract : bool or None
-        Whether multiplications and additions are joined as the assembler does; None as a launch file says,
-        and otherwise joined.
-    contractions : bool
-        Whether those that are joined are listed, and nothing is launched.
-    trace_file : Path or None
-        Where the matrix instructions are written.
-    roofline : Path or None
-        Where launches are drawn against the limits of the core.
-    force : bool
-        Whether files that exist may be replaced.
-    step : bool
-        Whether the launch stops after each instruction.
-    """
-
+    jobs: Annotated[
+        int, typer.Option("--jobs", min=0, help="Processes that run blocks; 0 for all cores.")
+    ] = 1
+    check: Annotated[
+        list[Check] | None,
+        typer.Option(
+            "--check",
+            help="Report reads of bytes never written, and fragments and arrays used as another type; with "
+            "races, data races on shared memory.",
+        ),
+    ] = None
+    limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = (
+        WARP_INSTRUCTIONS
+    )
+    contract: Annotated[
+        bool | None,
+        typer.Option(
+            "--contract/--no-contract",
+            help="Join multiplications and additions as NVIDIA's assembler does (default), or round each.",
+        ),
+    ] = None
+    contractions: Annotated[
+        bool, typer.Option("--contractions", help="List the joined ones with their lines; run nothing.")
+    ] = False
+    step: Annotated[
+        bool,
+        typer.Option("--step", help="Show registers and fragments after each instruction; h for help."),
+    ] = False
+    trace_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--trace-file",
+            metavar="FILE.trace",
+            help="Write the matrix instructions of a launch with their data, for `openwmma replay`.",
+        ),
+    ] = None
+    roofline: Annotated[
+        Path | None,
+        typer.Option(
+            "--roofline",
+            metavar="FILE.svg",
+            help="Draw the launch against the limits of the core's units and of its bus.",
+        ),
+    ] = None
     target: Target
-    jobs: int
-    checks: Sequence[Check]
-    limit: int
-    contract: bool | None
-    contractions: bool
-    trace_file: Path | None
-    roofline: Path | None
-    force: bool
-    step: bool
+    force: Force = False
 
     @property
     def outputs(self) -> list[tuple[str, Path]]:
@@ -96,8 +113,8 @@ class LaunchOptions:
             "on": target,
             "trace_file": self.trace_file,
             "jobs": 1 if single else self.jobs or cores(),
-            "check": Check.MEMORY in self.checks,
-            "races": Check.RACES in self.checks,
+            "check": Check.MEMORY in (self.check or ()),
+            "races": Check.RACES in (self.check or ()),
             "limit": self.limit,
             **({} if self.contract is None else {"contract": self.contract}),
         }
@@ -124,30 +141,58 @@ class LaunchOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Launch:
-    """What is launched, as the command line names it.
+    """What is launched, as the command line names it."""
 
-    Parameters
-    ----------
-    entry : str or None
-    grid, block, cluster : str
-    shared : int
-        Bytes of dynamic shared memory.
-    args, outs : sequence of str
-        As for `openwmma.launch_arguments.prepare_launch`.
-    save : Path or None
-        Where the launch is written.
-    compiler_options : sequence of str
-    """
+    arg: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--arg",
+            metavar="[NAME=]VALUE",
+            help="A parameter, by name, by number or in order: an .npy file, which is placed in memory, "
+            "a number, or a tensor map as in map:a.npy,box=64x64,swizzle=128B. A variable of the module by "
+            "name: an .npy file.",
+        ),
+    ] = None
+    out: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--out",
+            metavar="NAME=FILE.npy[:TYPE:SHAPE]",
+            help="An array to write in the end: a parameter, by name or number, or a variable. It begins as "
+            "zeros unless it has an --arg as well.",
+        ),
+    ] = None
+    entry: Annotated[
+        str | None, typer.Option("--entry", help="The kernel, where the module has several.")
+    ] = None
+    grid: Annotated[
+        str | None, typer.Option("--grid", metavar="X,Y,Z", help="Blocks of the grid; 1 by default.")
+    ] = None
+    block: Annotated[
+        str | None, typer.Option("--block", metavar="X,Y,Z", help="Threads of a block; 32 by default.")
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="X,Y,Z", help="Blocks of a cluster; the kernel's by default."),
+    ] = None
+    shared: Annotated[
+        int, typer.Option("--shared", metavar="BYTES", help="Dynamic shared memory of a block.")
+    ] = 0
+    save: Annotated[
+        Path | None,
+        typer.Option("--save", metavar="CASE", help="Write the launch to CASE.json and CASE.npz."),
+    ] = None
+    compiler_option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--compiler-option", metavar="OPTION", help="For the compiler of a .cu, as in -arch=sm_80."
+        ),
+    ] = None
 
-    entry: str | None
-    grid: str
-    block: str
-    cluster: str | None
-    shared: int
-    args: Sequence[str]
-    outs: Sequence[str]
-    save: Path | None
-    compiler_options: Sequence[str]
+    @property
+    def is_named(self) -> bool:
+        """Whether any option names a launch; those of the compiler alone name none."""
+        return any(getattr(self, item.name) for item in fields(self) if item.name != "compiler_option")
 
 
 def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
@@ -158,17 +203,18 @@ def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
     UsageError
         For options that do not fit, and as `Kernel.launch` does.
     """
-    extents = parse_extent("--grid", launch.grid), parse_extent("--block", launch.block)
+    extents = parse_extent("--grid", launch.grid or "1"), parse_extent("--block", launch.block or "32")
     keywords = options.keywords()
     if launch.cluster is not None:
         keywords["cluster"] = parse_extent("--cluster", launch.cluster)
-    module = Module(file, compile_options=launch.compiler_options)
+    module = Module(file, compile_options=launch.compiler_option or ())
     kernel = module.kernel(launch.entry)
     if options.contractions:
         print_contractions(readable(kernel.name), kernel.contractions)
         return 0
-    inputs = [file, *input_files(launch.args)]
-    arguments, outputs = prepare_launch(module, kernel, launch.args, launch.outs, [file])
+    given = launch.arg or ()
+    inputs = [file, *input_files(given)]
+    arguments, outputs = prepare_launch(module, kernel, given, launch.out or (), [file])
     save = launch.save
     others = [] if save is None else [(f"--save {path}", path) for path in saved_files(save)]
     named = [*((f"--out {output.path}", output.path) for output in outputs), *others]
