@@ -5,12 +5,13 @@ group of the instruction, or for the mbarrier on which it completes.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.address_map import OFFSET_MASK
+from golden.simt.address_map import OFFSET_MASK, SHARED
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.block import BlockRun
 from golden.simt.memory_access import Piece
@@ -23,6 +24,29 @@ _NONE: Final = 1 << 62
 
 _MET: Final = -1
 """Stands for all writers that have met other threads since."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Something the checker found."""
+
+    message: str
+    """What happened, with the address and the nearest array."""
+    kernel: str
+    place: str
+    """File and line of the instruction, and its text."""
+    block: tuple[int, int, int]
+    thread: tuple[int, int, int] | None
+    """Indices of the first time."""
+    address: int | None
+    """Generic address."""
+    times: int
+    """Accesses of this kind at this instruction, in all threads and blocks."""
+
+    def __str__(self) -> str:
+        thread = f", thread {self.thread}" if self.thread is not None else ""
+        more = f", {self.times} times" if self.times > 1 else ""
+        return f"{self.message} (kernel {self.kernel}, block {self.block}{thread}{more}) at {self.place}"
 
 
 class InFlight:
@@ -111,6 +135,15 @@ class AsyncCheckedBlock(BlockRun):
                 self._loads.add(places, threads)
                 self._tracked.setdefault(self._landing, []).append((self._loads, places))
 
+    # Reports
+
+    def _place(self, piece: Piece, position: int) -> str:
+        """Where an access lies, for a message."""
+        address = int(piece.access.addresses[position])
+        if piece.space == "local":
+            return f"byte {address} of local memory"
+        return self.describe_shared(address) if piece.space == "shared" else self.device.describe(address)
+
     def _report(
         self,
         kind: str,
@@ -121,7 +154,18 @@ class AsyncCheckedBlock(BlockRun):
         times: int = 1,
     ) -> None:
         """Note what an instruction did, and the access of it that did so first."""
-        raise NotImplementedError
+        reports = self.launch.reports
+        before = reports.get((kind, index))
+        if before is not None:
+            reports[kind, index] = replace(before, times=before.times + times)
+            return
+        thread = address = None
+        if piece is not None:
+            thread = self.coordinates(int(piece.access.threads[position]))
+            address = int(piece.access.addresses[position]) + (SHARED if piece.space == "shared" else 0)
+            message = f"{message}: {self._place(piece, position)} at {address:#x}"
+        place, block = str(self.kernel.source_line(index)), self.geometry.index
+        reports[kind, index] = Report(message, self.kernel.readable, place, block, thread, address, times)
 
     # Copies
 

@@ -9,13 +9,11 @@ and no barrier in which both took part lies between; atomics do not race with at
 memory is not understood.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.async_checker import AsyncCheckedBlock
 from golden.simt.fragment_origins import FragmentOrigins, container_problem, type_problem
@@ -23,29 +21,6 @@ from golden.simt.memory_access import Piece
 from golden.simt.warp_operations import Masks
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import Instruction, LoadInstruction, MmaInstruction, StoreInstruction
-
-
-@dataclass(frozen=True)
-class Report:
-    """Something the checker found."""
-
-    message: str
-    """What happened, with the address and the nearest array."""
-    kernel: str
-    place: str
-    """File and line of the instruction, and its text."""
-    block: tuple[int, int, int]
-    thread: tuple[int, int, int] | None
-    """Indices of the first time."""
-    address: int | None
-    """Generic address."""
-    times: int
-    """Accesses of this kind at this instruction, in all threads and blocks."""
-
-    def __str__(self) -> str:
-        thread = f", thread {self.thread}" if self.thread is not None else ""
-        more = f", {self.times} times" if self.times > 1 else ""
-        return f"{self.message} (kernel {self.kernel}, block {self.block}{thread}{more}) at {self.place}"
 
 
 class CheckedBlock(AsyncCheckedBlock):
@@ -193,36 +168,6 @@ class CheckedBlock(AsyncCheckedBlock):
             position = int(np.argmax(missing))
             message = f"read of {places.shape[1]} bytes that were never written"
             self._report("unwritten", piece.access.number, message, piece, position, int(missing.sum()))
-
-    def _place(self, piece: Piece, position: int) -> str:
-        """Where an access lies, for a message."""
-        address = int(piece.access.addresses[position])
-        if piece.space == "local":
-            return f"byte {address} of local memory"
-        return self.describe_shared(address) if piece.space == "shared" else self.device.describe(address)
-
-    def _report(
-        self,
-        kind: str,
-        index: int,
-        message: str,
-        piece: Piece | None = None,
-        position: int = 0,
-        times: int = 1,
-    ) -> None:
-        """Note what an instruction did, and the access of it that did so first."""
-        reports = self.launch.reports
-        before = reports.get((kind, index))
-        if before is not None:
-            reports[kind, index] = replace(before, times=before.times + times)
-            return
-        thread = address = None
-        if piece is not None:
-            thread = self.coordinates(int(piece.access.threads[position]))
-            address = int(piece.access.addresses[position]) + (SHARED if piece.space == "shared" else 0)
-            message = f"{message}: {self._place(piece, position)} at {address:#x}"
-        place, block = str(self.kernel.source_line(index)), self.geometry.index
-        reports[kind, index] = Report(message, self.kernel.readable, place, block, thread, address, times)
 
 
 class _Races:

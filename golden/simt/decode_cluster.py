@@ -1,53 +1,19 @@
 """Instructions of clusters: addresses in other blocks, arrivals, stores that complete transactions."""
 
+from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 from golden.ptx.accesses import accessed_values
 from golden.ptx.decoding import Context, Step, split_qualifiers
-from golden.ptx.syntax import Instruction, Symbol
+from golden.ptx.syntax import Instruction
 from golden.simt.atomics import REDUCTIONS, atomic_function
-from golden.simt.code import Writer, call_step
+from golden.simt.code import Writer
+from golden.simt.decode_lines import Line, decode_line
 
 _CLUSTER: Final = ("shared::cluster",)
 _STORED: Final = ("b32", "b64", "u32", "u64", "s32", "s64", "f32", "f64")
 _TRANSACTED: Final = "mbarrier::complete_tx::bytes"
-
-
-def _map(context: Context, instruction: Instruction, index: int) -> Step:
-    """``mapa`` and ``getctarank``."""
-    found = split_qualifiers(context, instruction, {"space": _CLUSTER, "type": ("u32", "u64")})
-    if "type" not in found:
-        raise context.unsupported(instruction, "it has no type")
-    maps, bits = instruction.opcode[0] == "mapa", int(found["type"][1:])
-    target, place, *rank = context.operands(instruction, 2 + maps)
-    space = "shared" if "space" in found else "generic"
-    context.require_destination(target, bits if maps else 32)
-    if isinstance(place, Symbol):
-        if context.symbol(place)[0].space != "shared" or space == "generic":
-            raise context.error(place, f"{instruction.name} needs an address of .shared::cluster")
-    else:
-        context.require_source(place, bits)
-    for operand in rank:
-        context.require_source(operand, 32)
-
-    def write_code(writer: Writer) -> None:
-        if isinstance(place, Symbol):
-            address = writer.place(context, place, 0, 64)
-        else:
-            address = writer.resize(writer.array(place, bits), bits, 64)
-        arguments = ", ".join((repr(space), address, *(writer.array(operand, 32) for operand in rank)))
-        call = f"B.{'map_shared' if maps else 'rank_of'}({arguments})"
-        writer.write(target, writer.resize(call, 64, bits) if maps else call, bits if maps else 32)
-
-    return context.step(instruction, index, (place, *rank), (target,), write_code, select=False, pure=True)
-
-
-def _arrive(context: Context, instruction: Instruction, index: int) -> Step:
-    """``barrier.cluster.arrive``; the wait ends a block of code."""
-    groups = {"name": ("cluster",), "mode": ("arrive",), "order": ("release", "relaxed"), "all": ("aligned",)}
-    split_qualifiers(context, instruction, groups)
-    context.operands(instruction, 0)
-    return call_step(context, instruction, index, f"B.arrive_cluster({{threads}}, {index})", (), ())
 
 
 def decode_transacted(context: Context, instruction: Instruction, index: int) -> Step:
@@ -89,4 +55,21 @@ def decode_transacted(context: Context, instruction: Instruction, index: int) ->
     return context.step(instruction, index, (*places.values(), *elements), (), write_code, select=False)
 
 
-DECODERS: Final = {"mapa": _map, "getctarank": _map, "barrier": _arrive}
+def _ranks() -> Iterator[Line]:
+    """``mapa`` and ``getctarank``."""
+    for space, word in (("generic", ""), ("shared", ".shared::cluster ")):
+        for type_ in ("u32", "u64"):
+            call = f"B.map_shared({space!r}, {{0}}, {{1}}).astype('u{int(type_[1:]) // 8}')"
+            yield Line(f"mapa {word}.{type_}", (f">{type_}", f"&{type_}", "u32"), call, pure=True)
+            call = f"B.rank_of({space!r}, {{0}})"
+            yield Line(f"getctarank {word}.{type_}", (">u32", f"&{type_}"), call, pure=True)
+
+
+_ARRIVAL: Final = Line(
+    "barrier .cluster .arrive .release|.relaxed? .aligned?", (), "B.arrive_cluster({threads}, {index})"
+)
+"""The wait ends a block of code."""
+
+_LINES: Final = (*_ranks(), _ARRIVAL)
+
+DECODERS: Final = dict.fromkeys(("mapa", "getctarank", "barrier"), partial(decode_line, _LINES))

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from golden.ptx.accesses import HINT
 from golden.ptx.decoding import Context, Step
-from golden.ptx.syntax import Address, Instruction, Operand, TensorAddress
+from golden.ptx.syntax import Address, Instruction, Operand, Sink, Symbol, TensorAddress
 from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.code import call_step
 
@@ -14,6 +14,8 @@ _MAX_CHOICES: Final = 20
 """Lines that a message lists."""
 
 _WIDTHS: Final = {"size": 32, "mask": 16, "u32": 32, "f32": 32, "u64": 64, "b64": 64}
+_DESTINATIONS: Final = {"policy": 64, ">u32": 32, ">u64": 64, ">pred": 1, "_": 64}
+_MBARRIERS: Final = ("shared", "shared::cta", "shared::cluster")
 
 
 class Line(NamedTuple):
@@ -22,13 +24,19 @@ class Line(NamedTuple):
     syntax: str
     """As `golden.qualifier_lines`."""
     kinds: tuple[str | range, ...] = ()
-    """Of the operands: a range of a constant; a state space of an address, ``address`` in any, ``map`` in the
-    one that the instruction names; ``tensor`` of a map with coordinates; ``policy`` of what is written;
-    otherwise of a source. A ``mask`` is there with ``.multicast::cluster``.
+    """Of the operands: a range of a constant; a state space of an address, ``address`` in any, ``map`` and
+    ``mbarrier`` in the one that the instruction names; ``tensor`` of a map with coordinates; of a destination
+    ``policy``, a type behind ``>``, or ``_`` for none; otherwise of a source, behind ``&`` an address. A
+    ``mask`` is there with ``.multicast::cluster``.
     """
     method: str = ""
-    """Of the block, which executes it; none where it has no effect."""
+    """Of the block, which takes threads and operands; none where it has no effect and gives zeros. Or a call,
+    in which ``{0}``, ``{1}`` and so on are the operands without destinations, ``{threads}`` the threads and
+    ``{index}`` the number of the instruction.
+    """
     keywords: Mapping[str, Any] = {}
+    pure: bool = False
+    """Whether it does nothing but give a value."""
 
 
 def decode_line(lines: Iterable[Line], context: Context, instruction: Instruction, index: int) -> Step:
@@ -37,8 +45,11 @@ def decode_line(lines: Iterable[Line], context: Context, instruction: Instructio
     named = [line for line in lines if line.syntax.split()[0] == instruction.opcode[0]]
     fitting = [line for line in named if chosen_qualifiers(line.syntax, words) is not None]
     if not fitting:
-        choices = ", ".join(dict.fromkeys(line.syntax for line in named))
-        raise context.unsupported(instruction, f"there are: {choices}" if len(named) < _MAX_CHOICES else "")
+        if len(named) >= _MAX_CHOICES:
+            named = [line for line in named if line.syntax.split()[1].lstrip(".") in words]
+        choices = dict.fromkeys(line.syntax for line in named)
+        told = f"there are: {', '.join(choices)}" if 0 < len(choices) < _MAX_CHOICES else ""
+        raise context.unsupported(instruction, told)
     hinted, kinds = HINT in words, [_present(line, words) for line in fitting]
     counts = sorted(len(each) + hinted for each in kinds)
     operands = list(context.operands(instruction, counts[0], counts[-1]))
@@ -48,14 +59,19 @@ def decode_line(lines: Iterable[Line], context: Context, instruction: Instructio
     line, found = fitting[place], _Operands(context, instruction)
     for operand, kind in zip(operands, kinds[place], strict=True):
         found.add(operand, kind)
-    if kinds[place][:1] == ["policy"]:
-        call = "full({threads}.size, 0, 'u8')"
-        return call_step(context, instruction, index, call, (), [(operands[0], 64)], pure=True)
-    if not line.method:
+    if not line.method and not found.targets:
         return context.step(instruction, index, (), (), lambda writer: None, select=False)
-    keywords = (f"{name}={value!r}" for name, value in line.keywords.items())
-    call = f"B.{line.method}({', '.join(('{threads}', *found.texts, *keywords))})"
-    return call_step(context, instruction, index, call, found.sources, (), places=found.places)
+    if "(" in line.method:
+        call = line.method.format(*found.texts, threads="{threads}", index=index)
+    elif line.method:
+        keywords = (f"{name}={value!r}" for name, value in line.keywords.items())
+        call = f"B.{line.method}({', '.join(('{threads}', *found.texts, *keywords))})"
+    else:
+        call = "full({threads}.size, 0, 'u8')"
+    sources, pure = found.sources if line.method else (), line.pure or not line.method
+    return call_step(
+        context, instruction, index, call, sources, found.targets, places=found.places, pure=pure
+    )
 
 
 def _present(line: Line, words: Iterable[str]) -> list[str | range]:
@@ -70,6 +86,7 @@ class _Operands:
         self._context, self._instruction = context, instruction
         self.texts: list[str] = []
         self.sources: list[tuple[Operand, int]] = []
+        self.targets: list[tuple[Operand, int]] = []
         self.places: dict[str, Address] = {}
 
     def add(self, operand: Operand, kind: str | range) -> None:
@@ -84,10 +101,17 @@ class _Operands:
             self._context.require_source(operand, _WIDTHS[kind], type_)
             self.texts.append("{}")
             self.sources.append((operand, _WIDTHS[kind]))
-        elif kind == "policy":
-            self._context.require_destination(operand, 64)
+        elif kind in _DESTINATIONS:
+            if kind == "_" and not isinstance(operand, Sink):
+                raise self._context.error(operand, "an arrival in .shared::cluster has no state: write _")
+            self._context.require_destination(operand, _DESTINATIONS[kind])
+            self.targets.append((operand, _DESTINATIONS[kind]))
         elif kind == "address":
             self._context.require_address(operand)
+        elif kind == "mbarrier":
+            self._mbarrier(operand)
+        elif kind[0] == "&":
+            self._shared(operand, _WIDTHS[kind[1:]])
         else:
             spaces = {"global": "global", "shared::cta": "shared"}
             given = (spaces[word] for word in self._instruction.opcode if word in spaces)
@@ -106,6 +130,33 @@ class _Operands:
         place = self._place(operand.address, "generic")
         self.texts += [f"{{{place}}}", f"({'{}, ' * rank})"]
         self.sources += [(item, 32) for item in operand.coordinates]
+
+    def _mbarrier(self, operand: Operand) -> None:
+        """A barrier in shared memory, whose address is generic where the instruction names no space."""
+        spaces = [word for word in self._instruction.opcode if word in _MBARRIERS]
+        address = self._context.require_address(operand, next(iter(spaces), "generic"))
+        named = self._context.space_of(address)
+        if named not in (None, "shared"):
+            space = "param" if named == "entry" else named
+            raise self._context.error(address, f"an mbarrier lies in .shared, not in .{space}")
+        self.places["barrier"] = address
+        self.texts.append("{barrier}" if named or spaces else "B.to_shared({barrier})")
+
+    def _shared(self, operand: Operand, bits: int) -> None:
+        """An address of shared memory in a register, or a variable where the instruction names the space."""
+        if not isinstance(operand, Symbol):
+            self._context.require_source(operand, bits)
+            self.texts.append("{}")
+            self.sources.append((operand, bits))
+            return
+        if (
+            self._context.symbol(operand)[0].space != "shared"
+            or "shared::cluster" not in self._instruction.opcode
+        ):
+            message = f"{self._instruction.name} needs an address of .shared::cluster"
+            raise self._context.error(operand, message)
+        self.places["place"] = Address(operand, 0, operand.location)
+        self.texts.append("{place}.addresses")
 
     def _place(self, operand: Operand, space: str) -> str:
         """The name of an address in a state space."""

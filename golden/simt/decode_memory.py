@@ -22,7 +22,8 @@ from golden.simt.atomics import ATOMICS, HALVES, atomic_function
 from golden.simt.code import Writer, call_step
 from golden.simt.decode_bulk import decode_bulk
 from golden.simt.decode_cluster import decode_transacted
-from golden.simt.decode_mbarrier import copies_arrive
+from golden.simt.decode_lines import decode_line
+from golden.simt.decode_mbarrier import COPIES
 
 _VECTORS: Final = {
     **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
@@ -149,7 +150,7 @@ def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     if len(parts) < 3:
         raise context.unsupported(instruction)
     if parts[2] == "mbarrier":
-        return copies_arrive(context, instruction, index)
+        return decode_line(COPIES, context, instruction, index)
     groups = {
         "async": ("async",),
         "cache": ("ca", "cg"),

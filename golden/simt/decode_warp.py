@@ -1,118 +1,78 @@
 """Instructions that the lanes of a warp execute together: exchanges of values, matrix instructions."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
 from golden.ptx.blocks import collective_details
-from golden.ptx.decoding import Context, Step, split_qualifiers
+from golden.ptx.decoding import Context, Step
 from golden.ptx.matrix import MNEMONICS, MatrixStatement, decode_matrix_statement
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Immediate, Instruction, Operand, Pair, Sink
+from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.address_map import SHARED
-from golden.simt.code import Widths, Writer, call_step
+from golden.simt.code import Writer, call_step
 from golden.simt.warp_operations import REDUCTIONS, elect, match, reduce, shuffle, vote
 from golden.tables.instruction_set import Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction, MoveInstruction
 
+_EXCHANGES: Final[Mapping[str, tuple[partial[Any], tuple[int, ...], tuple[int, ...]]]] = {
+    **{
+        f"shfl .sync .{mode} .b32": (partial(shuffle, mode), (32, 32, 32), (32, 1))
+        for mode in ("up", "down", "bfly", "idx")
+    },
+    **{f"vote .sync .{mode} .pred": (partial(vote, mode), (1,), (1,)) for mode in ("all", "any", "uni")},
+    "vote .sync .ballot .b32": (partial(vote, "ballot"), (1,), (32,)),
+    **{
+        f"match .{mode} .sync .b{bits}": (partial(match, mode), (bits,), (32, 1))
+        for mode in ("any", "all")
+        for bits in (32, 64)
+    },
+    **{
+        f"redux .sync .{name} .{type_}": (partial(reduce, name, type_), (32,), (32,))
+        for name, type_ in REDUCTIONS
+    },
+    "elect .sync": (partial(elect), (), (32, 1)),
+}
+"""What the lanes of a mask compute together, with the bits of its sources and of its results."""
+
 _SYNCHRONOUS: Final = (6, 4)
 """The PTX ISA version from which exchanges need ``.sync``."""
 
 
-def _shuffle(context: Context, instruction: Instruction, index: int) -> Step:
-    groups = {"sync": ("sync",), "mode": ("up", "down", "bfly", "idx"), "type": ("b32",)}
-    found = split_qualifiers(context, instruction, groups)
-    synchronous = "sync" in found
-    _require_sync(context, instruction, synchronous)
-    if not {"mode", "type"} <= found.keys():
-        raise context.unsupported(instruction)
-    mode = found["mode"]
-    target, *operands = context.operands(instruction, 4 + synchronous)
-    sources = [(operand, 32) for operand in operands[:3]]
-    targets = _with_predicate(target)
-    if synchronous:
-        compute = partial(shuffle, mode)
-        return _collective(context, instruction, index, compute, sources, targets, operands[3])
-    call = f"shuffle({mode!r}, {{threads}}, every_lane, {{}}, {{}}, {{}})"
-    return call_step(context, instruction, index, call, sources, targets, type_="b32")
-
-
-def _require_sync(context: Context, instruction: Instruction, synchronous: bool) -> None:
-    if not synchronous and context.version >= _SYNCHRONOUS:
+def _exchange(context: Context, instruction: Instruction, index: int) -> Step:
+    """An exchange between the lanes of a mask; without ``.sync``, between the lanes that are at hand."""
+    word, *words = instruction.opcode
+    named = {syntax: form for syntax, form in _EXCHANGES.items() if syntax.split()[0] == word}
+    is_old = word in ("shfl", "vote") and "sync" not in words
+    if is_old and context.version >= _SYNCHRONOUS:
         message = f"it lacks .sync, without which it ended with PTX ISA {'.'.join(map(str, _SYNCHRONOUS))}"
         raise context.unsupported(instruction, message)
-
-
-def _vote(context: Context, instruction: Instruction, index: int) -> Step:
-    groups = {"sync": ("sync",), "mode": ("all", "any", "uni", "ballot"), "type": ("b32", "pred")}
-    found = split_qualifiers(context, instruction, groups)
-    mode = found.get("mode", "")
-    _require_sync(context, instruction, "sync" in found)
-    type_, bits = ("b32", 32) if mode == "ballot" else ("pred", 1)
-    if not mode or found.get("type") != type_:
+    given = [*words, "sync"] if is_old else words
+    fitting = [form for syntax, form in named.items() if chosen_qualifiers(syntax, given) is not None]
+    if not fitting:
+        raise context.unsupported(instruction, f"there are: {', '.join(named)}")
+    compute, bits, results = fitting[0]
+    target, *operands = context.operands(instruction, 1 + len(bits) + (not is_old))
+    if word == "elect" and not isinstance(target, Pair):
         raise context.unsupported(instruction)
-    target, source, *masks = context.operands(instruction, 2 + ("sync" in found))
-    sources, targets = [(source, 1)], [(target, bits)]
-    if masks:
-        return _collective(context, instruction, index, partial(vote, mode), sources, targets, masks[0])
-    call = f"vote({mode!r}, {{threads}}, every_lane, {{}})[0]"
-    return call_step(context, instruction, index, call, sources, targets, type_="b32")
-
-
-def _match(context: Context, instruction: Instruction, index: int) -> Step:
-    groups = {"mode": ("any", "all"), "sync": ("sync",), "type": ("b32", "b64")}
-    found = split_qualifiers(context, instruction, groups)
-    if found.keys() != groups.keys():
-        raise context.unsupported(instruction)
-    mode, type_ = found["mode"], found["type"]
-    target, source, mask = context.operands(instruction, 3)
-    if mode == "any" and isinstance(target, Pair):
+    if word == "match" and "any" in words and isinstance(target, Pair):
         raise context.error(target, "match.any has no predicate as a destination")
-    sources, targets = [(source, int(type_[1:]))], _with_predicate(target)
-    return _collective(context, instruction, index, partial(match, mode), sources, targets, mask)
-
-
-def _reduce(context: Context, instruction: Instruction, index: int) -> Step:
-    names, types = ({pair[i] for pair in REDUCTIONS} for i in (0, 1))
-    groups = {"sync": ("sync",), "operation": sorted(names), "type": sorted(types)}
-    found = split_qualifiers(context, instruction, groups)
-    name, type_ = found.get("operation", ""), found.get("type", "")
-    if "sync" not in found or (name, type_) not in REDUCTIONS:
-        raise context.unsupported(instruction)
-    target, source, mask = context.operands(instruction, 3)
-    compute = partial(reduce, name, type_)
-    return _collective(context, instruction, index, compute, [(source, 32)], [(target, 32)], mask)
-
-
-def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
-    (target,) = context.operands(instruction, 1)
-    if instruction.opcode[1:] != ("b32",):
-        raise context.unsupported(instruction)
-    return call_step(context, instruction, index, "active_mask({threads})", [], [(target, 32)], type_="b32")
-
-
-def _elect(context: Context, instruction: Instruction, index: int) -> Step:
-    target, mask = context.operands(instruction, 2)
-    if instruction.opcode[1:] != ("sync",) or not isinstance(target, Pair):
-        raise context.unsupported(instruction)
-    return _collective(context, instruction, index, elect, [], _with_predicate(target), mask)
-
-
-def _collective(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    compute: Callable[..., Any],
-    sources: Widths,
-    targets: Widths,
-    mask: Operand,
-) -> Step:
-    """What the lanes of a mask execute together; `compute` is a function of `golden.simt.warp_operations`."""
-    kind = next((part for part in instruction.opcode if part in TYPES), "integer")
-    kinds = "integer" if instruction.opcode[0] == "match" else kind, kind
-    details = collective_details(context, mask, sources, targets, compute, kinds)
-    reads, writes = [mask, *(source for source, _ in sources)], [target for target, _ in targets]
+    targets: list[tuple[Operand, int]] = [(target, results[0])]
+    if len(results) > 1:
+        pair = (target.first, target.second) if isinstance(target, Pair) else (target, Sink(target.location))
+        targets = list(zip(pair, results, strict=True))
+    sources = list(zip(operands, bits, strict=False))
+    if is_old:
+        places = ", ".join("{}" for _ in bits)
+        call = f"{compute.func.__name__}({compute.args[0]!r}, {{threads}}, every_lane, {places})"
+        call += "[0]" * (len(results) == 1)
+        return call_step(context, instruction, index, call, sources, targets, type_="b32")
+    kind = next((part for part in words if part in TYPES), "integer")
+    kinds = "integer" if word == "match" else kind, kind
+    details = collective_details(context, operands[-1], sources, targets, compute, kinds)
+    reads, writes = [operands[-1], *operands[:-1]], [operand for operand, _ in targets]
     return context.step(instruction, index, reads, writes, _no_code, collective=details)
 
 
@@ -120,11 +80,11 @@ def _no_code(writer: Writer) -> None:
     """The block ends with the collective, which the running block executes."""
 
 
-def _with_predicate(target: Operand) -> list[tuple[Operand, int]]:
-    """The destinations of 32 bits and, where the target is a pair, a predicate."""
-    if isinstance(target, Pair):
-        return [(target.first, 32), (target.second, 1)]
-    return [(target, 32), (Sink(target.location), 1)]
+def _active_mask(context: Context, instruction: Instruction, index: int) -> Step:
+    (target,) = context.operands(instruction, 1)
+    if instruction.opcode[1:] != ("b32",):
+        raise context.unsupported(instruction)
+    return call_step(context, instruction, index, "active_mask({threads})", [], [(target, 32)], type_="b32")
 
 
 def _matrix(context: Context, instruction: Instruction, index: int) -> Step:
@@ -178,11 +138,7 @@ def _value(writer: Writer, item: Operand, bits: int) -> str:
 
 
 DECODERS: Final = {
-    "shfl": _shuffle,
-    "vote": _vote,
-    "match": _match,
-    "redux": _reduce,
+    **dict.fromkeys(("shfl", "vote", "match", "redux", "elect"), _exchange),
     "activemask": _active_mask,
-    "elect": _elect,
     **dict.fromkeys(MNEMONICS, _matrix),
 }
