@@ -1,4 +1,4 @@
-"""The matrix instructions of a block: from its registers to the engine and back."""
+"""The matrix instructions of a block: from its registers to golden arithmetic and back."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -8,8 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.block_scales import pack_scales, unpack_scales, uses_of_scales
+from golden.fragments import collect, distribute
 from golden.invalid_argument import InvalidArgument
-from golden.lines import piece_addresses
+from golden.lines import matrix_of_lines, matrix_to_lines, piece_addresses
+from golden.matrix_moves import ldmatrix, movmatrix, stmatrix
+from golden.multiply import multiply_fragments
 from golden.simt.arrays import Access, Addresses, Threads, Values, Words
 from golden.simt.memory_access import MemoryAccess
 from golden.sparsity import first_undefined, pack_metadata, unpack_metadata
@@ -40,7 +43,8 @@ class MatrixOperations(MemoryAccess):
         """``wmma.load``: one array for each register."""
         places, size = self._pieces_of_lines(instruction, access, strides)
         lines = self._gather(access, places, size).view(np.uint8)
-        words = self.launch.engine.load(instruction, lines)
+        matrices = matrix_of_lines(lines, instruction)
+        words = distribute(matrices, instruction.use, instruction.type, instruction.shape)
         self._record(instruction, access, access.addresses[::LANES], places, size, d=words, strides=strides)
         return _unpacked(words, FORMATS[instruction.type].bits)
 
@@ -54,7 +58,7 @@ class MatrixOperations(MemoryAccess):
         """``wmma.store``."""
         places, size = self._pieces_of_lines(instruction, access, strides)
         words = _packed(registers)
-        lines = self.launch.engine.store(instruction, words)
+        lines = matrix_to_lines(collect(words, "d", instruction.type, instruction.shape), instruction)
         self._scatter(access, places, lines.view(f"u{size}"), size)
         self._record(instruction, access, access.addresses[::LANES], places, size, a=words, strides=strides)
 
@@ -72,7 +76,7 @@ class MatrixOperations(MemoryAccess):
         self.launch.matrix_instructions += threads.size // LANES
         sources = _packed(a), _packed(b), _packed(c)
         unpacked = self._unpacked_extra(instruction, threads, index, extra)
-        words = self.launch.engine.multiply(instruction, *sources, unpacked)
+        words = multiply_fragments(instruction, *sources, self.launch.engine.profile, unpacked)
         if self.launch.trace is not None:
             packed = [pack_metadata(instruction, unpacked["metadata"])] if instruction.is_sparse else []
             packed += [
@@ -111,7 +115,7 @@ class MatrixOperations(MemoryAccess):
     def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
         """``ldmatrix``."""
         places = self._halves(access, count)
-        words = self.launch.engine.load_matrices(self._gather(access, places, 2), transposed)
+        words = ldmatrix(self._gather(access, places, 2), transposed=transposed)
         move = _move("ldmatrix", count, transposed)
         self._record(move, access, places[..., 0], places, 2, d=words)
         return _unpacked(words, 32)
@@ -120,7 +124,7 @@ class MatrixOperations(MemoryAccess):
         """``stmatrix``."""
         places = self._halves(access, count)
         words = _packed(registers)
-        matrices = self.launch.engine.store_matrices(words, transposed)
+        matrices = stmatrix(words, transposed=transposed)
         self._scatter(access, places, matrices, 2)
         move = _move("stmatrix", count, transposed)
         self._record(move, access, places[..., 0], places, 2, a=words)
@@ -128,7 +132,7 @@ class MatrixOperations(MemoryAccess):
     def transpose_matrix(self, threads: Threads, registers: Values, index: int) -> Values:
         """``movmatrix``."""
         words = _packed(registers)
-        moved = self.launch.engine.transpose(words[:, 0])[:, None]
+        moved = movmatrix(words[:, 0])[:, None]
         if self.launch.trace is not None:
             move = _move("movmatrix", 1, True)
             self.launch.trace.matrix(self, index, move, threads, (words, None, None, moved))

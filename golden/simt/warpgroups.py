@@ -16,6 +16,7 @@ from golden.matrix_descriptors import (
     element_values,
     matrix_of_chunks,
 )
+from golden.multiply import mma
 from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.memory_access import MemoryAccess
@@ -79,7 +80,7 @@ class WarpgroupOperations(MemoryAccess):
         left = element_values(left, instruction.a_type, form.negated[0])
         right = element_values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
         c = element_values(c, instruction.d_type, False)
-        d = self.launch.engine.multiply_matrices(instruction, left, right, c)
+        d = mma(instruction, left, right, c, profile=self.launch.engine.profile)
         if self.launch.trace is not None:
             operands = a if len(a) == 1 else (np.zeros_like(b),)
             self._record_shares(form, threads, (left, right, c, d), (operands[0], b), scale)
