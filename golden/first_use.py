@@ -13,11 +13,13 @@ def loaded_on_first_use(package: str) -> tuple[Callable[[str], object], Callable
 
     The names are those that the package imports for type checkers, under ``if TYPE_CHECKING:``.
     ``__getattr__`` imports the module of a name and keeps the object in the package, so that it is called
-    once for each name. It raises `AttributeError` for other names.
+    once for each name; `__all__` is all of them. It raises `AttributeError` for other names.
     """
 
     def load(name: str) -> object:
         homes = _homes(package)
+        if name == "__all__":
+            return sorted(homes)
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         found: object = getattr(import_module(homes[name]), name)

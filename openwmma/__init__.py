@@ -9,79 +9,47 @@ from typing import TYPE_CHECKING
 from golden.first_use import loaded_on_first_use
 
 if TYPE_CHECKING:
-    from boards.boards import BOARDS
-    from boards.flow.flow import build_board
-    from boards.host.board_machine import BoardMachine, open_board
-    from golden.approximation.call import approximate
-    from golden.explanation.explain import explain
-    from golden.fragments import collect, distribute, fragment_layout
-    from golden.machine import Difference, Machine
-    from golden.memory import Memory
-    from golden.multiply import mma
-    from golden.programs.gemm import Gemm, multiply_matrices
-    from golden.programs.tiles import multiply_tiles
-    from golden.simt.buffers import DeviceBuffer, device, empty
-    from golden.simt.errors import KernelFault, LaunchError
-    from golden.simt.tensor_map import TensorMap, tensor_map
-    from golden.tables.faults import Fault
-    from golden.warp import GoldenMachine
-    from hdl.config import PRESETS, CoreConfig
-    from openwmma.launch_repeat import read_launches
-    from openwmma.launching import KernelRun
-    from openwmma.matrix_product import matmul
-    from openwmma.modules import Kernel, Module
-    from openwmma.product_match import MatmulMatch, match_matmul
-    from openwmma.target import open_on_board
-    from openwmma.verilog_files import write_verilog
-    from openwmma.version import __version__
-    from sim.lockstep import LockstepMachine
-    from sim.machines import Backend, open_machine
-    from sim.rtl_machine import RtlMachine
-    from sim.testbench.reference import golden_machine
-
-__all__ = [
-    "BOARDS",
-    "PRESETS",
-    "Backend",
-    "BoardMachine",
-    "CoreConfig",
-    "DeviceBuffer",
-    "Difference",
-    "Fault",
-    "Gemm",
-    "GoldenMachine",
-    "Kernel",
-    "KernelFault",
-    "KernelRun",
-    "LaunchError",
-    "LockstepMachine",
-    "Machine",
-    "MatmulMatch",
-    "Memory",
-    "Module",
-    "RtlMachine",
-    "TensorMap",
-    "__version__",
-    "approximate",
-    "build_board",
-    "collect",
-    "device",
-    "distribute",
-    "empty",
-    "explain",
-    "fragment_layout",
-    "golden_machine",
-    "match_matmul",
-    "matmul",
-    "mma",
-    "multiply_matrices",
-    "multiply_tiles",
-    "open_board",
-    "open_machine",
-    "open_on_board",
-    "read_launches",
-    "tensor_map",
-    "write_verilog",
-]
+    from boards.boards import BOARDS as BOARDS
+    from boards.flow.flow import build_board as build_board
+    from boards.host.board_machine import BoardMachine as BoardMachine
+    from boards.host.board_machine import open_board as open_board
+    from golden.approximation.call import approximate as approximate
+    from golden.explanation.explain import explain as explain
+    from golden.fragments import collect as collect
+    from golden.fragments import distribute as distribute
+    from golden.fragments import fragment_layout as fragment_layout
+    from golden.machine import Difference as Difference
+    from golden.machine import Machine as Machine
+    from golden.memory import Memory as Memory
+    from golden.multiply import mma as mma
+    from golden.programs.gemm import Gemm as Gemm
+    from golden.programs.gemm import multiply_matrices as multiply_matrices
+    from golden.programs.tiles import multiply_tiles as multiply_tiles
+    from golden.simt.buffers import DeviceBuffer as DeviceBuffer
+    from golden.simt.buffers import device as device
+    from golden.simt.buffers import empty as empty
+    from golden.simt.errors import KernelFault as KernelFault
+    from golden.simt.errors import LaunchError as LaunchError
+    from golden.simt.tensor_map import TensorMap as TensorMap
+    from golden.simt.tensor_map import tensor_map as tensor_map
+    from golden.tables.faults import Fault as Fault
+    from golden.warp import GoldenMachine as GoldenMachine
+    from hdl.config import PRESETS as PRESETS
+    from hdl.config import CoreConfig as CoreConfig
+    from openwmma.launch_repeat import read_launches as read_launches
+    from openwmma.launching import KernelRun as KernelRun
+    from openwmma.matrix_product import matmul as matmul
+    from openwmma.modules import Kernel as Kernel
+    from openwmma.modules import Module as Module
+    from openwmma.product_match import MatmulMatch as MatmulMatch
+    from openwmma.product_match import match_matmul as match_matmul
+    from openwmma.target import open_on_board as open_on_board
+    from openwmma.verilog_files import write_verilog as write_verilog
+    from openwmma.version import __version__ as __version__
+    from sim.lockstep import LockstepMachine as LockstepMachine
+    from sim.machines import Backend as Backend
+    from sim.machines import open_machine as open_machine
+    from sim.rtl_machine import RtlMachine as RtlMachine
+    from sim.testbench.reference import golden_machine as golden_machine
 
 __getattr__, __dir__ = loaded_on_first_use(__name__)

@@ -1,7 +1,5 @@
 """Where a descriptor of `wgmma` finds the elements of an operand, as cells of a grid."""
 
-from dataclasses import dataclass
-
 from golden.integers import quoted
 from golden.invalid_argument import InvalidArgument
 from golden.matrix_descriptors import CHUNK, MatrixDescriptor
@@ -9,50 +7,12 @@ from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import WGMMA_FAMILIES, Use
 from openwmma.fragment_grid import Cell, FragmentGrid
 
-_BANKS = 32
-_BANK_BYTES = 4
+_BANKS = CHUNK // 4
+"""Banks of a chunk; cells in the same ones have the same colour."""
+_GROUPS = 8
+"""Chunks in all 32 banks."""
 _ROWS = 8
 """Rows that shared memory reads at once."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Chunk(Cell):
-    """A chunk of 16 bytes in shared memory; chunks in the same banks have the same colour."""
-
-    address: int
-
-    @property
-    def text(self) -> str:
-        """Its address."""
-        return f"{self.address:#07x}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _DescriptorGrid(FragmentGrid):
-    """The chunks of an operand."""
-
-    descriptor: MatrixDescriptor
-
-    @property
-    def title(self) -> str:
-        """What the grid shows, in one line."""
-        return f"{self.use} of {self.type}, {self.shape}, in shared memory: {self.descriptor}"
-
-    @property
-    def legend(self) -> tuple[str, ...]:
-        """How to read a cell, and the banks that eight rows touch."""
-        direction = "below each other" if self.cell_rows > 1 else "side by side"
-        count = self.cell_rows * self.cell_columns
-        step = 1 if self.cell_rows > 1 else self.columns // self.cell_columns
-        first = [cell for cell in self.cells[: _ROWS * step : step] if isinstance(cell, _Chunk)]
-        lines = {cell.address // CHUNK % (_BANKS * _BANK_BYTES // CHUNK) for cell in first}
-        banks = CHUNK // _BANK_BYTES
-        together = "columns" if self.cell_rows > 1 else "rows"
-        return (
-            f"A cell is the address of {count} elements {direction}, {CHUNK} bytes in {banks} banks.",
-            "Cells of one colour lie in the same banks: such cells are read one after the other.",
-            f"The first {len(first)} {together} touch {banks * len(lines)} of {_BANKS} banks.",
-        )
 
 
 def descriptor_grid(
@@ -94,21 +54,28 @@ def descriptor_grid(
     across = (use == "b") == transposed  # whether a chunk lies along the columns of the operand
     down, right = (1, 8 * CHUNK // bits) if across else (8 * CHUNK // bits, 1)
     chunks = chunks.T if transposed else chunks
-    rows, columns = size.extent(use)
     cells = tuple(
-        _Chunk(
+        Cell(
             row=i * down,
             column=j * right,
-            rows=down,
-            columns=right,
-            lane=address // CHUNK % 8 * 4,
-            registers=(),
-            address=address,
+            lane=address // CHUNK % _GROUPS * 4,
+            text=f"{address:#07x}",
+            place=address,
         )
         for i, line in enumerate(chunks.tolist())
         for j, address in enumerate(line)
     )
-    kinds = {"rows": rows, "columns": columns, "cell_rows": down, "cell_columns": right}
-    return _DescriptorGrid(
-        use=use, type=type, shape=shape, **kinds, cells=cells, elements=rows * columns, descriptor=found
+    first = (chunks if across else chunks.T)[:_ROWS, 0].tolist()
+    groups = {address // CHUNK % _GROUPS for address in first}
+    direction, together = ("side by side", "rows") if across else ("below each other", "columns")
+    return FragmentGrid(
+        title=f"{use} of {type}, {shape}, in shared memory: {found}",
+        legend=(
+            f"A cell is the address of {down * right} elements {direction}, {CHUNK} bytes in {_BANKS} banks.",
+            "Cells of one colour lie in the same banks: such cells are read one after the other.",
+            f"The first {len(first)} {together} touch {_BANKS * len(groups)} of {_BANKS * _GROUPS} banks.",
+        ),
+        cells=cells,
+        cell_rows=down,
+        cell_columns=right,
     )

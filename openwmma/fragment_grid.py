@@ -1,7 +1,7 @@
 """Which lane and register holds each element of a matrix, as cells of a grid."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from golden.fragments import fragment_layout
@@ -16,40 +16,26 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Neighbouring elements that one lane holds in one register, or one element of f64.
+    """Neighbouring elements in one place.
 
     Parameters
     ----------
     row, column : int
         Of its first element.
-    rows, columns : int
-        Elements down and across; one of them is 1.
     lane : int
-    registers : tuple of tuple of int
-        Every place that holds the elements: the register, or both registers of an element of f64.
-    first_bit : int or None
-        Of metadata and scales, the lowest bit of the register.
+        The lane that holds them; lanes of one quad have one colour.
+    text : str
+        The place, as in ``T5 r0,4``: lane 5, registers 0 and 4, each of which holds the elements; ``T5 b8``.
+    place : tuple of tuple of int, or int
+        The register that holds the elements, or both registers of one of f64, each time that the lane holds
+        them. Of metadata and scales the lowest bit of the register, in shared memory the address.
     """
 
     row: int
     column: int
-    rows: int
-    columns: int
     lane: int
-    registers: tuple[tuple[int, ...], ...]
-    first_bit: int | None = None
-
-    @property
-    def quad(self) -> int:
-        """The group of four lanes to which the lane belongs."""
-        return self.lane // 4
-
-    @property
-    def text(self) -> str:
-        """As in ``T5 r0,4``: lane 5, registers 0 and 4, each of which holds the elements; or ``T5 b8``."""
-        if self.first_bit is not None:
-            return f"T{self.lane} b{self.first_bit}"
-        return f"T{self.lane} r" + ",".join("-".join(map(str, place)) for place in self.registers)
+    text: str
+    place: tuple[tuple[int, ...], ...] | int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,27 +44,31 @@ class FragmentGrid:
 
     Parameters
     ----------
-    use, type, shape : str
-        As for `golden.fragment_layout`.
-    rows, columns : int
-        Elements of the matrix.
-    cell_rows, cell_columns : int
-        Elements of each cell.
+    title : str
+        What the grid shows, in one line.
+    legend : tuple of str
+        How to read a cell, in sentences.
     cells : tuple of Cell
         Row by row.
-    elements : int
-        Elements of one lane, those that it holds more than once included.
+    cell_rows, cell_columns : int
+        Elements of each cell, down and across; one of them is 1.
     """
 
-    use: str
-    type: str
-    shape: str
-    rows: int
-    columns: int
-    cell_rows: int
-    cell_columns: int
+    title: str
+    legend: tuple[str, ...]
     cells: tuple[Cell, ...]
-    elements: int
+    cell_rows: int = 1
+    cell_columns: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Elements of the matrix from the top down."""
+        return self.cells[-1].row + self.cell_rows
+
+    @property
+    def columns(self) -> int:
+        """Elements of the matrix from left to right."""
+        return self.cells[-1].column + self.cell_columns
 
     @property
     def lines(self) -> Iterator[tuple[Cell, ...]]:
@@ -86,34 +76,10 @@ class FragmentGrid:
         across = self.columns // self.cell_columns
         return (self.cells[at : at + across] for at in range(0, len(self.cells), across))
 
-    @property
-    def title(self) -> str:
-        """What the grid shows, in one line."""
-        extent = f"{self.rows} rows, {self.columns} columns"
-        return f"{self.kind} {self.use} of {self.type}, {self.shape}: {extent}"
 
-    @property
-    def kind(self) -> str:
-        """What the register or registers are."""
-        return "register" if self.cells[0].first_bit is not None else "fragment"
-
-    @property
-    def legend(self) -> tuple[str, ...]:
-        """How to read a cell, in sentences."""
-        first = self.cells[0]
-        if first.first_bit is not None:
-            what = "four bits" if self.use == "metadata" else "eight bits"
-            return (f"{first.text}: T is the lane, b the lowest of {what} in its register.",)
-        sentences = [f"{first.text}: T is the lane, r the 32-bit register of the fragment."]
-        count = self.cell_rows * self.cell_columns
-        if count > 1:
-            direction = "below each other" if self.cell_rows > 1 else "side by side"
-            sentences.append(f"A cell is {count} elements {direction}, the first in the low bits.")
-        if len(first.registers[0]) > 1:
-            sentences.append("An element fills two registers, the low word in the first.")
-        if len(first.registers) > 1:
-            sentences.append(f"The lane holds each element {len(first.registers)} times.")
-        return tuple(sentences)
+def span(first: int, count: int) -> str:
+    """The rows or columns of a cell."""
+    return str(first) if count == 1 else f"{first}-{first + count - 1}"
 
 
 def metadata_grid(type: str, shape: str, selector: int) -> FragmentGrid:
@@ -180,20 +146,19 @@ def scale_grid(use: str, scale_vec: str, byte_id: int, thread_id: int) -> Fragme
 def _register_grid(use: str, type: str, shape: str, places: list[tuple[int, int, int, int]]) -> FragmentGrid:
     """The grid of one register: row, column, lane and lowest bit of each cell."""
     cells = tuple(
-        Cell(row=row, column=column, rows=1, columns=1, lane=lane, registers=((0,),), first_bit=bit)
+        Cell(row=row, column=column, lane=lane, text=f"T{lane} b{bit}", place=bit)
         for row, column, lane, bit in sorted(places)
     )
+    what = "four bits" if use == "metadata" else "eight bits"
     return FragmentGrid(
-        use=use,
-        type=type,
-        shape=shape,
-        rows=cells[-1].row + 1,
-        columns=cells[-1].column + 1,
-        cell_rows=1,
-        cell_columns=1,
+        title=f"register {use} of {type}, {shape}: {_extent(cells)}",
+        legend=(f"{cells[0].text}: T is the lane, b the lowest of {what} in its register.",),
         cells=cells,
-        elements=1,
     )
+
+
+def _extent(cells: Sequence[Cell], down: int = 1, across: int = 1) -> str:
+    return f"{cells[-1].row + down} rows, {cells[-1].column + across} columns"
 
 
 def fragment_grid(use: Use, type: str, shape: str, *, sparse: bool = False) -> FragmentGrid:
@@ -226,23 +191,32 @@ def fragment_grid(use: Use, type: str, shape: str, *, sparse: bool = False) -> F
             row, column = elements[first]
             places = holders.setdefault((row, column), (lane, []))[1]
             places.append(tuple(range(register, register + words)))
-    down, across = 1, 1
+    down, across, direction = 1, 1, ""
     if per_word > 1:
-        (row, column), (next_row, next_column) = positions[0][0], positions[0][1]
-        down, across = (per_word, 1) if next_row != row else (1, per_word)
-        assert (next_row - row) + (next_column - column) == 1
+        below = positions[0][1][0] != positions[0][0][0]
+        down, across = (per_word, 1) if below else (1, per_word)
+        direction = "below each other" if below else "side by side"
     cells = tuple(
-        Cell(row=row, column=column, rows=down, columns=across, lane=lane, registers=tuple(places))
+        Cell(
+            row=row,
+            column=column,
+            lane=lane,
+            text=f"T{lane} r" + ",".join("-".join(map(str, place)) for place in places),
+            place=tuple(places),
+        )
         for (row, column), (lane, places) in sorted(holders.items())
     )
+    copies = len(holders[0, 0][1])
+    sentences = (
+        f"{cells[0].text}: T is the lane, r the 32-bit register of the fragment.",
+        f"A cell is {per_word} elements {direction}, the first in the low bits." * (per_word > 1),
+        "An element fills two registers, the low word in the first." * (words > 1),
+        f"The lane holds each element {copies} times." * (copies > 1),
+    )
     return FragmentGrid(
-        use=use,
-        type=type,
-        shape=shape,
-        rows=cells[-1].row + down,
-        columns=cells[-1].column + across,
+        title=f"fragment {use} of {type}, {shape}: {_extent(cells, down, across)}",
+        legend=tuple(filter(None, sentences)),
+        cells=cells,
         cell_rows=down,
         cell_columns=across,
-        cells=cells,
-        elements=len(positions[0]),
     )

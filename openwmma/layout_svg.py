@@ -4,7 +4,7 @@ from colorsys import hls_to_rgb
 
 import svg
 
-from openwmma.fragment_grid import FragmentGrid
+from openwmma.fragment_grid import FragmentGrid, span
 from openwmma.svg_drawing import LINE, label, page, rectangle
 
 _CHARACTER = 7.5
@@ -24,9 +24,11 @@ def layout_svg(grid: FragmentGrid) -> str:
         x = left + item.column // grid.cell_columns * cell
         y = top + item.row // grid.cell_rows * _CELL_HEIGHT
         if item.row == 0:
-            elements.append(label(x + cell / 2, top - 6, _span(item.column, item.columns), anchor="middle"))
+            elements.append(
+                label(x + cell / 2, top - 6, span(item.column, grid.cell_columns), anchor="middle")
+            )
         if item.column == 0:
-            elements.append(label(left - 6, y + 15, _span(item.row, item.rows), anchor="end"))
+            elements.append(label(left - 6, y + 15, span(item.row, grid.cell_rows), anchor="end"))
         elements += [
             rectangle(x, y, cell, _CELL_HEIGHT, _colour(item.lane)),
             label(x + cell / 2, y + 15, item.text, anchor="middle", place="cell"),
@@ -34,10 +36,6 @@ def layout_svg(grid: FragmentGrid) -> str:
     width = max(left + grid.columns // grid.cell_columns * cell, *(len(text) * _CHARACTER for text in texts))
     height = top + grid.rows // grid.cell_rows * _CELL_HEIGHT
     return page(grid.title, round(width + 2 * _MARGIN), round(height + _MARGIN), elements)
-
-
-def _span(first: int, count: int) -> str:
-    return str(first) if count == 1 else f"{first}-{first + count - 1}"
 
 
 def _colour(lane: int) -> str:

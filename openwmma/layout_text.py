@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from openwmma.fragment_grid import FragmentGrid
+from openwmma.fragment_grid import FragmentGrid, span
 
 _COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan", "white", "bright_black")
 """Of the eight quads; odd lanes are in reverse."""
@@ -21,17 +21,13 @@ def layout_text(grid: FragmentGrid, width: int) -> RenderableType:
         table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
         table.add_column("row", style="dim", justify="right", no_wrap=True)
         for item in lines[0][start : start + across]:
-            table.add_column(_span(item.column, item.columns), no_wrap=True)
+            table.add_column(span(item.column, grid.cell_columns), no_wrap=True)
         for line in lines:
             shown = line[start : start + across]
             cells = [Text(item.text, style=_style(item.lane)) for item in shown]
-            table.add_row(_span(shown[0].row, shown[0].rows), *cells)
+            table.add_row(span(shown[0].row, grid.cell_rows), *cells)
         parts += [Text(), table]
     return Group(*parts)
-
-
-def _span(first: int, count: int) -> str:
-    return str(first) if count == 1 else f"{first}-{first + count - 1}"
 
 
 def _style(lane: int) -> str:

@@ -24,22 +24,6 @@ from openwmma.terminal import plain, tell
 from sim.replay.replayer import ReplayCounters
 
 
-def execution_rows(execution: Execution, config: CoreConfig) -> list[tuple[str, str]]:
-    """What an execution took: names and values for two columns.
-
-    Parameters
-    ----------
-    execution : Execution
-    config : CoreConfig
-    """
-    counters = execution.counters
-    return [
-        ("instructions", f"{counters.instructions:,}"),
-        *_counter_rows(counters, config),
-        ("wall time", f"{execution.seconds:.3f} s"),
-    ]
-
-
 def _counter_rows(counters: Counters, config: CoreConfig | None) -> list[tuple[str, str]]:
     """Cycles, the share in which the dot-product units took operands, and why the warps waited."""
     share = counters.utilisation(config.dot_product_units if config else 1)
@@ -77,38 +61,40 @@ def _replay_rows(counters: ReplayCounters) -> list[tuple[str, str]]:
 
 def print_result(title: str, target: Target, execution: Execution, config: CoreConfig) -> None:
     """Print a table of what an execution took."""
-    table = Table(title=plain(f"{title} on {target.on.value}"), show_header=False)
-    for row in execution_rows(execution, config):
-        table.add_row(*row)
-    _add_files(table, target)
-    Console().print(table)
+    counters = execution.counters
+    rows = [("instructions", f"{counters.instructions:,}"), *_counter_rows(counters, config)]
+    _print(title, target, [*rows, ("wall time", f"{execution.seconds:.3f} s")])
 
 
 def print_launch(title: str, target: Target, run: KernelRun) -> None:
     """Print a table of what a launch did, and its notes."""
-    table = Table(title=plain(f"{title} on {target.on.value}"), show_header=False)
-    table.add_row("blocks", f"{run.blocks:,}")
-    table.add_row("warp instructions", f"{run.warp_instructions:,}")
-    table.add_row("matrix multiplies", f"{run.matrix_instructions:,}")
-    for row in _counter_rows(run.counters, run.config):
-        table.add_row(*row)
+    rows = [
+        ("blocks", f"{run.blocks:,}"),
+        ("warp instructions", f"{run.warp_instructions:,}"),
+        ("matrix multiplies", f"{run.matrix_instructions:,}"),
+        *_counter_rows(run.counters, run.config),
+    ]
     if isinstance(run.counters, ReplayCounters) and run.cycles:
-        for row in _replay_rows(run.counters):
-            table.add_row(*row)
-    table.add_row("wall time", f"{run.seconds:.3f} s")
-    _add_files(table, target)
-    console = Console()
-    console.print(table)
+        rows += _replay_rows(run.counters)
+    _print(title, target, [*rows, ("wall time", f"{run.seconds:.3f} s")])
     for note in run.notes:
         tell(f"note: {note}")
 
 
 def print_replay(kernel: str, target: Target, counters: ReplayCounters, config: CoreConfig) -> None:
     """Print a table of what a core did to execute a trace."""
-    table = Table(title=plain(f"the trace of {kernel} on {target.on.value}"), show_header=False)
-    for row in [*_counter_rows(counters, config), *_replay_rows(counters)]:
+    rows = [*_counter_rows(counters, config), *_replay_rows(counters)]
+    _print(f"the trace of {kernel}", target, rows)
+
+
+def _print(title: str, target: Target, rows: Sequence[tuple[str, str]]) -> None:
+    """Print names and values in two columns, and the files that the machine has written."""
+    table = Table(title=plain(f"{title} on {target.on.value}"), show_header=False)
+    for row in rows:
         table.add_row(*row)
-    _add_files(table, target)
+    for name, path in (("waveform", target.waves), ("trace", target.trace)):
+        if path is not None:
+            table.add_row(name, plain(path))
     Console().print(table)
 
 
@@ -117,12 +103,6 @@ def print_contractions(title: str, contractions: Sequence[Contraction]) -> None:
     print(f"{title}: {len(contractions)} joined")
     for item in contractions:
         print(f"  {item}")
-
-
-def _add_files(table: Table, target: Target) -> None:
-    for name, path in (("waveform", target.waves), ("trace", target.trace)):
-        if path is not None:
-            table.add_row(name, plain(path))
 
 
 @contextmanager

@@ -42,12 +42,12 @@ def test_cells_are_where_the_elements_are(fragment):
     covered = np.zeros((grid.rows, grid.columns), dtype=int)
     for cell in grid.cells:
         matrix = np.zeros((grid.rows, grid.columns), dtype=dtype)
-        place = np.s_[cell.row : cell.row + cell.rows, cell.column : cell.column + cell.columns]
+        place = np.s_[cell.row : cell.row + grid.cell_rows, cell.column : cell.column + grid.cell_columns]
         matrix[place] = ones
         covered[place] += 1
         words = golden.distribute(matrix, *fragment)
         expected = np.zeros_like(words)
-        for registers in cell.registers:
+        for registers in cell.place:
             expected[list(registers), cell.lane] = 0xFFFFFFFF
         np.testing.assert_array_equal(words, expected)
     assert (covered == 1).all()
@@ -148,8 +148,8 @@ def test_a_descriptor_finds_its_elements(use, type, mode):
         assert len(grid.cells) * 128 // bits == grid.rows * grid.columns
         for cell in grid.cells:
             row, k = (cell.row, cell.column) if use == "a" else (cell.column, cell.row)
-            assert cell.address == address_of(descriptor, row, k, bits, transposed=transposed)
-            assert cell.quad == cell.address // 16 % 8
+            assert cell.place == address_of(descriptor, row, k, bits, transposed=transposed)
+            assert cell.lane // 4 == cell.place // 16 % 8
 
 
 def test_a_descriptor_on_the_command_line(capsys):

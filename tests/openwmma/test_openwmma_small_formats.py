@@ -89,7 +89,7 @@ def test_grids_are_the_registers():
             values[cell.row, cell.column] = full
             changed = pack(values) ^ before
             expected = np.zeros(32, np.uint32)
-            expected[cell.lane] = (full ^ least) << cell.first_bit
+            expected[cell.lane] = (full ^ least) << cell.place
             np.testing.assert_array_equal(changed, expected)
 
 
