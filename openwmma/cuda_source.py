@@ -35,7 +35,13 @@ def is_cuda(path: Path) -> bool:
 
 
 def compile_file(path: Path, options: Sequence[str] = ()) -> str:
-    """Compile a file; see `compile_cuda`. Headers beside the file are found.
+    """Compile CUDA C++ to PTX. Headers beside the file are found.
+
+    Parameters
+    ----------
+    path : Path
+    options : sequence of str
+        For the compiler. ``-arch`` and ``-std`` replace ``sm_90`` and ``c++17``.
 
     Raises
     ------
@@ -45,41 +51,12 @@ def compile_file(path: Path, options: Sequence[str] = ()) -> str:
     golden.ptx.source.PtxError
         For a file that is not UTF-8.
     """
-    return _compile(
-        source_text(path.read_bytes(), str(path)),
-        str(path),
-        ("-I", str(path.resolve().parent), *options),
-        path,
-    )
+    text = source_text(path.read_bytes(), str(path))
+    return _compile(text, path, ("-I", str(path.resolve().parent), *options))
 
 
-def compile_cuda(text: str, name: str = "kernel.cu", options: Sequence[str] = ()) -> str:
-    """Compile CUDA C++ to PTX.
-
-    Parameters
-    ----------
-    text : str
-    name : str
-        File name, for the compiler's messages.
-    options : sequence of str
-        For the compiler. ``-arch`` and ``-std`` replace ``sm_90`` and ``c++17``.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    CompilerError
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / Path(name).name
-        path.write_text(text)
-        return _compile(text, name, options, path)
-
-
-def _compile(text: str, name: str, options: Sequence[str], path: Path) -> str:
-    """Compile text, which is in the file `path`; the messages of nvcc have that name."""
+def _compile(text: str, path: Path, options: Sequence[str]) -> str:
+    """Compile the text of a file."""
     given = list(options)
     if not any(option.startswith(("-arch", "--gpu-architecture")) for option in given):
         given.append(f"-arch={ARCHITECTURE}")
@@ -87,14 +64,13 @@ def _compile(text: str, name: str, options: Sequence[str], path: Path) -> str:
         given.append(_STANDARD)
     folder = nvrtc_folder()
     if folder is not None:
-        return _Nvrtc(_library(folder)).compile(
-            text, name, [*_nvrtc_options(given), *_include_options(folder)]
-        )
+        joined = [*_nvrtc_options(given), *_include_options(folder)]
+        return _Nvrtc(_library(folder)).compile(text, str(path), joined)
     nvcc = shutil.which("nvcc")
     if nvcc is not None:
         return _compile_with_nvcc(nvcc, path, given)
     raise CompilerError(
-        f"{name}: there is no compiler for CUDA C++; install one with: {install_command('cuda')}, "
+        f"{path}: there is no compiler for CUDA C++; install one with: {install_command('cuda')}, "
         "or put nvcc on the path"
     )
 

@@ -121,20 +121,11 @@ def matmul(
     InvalidArgument
     """
     if scale_a is not None and scale_b is not None and has_block_scales(scale_a):
-        defaults = (None, None, None, None, None, 1, 1, False, "fast")
-        given_others = (a_type, b_type, bias, c, activation, beta, split_k, interleaved, accumulation)
-        names = (
-            "a_type",
-            "b_type",
-            "bias",
-            "c",
-            "activation",
-            "beta",
-            "split_k",
-            "interleaved",
-            "accumulation",
-        )
-        for name, value, default in zip(names, given_others, defaults, strict=True):
+        for name, value, default in (
+            *(("a_type", a_type, None), ("b_type", b_type, None), ("bias", bias, None), ("c", c, None)),
+            *(("activation", activation, None), ("beta", beta, 1), ("split_k", split_k, 1)),
+            *(("interleaved", interleaved, False), ("accumulation", accumulation, "fast")),
+        ):
             if value is not default and not (isinstance(value, int | float | str) and value == default):
                 raise InvalidArgument(name, quoted(value), "the default beside block scales")
         if profile is not None and not (isinstance(profile, str) and profile == "blackwell"):

@@ -42,9 +42,6 @@ _ROW_BYTES: Final = 32
 _DESCRIPTOR: Final = 128 >> 4 << 16 | 256 >> 4 << 32
 """Bytes from a core matrix to the next along k, and to the next 8 rows, each by 16."""
 
-_OPERANDS: Final = {"f32": "f32", "f64": "f64"}
-"""Register types of elements that are not packed into words."""
-
 
 def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability: tuple[int, int]) -> str:
     """A PTX module whose kernel ``each`` executes an instruction for every tile or element.
@@ -85,75 +82,52 @@ def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability
     )
 
 
-def _words(use: str, count: int, type: str) -> list[str]:
-    """Declare the operands of a fragment of so many words, and the words."""
-    wide = FORMATS[type].bits > 8 * _WORD
-    lines = [f".reg .b32 %w{use}<{count}>;"]
-    if type in _OPERANDS:
-        lines.append(f".reg .{_OPERANDS[type]} %{use}<{count // 2 if wide else count}>;")
-    return lines
+def _kind(type: str) -> tuple[str, int]:
+    """The type of the registers that hold elements of a type, and their bytes."""
+    return {"f32": ("f32", 4), "f64": ("f64", 8)}.get(type, ("b32", _WORD))
 
 
-def _operand(use: str, count: int, type: str) -> str:
-    if type not in _OPERANDS:
-        names = [f"%w{use}{i}" for i in range(count)]
-    else:
-        names = [f"%{use}{i}" for i in range(count // (2 if type == "f64" else 1))]
-    return "{" + ", ".join(names) + "}"
+def _vector(use: str, count: int) -> str:
+    return "{" + ", ".join(f"%{use}{i}" for i in range(count)) + "}"
 
 
-def _moves(use: str, count: int, type: str, *, loading: bool) -> list[str]:
-    """Moves between the words and the operands, where these have types of their own."""
-    if type == "f64":
-        pairs = [(f"%{use}{i}", f"{{%w{use}{2 * i}, %w{use}{2 * i + 1}}}") for i in range(count // 2)]
-    elif type in _OPERANDS:
-        pairs = [(f"%{use}{i}", f"%w{use}{i}") for i in range(count)]
-    else:
-        return []
-    size = 64 if type == "f64" else 32
+def _fragment_accesses(use: str, address: str, count: int, type: str, *, loads: bool) -> list[str]:
+    """Load or store the registers of a fragment; each has 32 lanes side by side."""
+    kind, size = _kind(type)
+    places = [(f"%{use}{i}", f"[{address}+{i * LANES * size}]") for i in range(count)]
     return [
-        f"mov.b{size} {operand}, {word};" if loading else f"mov.b{size} {word}, {operand};"
-        for operand, word in pairs
+        f"ld.global.{kind} {register}, {place};" if loads else f"st.global.{kind} {place}, {register};"
+        for register, place in places
     ]
 
 
-def _fragment_accesses(use: str, address: str, count: int, operation: str) -> list[str]:
-    """Load or store the words of a fragment; each has 32 lanes side by side."""
-    places = [(f"%w{use}{i}", f"[{address}+{i * LANES * _WORD}]") for i in range(count)]
-    if operation == "ld":
-        return [f"ld.global.b32 {word}, {place};" for word, place in places]
-    return [f"st.global.b32 {place}, {word};" for word, place in places]
-
-
 def _warp_body(instruction: MmaInstruction) -> list[str]:
-    counts = {use: layout.registers for use, layout in instruction.fragments.items()}
+    types = instruction.types
+    counts = {
+        use: layout.registers * _WORD // _kind(types[use])[1] for use, layout in instruction.fragments.items()
+    }
     lines = [
         "shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31;",
         "setp.ge.u32 %p0, %r4, %r0; @%p0 bra END;",
     ]
     for i, use in enumerate(USES):
-        size = counts[use] * LANES * _WORD
+        kind, size = _kind(types[use])
         lines += [
-            *_words(use, counts[use], instruction.types[use]),
-            f"mul.wide.u32 %x7, %r4, {size}; add.u64 %x{i}, %x{i}, %x7;",
-            f"mul.wide.u32 %x7, %r5, {_WORD}; add.u64 %x{i}, %x{i}, %x7;",
+            f".reg .{kind} %{use}<{counts[use]}>;",
+            f"mul.wide.u32 %x7, %r4, {counts[use] * LANES * size}; add.u64 %x{i}, %x{i}, %x7;",
+            f"mul.wide.u32 %x7, %r5, {size}; add.u64 %x{i}, %x{i}, %x7;",
         ]
     for i, use in enumerate(USES[:3]):
-        lines += _fragment_accesses(use, f"%x{i}", counts[use], "ld")
-        lines += _moves(use, counts[use], instruction.types[use], loading=True)
-    operands = ", ".join(_operand(use, counts[use], instruction.types[use]) for use in ("d", *USES[:3]))
+        lines += _fragment_accesses(use, f"%x{i}", counts[use], types[use], loads=True)
+    operands = ", ".join(_vector(use, counts[use]) for use in ("d", *USES[:3]))
     if instruction.is_sparse:
         lines += [
             f"ld.param.u64 %x4, [e]; mul.wide.u32 %x7, %r3, {_WORD}; add.u64 %x4, %x4, %x7;",
             "ld.global.b32 %r6, [%x4];",
         ]
         operands += ", %r6, 0"
-    return [
-        *lines,
-        f"{instruction} {operands};",
-        *_moves("d", counts["d"], instruction.types["d"], loading=False),
-        *_fragment_accesses("d", "%x3", counts["d"], "st"),
-    ]
+    stores = _fragment_accesses("d", "%x3", counts["d"], types["d"], loads=False)
+    return [*lines, f"{instruction} {operands};", *stores]
 
 
 def _group_body(instruction: MmaInstruction) -> list[str]:
@@ -163,7 +137,7 @@ def _group_body(instruction: MmaInstruction) -> list[str]:
     count = fragment("d", tile.d_type, tile.shape).registers * columns
     sizes = {"a": instruction.shape.m * _ROW_BYTES, "b": instruction.shape.n * _ROW_BYTES}
     lines = [
-        *_words("d", count, tile.d_type),
+        f".reg .{_kind(tile.d_type)[0]} %d<{count}>;",
         f".shared .align 128 .b8 sa[{sizes['a']}]; .shared .align 128 .b8 sb[{sizes['b']}];",
         "setp.ge.u32 %p0, %r1, %r0; @%p0 bra END;",
         ".reg .b32 %v<4>;",
@@ -185,8 +159,7 @@ def _group_body(instruction: MmaInstruction) -> list[str]:
         f"shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31; mul.wide.u32 %x7, %r4, {count * LANES * _WORD};",
         f"add.u64 %x2, %x2, %x7; add.u64 %x3, %x3, %x7; mul.wide.u32 %x7, %r5, {_WORD};",
         "add.u64 %x2, %x2, %x7; add.u64 %x3, %x3, %x7;",
-        *_fragment_accesses("d", "%x2", count, "ld"),
-        *_moves("d", count, tile.d_type, loading=True),
+        *_fragment_accesses("d", "%x2", count, tile.d_type, loads=True),
         "fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned; setp.eq.u32 %p2, 0, 0;",
     ]
     scales = {"s32": "", "tf32": ", 1, 1"}.get(
@@ -195,10 +168,9 @@ def _group_body(instruction: MmaInstruction) -> list[str]:
     )
     return [
         *lines,
-        f"{instruction} {_operand('d', count, tile.d_type)}, %x4, %x5, %p2{scales};",
+        f"{instruction} {_vector('d', count)}, %x4, %x5, %p2{scales};",
         "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-        *_moves("d", count, tile.d_type, loading=False),
-        *_fragment_accesses("d", "%x3", count, "st"),
+        *_fragment_accesses("d", "%x3", count, tile.d_type, loads=False),
     ]
 
 
@@ -326,26 +298,34 @@ def multiply_compared(
     return d, gpu.name
 
 
-def warp_words(instruction: MmaInstruction, operands: Sequence[NDArray[Any]]) -> list[NDArray[np.uint32]]:
+def warp_words(instruction: MmaInstruction, operands: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """The fragments of A, B and C of each warp; where it takes several tiles, the last one repeats some.
 
-    The metadata registers of a sparse multiply follow.
+    The metadata registers of a sparse multiply follow. Words are of 32 bits, of f64 of 64.
     """
     together = instruction.family.tiles
-    words = []
+    words: list[NDArray[Any]] = []
     for use, matrix in zip(USES[:3], operands, strict=False):
         tiles, rows, columns = matrix.shape
         whole = np.resize(matrix, (-(-tiles // together), together * rows, columns))
         layout = instruction.layout(use)
         kind = instruction.types[use], instruction.shape, layout, instruction.is_sparse
-        words.append(distribute(whole, use, *kind))
+        found = distribute(whole, use, *kind)
+        if instruction.types[use] == "f64":
+            pairs = found.reshape(len(found), -1, 2, LANES).swapaxes(2, 3)
+            words.append(np.ascontiguousarray(pairs).view(np.uint64)[..., 0])
+        else:
+            words.append(found)
     return words + [pack_metadata(instruction, metadata) for metadata in operands[3:]]
 
 
 def warp_results(instruction: MmaInstruction, found: NDArray[np.uint8], tiles: int) -> NDArray[Any]:
     """D of so many tiles, from the bytes of its fragments."""
-    registers = found.view(np.uint32).reshape(-1, instruction.fragments["d"].registers, LANES)
-    shape = instruction.shape
+    count, shape = instruction.fragments["d"].registers, instruction.shape
+    registers = found.view(np.uint32).reshape(-1, count, LANES)
+    if instruction.d_type == "f64":
+        pairs = registers.reshape(-1, count // 2, LANES, 2).swapaxes(2, 3)
+        registers = np.ascontiguousarray(pairs).reshape(-1, count, LANES)
     matrices = collect(registers, "d", instruction.d_type, shape, sparse=instruction.is_sparse)
     return matrices.reshape(-1, shape.m, shape.n)[:tiles]
 

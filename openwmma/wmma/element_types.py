@@ -25,28 +25,27 @@ class FragmentUse(_Named):
     ACCUMULATOR = "accumulator"
 
 
-class Layout(_Named):
+class _Order(_Named):
+    """The order of a matrix in memory."""
+
+    @property
+    def table(self) -> TableLayout:
+        """The name in the instruction tables."""
+        return "row" if "row" in self.value else "col"
+
+
+class Layout(_Order):
     """The order of a multiplicand in memory (`Layout` of the template)."""
 
     ROW_MAJOR = "row_major"
     COL_MAJOR = "col_major"
 
-    @property
-    def table(self) -> TableLayout:
-        """The name in the instruction tables."""
-        return "row" if self is Layout.ROW_MAJOR else "col"
 
-
-class MemoryLayout(_Named):
+class MemoryLayout(_Order):
     """The order of an accumulator in memory (`layout_t`)."""
 
     MEM_ROW_MAJOR = "mem_row_major"
     MEM_COL_MAJOR = "mem_col_major"
-
-    @property
-    def table(self) -> TableLayout:
-        """The name in the instruction tables."""
-        return "row" if self is MemoryLayout.MEM_ROW_MAJOR else "col"
 
 
 class BitOperation(IntEnum):

@@ -12,7 +12,8 @@ import pytest
 import golden
 import openwmma
 from openwmma.cuda_source import compile_file
-from openwmma.demo import run_cuda_kernel
+from openwmma.demo import KERNELS, run_kernel
+from openwmma.target import MachineKind, Target
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "examples" / "cuda"
@@ -148,7 +149,7 @@ def test_the_demo_ends_with_a_cuda_kernel_in_lockstep():
     random = np.random.default_rng(9)
     a, b = (random.standard_normal((rows, 16)).astype(np.float16) for rows in (32, 16))
     b = np.tile(b, (1, 2))
-    d, run = run_cuda_kernel(a, b)
+    d, run = run_kernel([*KERNELS][1], a, b, Target(on=MachineKind.LOCKSTEP))
     instruction = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32"
     for i in (0, 16):
         tile = golden.mma(instruction, a[i : i + 16], b[:, :16], np.zeros((16, 16), np.float32))

@@ -10,7 +10,7 @@ import openwmma
 from golden.installation import install_command
 from openwmma import cuda_source
 from openwmma.cli import main
-from openwmma.cuda_source import CompilerError, compile_cuda
+from openwmma.cuda_source import CompilerError, compile_file
 
 TILE = """
 #include <cuda_fp16.h>
@@ -122,7 +122,7 @@ def test_nvcc_on_the_path(nvcc):
     assert called[0] == "-ptx"
     assert "-arch=sm_90" in called
     assert called[-1].endswith("tile.cu")
-    compile_cuda(TILE, options=["-arch=sm_80", "-std=c++20"])
+    compile_file(Path("tile.cu"), ["-arch=sm_80", "-std=c++20"])
     called = Path("calls.txt").read_text().split()
     assert "-arch=sm_80" in called
     assert "-arch=sm_90" not in called
