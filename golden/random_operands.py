@@ -18,17 +18,17 @@ def exponent_fields(
     top = (1 << format.exponent_bits) - 1
     half = format.bias // 2
     if kind == "near one":
-        centre, spread = format.bias, {4: 5, 5: 6, 8: 14, 11: 60}[format.exponent_bits]
+        centre, spread = format.bias, {2: 1, 3: 2, 4: 5, 5: 6, 8: 14, 11: 60}[format.exponent_bits]
     elif kind == "products near the bottom":
-        spread = {4: 3, 5: 4, 8: 10, 11: 30}[format.exponent_bits]
+        spread = {2: 1, 3: 2, 4: 3, 5: 4, 8: 10, 11: 30}[format.exponent_bits]
         centre = spread if addend else half + 1
     elif kind == "products near the top":
-        spread = {4: 2, 5: 3, 8: 4, 11: 20}[format.exponent_bits]
+        spread = {2: 1, 3: 1, 4: 2, 5: 3, 8: 4, 11: 20}[format.exponent_bits]
         centre = top - 1 - spread if addend else format.bias + half - 2
     elif kind == "subnormal":
         return random.integers(0, 3, shape)
     elif kind == "largest":
-        return random.integers(top - 5, top, shape)
+        return random.integers(max(top - 5, 0), top, shape)
     else:
         values = [0, 1, format.bias, format.bias + 1, top - 1, top]
         return random.choice(values, shape, p=[0.5, 0.1, 0.2, 0.15, 0.03, 0.02])

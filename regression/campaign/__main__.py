@@ -79,6 +79,9 @@ def campaign(
         str | None, typer.Option("--only", metavar="TASK", help="Run one task here and record nothing.")
     ] = None,
     preset: Annotated[str | None, typer.Option("--preset", help="A preset of the core.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A field of its configuration.")
+    ] = None,
     type: Annotated[str | None, typer.Option("--type", help="Only multiplies of an A of this type.")] = None,
     family: Annotated[list[str] | None, typer.Option("--family", help="Only these families.")] = None,
     unit: Annotated[list[str] | None, typer.Option("--unit", help="Only these units.")] = None,
@@ -104,6 +107,7 @@ def campaign(
     """
     given = {
         "preset": preset,
+        "set": settings,
         "type": type,
         "family": family,
         "unit": unit,

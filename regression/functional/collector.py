@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import fields
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -11,13 +12,14 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.arrays import decode
 from golden.fragments import collect
-from golden.tables.commands import LoadMatrix, Mma, StoreMatrix
+from golden.sparsity import unpack_metadata
+from golden.tables.commands import LoadMatrix, Mma, StoreMatrix, Wgmma
 from golden.tables.formats import FORMATS, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import CoreConfig
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
-from regression.functional import alignment, hazards, instructions, rounding, values
+from regression.functional import alignment, hazards, instructions, options, rounding, shares, values
 from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
 from regression.functional.sums import is_fused, sums_of
 from regression.random_programs.choices import accesses_of
@@ -68,7 +70,8 @@ _ON_CHIP: Final = ("shared", "generic to both", r"\w*matrix", "row hazard")
 def model_of(config: CoreConfig) -> tuple[Coverpoint, ...]:
     """Every coverpoint of a core, without the bins that need a type or a memory that it lacks.
 
-    Faults are the same for all cores: they are searched on cores that have and on cores that lack something.
+    A core with options has more. Faults are the same for all cores: they are searched on cores that have and
+    on cores that lack something.
     """
     held = {type for family in config.families for type in (*family.multiplicands, *family.accumulators)}
     lost = {f"the core has no {type}": [type] for type in FORMATS if type not in held}
@@ -76,11 +79,15 @@ def model_of(config: CoreConfig) -> tuple[Coverpoint, ...]:
     lost["the core has no such access"] = list(instructions.ACCESSES.keys() - set(fragments))
     if not config.shared_bytes:
         lost["the core has no on-chip memory"] = [*_ON_CHIP]
+    if config.dot_product.profile.fp8_block is None:
+        lost["the profile has no wgmma"] = ["wgmma"]
+        lost["its sums of fp8 are small sums"] = ["mma (?:first|second|addition)"]
     points = MODEL
     for reason, words in lost.items():
         pattern = re.compile(rf"\b({'|'.join(words)})\b" if words else "(?!)")
         points = tuple(item if item.name == "fault" else item.without(pattern, reason) for item in points)
-    return points
+    more = hazards.option_points(config), options.points_of(config), shares.points_of(config)
+    return (*points, *chain(*more))
 
 
 def observe(program: Program, core: Core) -> Seen:
@@ -90,7 +97,9 @@ def observe(program: Program, core: Core) -> Seen:
     rows: dict[int, list[int]] = {}
     for index, command in enumerate(program.commands):
         instructions.sample_command(seen, command)
-        before = machine.read_registers() if isinstance(command, Mma) else None
+        if isinstance(command, Wgmma):
+            shares.sample_share(seen, command)
+        before = machine.read_registers(warp=command.warp) if isinstance(command, Mma) else None
         if isinstance(command, LoadMatrix | StoreMatrix):
             base = program.config.shared_base if command.space == "shared" else 0
             addresses = machine.read_registers(command.addresses, 1)[0, : 8 * command.count]
@@ -98,26 +107,41 @@ def observe(program: Program, core: Core) -> Seen:
             instructions.sample_rows(seen, command, rows[index])
         machine.execute(command)
         if before is not None and isinstance(command, Mma):
-            _sample_multiply(seen, command, before, machine.read_registers())
+            after = machine.read_registers(warp=command.warp)
+            _sample_multiply(seen, program.config, command, before, after)
     hazards.sample_hazards(seen, program.commands, rows)
+    shares.sample_common(seen, program.commands)
     if isinstance(core, RtlMachine):
         seen.update({("wait", label): getattr(core.simulation.waits, name) for name, label in _WAITS.items()})
     return +seen
 
 
-def _sample_multiply(seen: Seen, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]) -> None:
-    instruction = command.instruction
-    matrices = {}
+def _sample_multiply(
+    seen: Seen, config: CoreConfig, command: Mma, before: NDArray[np.uint32], after: NDArray[np.uint32]
+) -> None:
+    instruction, is_sparse = command.instruction, command.instruction.is_sparse
+    matrices, words = {}, {}
     for use, layout in instruction.fragments.items():
         registers, first = after if use == "d" else before, getattr(command, use)
-        words = registers[first : first + layout.registers]
-        matrices[use] = collect(words, use, instruction.types[use], instruction.shape)
-    values.sample_values(seen, instruction, matrices)
-    sample_arithmetic(seen, instruction, matrices)
+        words[use] = registers[first : first + layout.registers]
+        held = words[use], use, instruction.types[use], instruction.shape
+        matrices[use] = collect(*held, sparse=is_sparse)
+    if is_sparse:
+        metadata = unpack_metadata(instruction, before[command.metadata], command.selector)
+        options.sample_sparse(seen, instruction, matrices, metadata, command.selector)
+        return
+    is_small = options.is_small(instruction, config)
+    if is_small:
+        options.sample_small(seen, instruction, matrices, words, config)
+    if not instruction.kind:
+        values.sample_values(seen, instruction, matrices)
+        sample_arithmetic(seen, instruction, matrices, has_sums=not is_small)
 
 
-def sample_arithmetic(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:
-    """Note the sums of a multiply, and what is done with them in the end."""
+def sample_arithmetic(
+    seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]], *, has_sums: bool = True
+) -> None:
+    """Note the sums of a multiply, if the model has them, and what is done with them in the end."""
     if instruction.c_type == "s32":
         rounding.sample_integers(seen, instruction, matrices)
         return
@@ -128,6 +152,8 @@ def sample_arithmetic(seen: Seen, instruction: MmaInstruction, matrices: Mapping
         alignment.sample_gaps(seen, "f64", c, *first)
         return
     values.sample_specials(seen, instruction, matrices)
+    if not has_sums:
+        return
     sums = sums_of(instruction, matrices)
     for item in sums:
         alignment.sample_alignment(seen, item)

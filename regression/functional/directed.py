@@ -1,7 +1,8 @@
 """Programs for what random ones come to too seldom: every hazard between two units, side by side."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, product
 from typing import Any, Final
 
@@ -11,13 +12,26 @@ from numpy.typing import NDArray
 
 from golden.programs.buffers import BASE
 from golden.resolve import resolve_instruction
-from golden.tables.commands import Command, Fill, Load, LoadMatrix, Mma, Move, MoveMatrix, Store, StoreMatrix
+from golden.tables.commands import (
+    Command,
+    Fill,
+    Load,
+    LoadMatrix,
+    Mma,
+    Move,
+    MoveMatrix,
+    Store,
+    StoreMatrix,
+    Wgmma,
+)
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import Space
 from golden.tables.layouts import LANES
-from hdl.config import PRESETS, CoreConfig
+from golden.warpgroup_share import share_error
+from hdl.config import CoreConfig
 from regression.functional import hazards
 from regression.random_programs.choices import (
+    OPTIONS,
     UNITS,
     access_command,
     access_of,
@@ -27,7 +41,7 @@ from regression.random_programs.choices import (
     places_of,
     registers_of,
 )
-from regression.random_programs.generator import hot_access
+from regression.random_programs.generator import EVERYWHERE
 from regression.random_programs.program import (
     BLOCK_BYTES,
     BLOCK_REGISTERS,
@@ -37,6 +51,8 @@ from regression.random_programs.program import (
     Program,
     block_load,
     block_store,
+    config_named,
+    hot_access,
     span,
 )
 from sim.simulation import BusTiming
@@ -62,7 +78,7 @@ def hazard_program(preset: str, seed: int) -> Program:
     Of commands and memories that the core lacks there are none.
     """
     random = np.random.default_rng((seed, 2))
-    config = PRESETS[preset]
+    config = config_named(preset)
     blocks = HOT_BYTES // BLOCK_BYTES
     commands: list[Command] = [
         block_load(register, BASE + BLOCK_BYTES * (register // BLOCK_REGISTERS % blocks))
@@ -74,7 +90,11 @@ def hazard_program(preset: str, seed: int) -> Program:
         *_memory_pairs(random, config),
     ]
     if config.shared_bytes:
-        pairs += [*_address_pairs(random, image), *_row_pairs(random, config, image)]
+        pairs += [*_address_pairs(random, config, image), *_row_pairs(random, config, image)]
+    if config.sparse:
+        pairs += _metadata_pairs(random, config, image)
+    if config.wgmma:
+        pairs += _share_pairs(random, config, image)
     for index in random.permutation(len(pairs)):
         commands += pairs[index]
     timing = BusTiming(latency=int(random.integers(0, 60)), stall=0, seed=1)
@@ -82,7 +102,8 @@ def hazard_program(preset: str, seed: int) -> Program:
 
 
 def _register_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[tuple[Command, ...]]:
-    for kind, older, younger, extent in product(hazards.ROLES, UNITS, UNITS, hazards.EXTENTS):
+    units = (*UNITS, *OPTIONS)
+    for kind, older, younger, extent in product(hazards.ROLES, units, units, hazards.EXTENTS):
         # What ldmatrix reads are addresses, which `_address_pairs` has.
         is_of_addresses = (kind, younger) == ("read after write", "ldmatrix")
         if hazards.impossible(kind, older, younger, extent, config) is None and not is_of_addresses:
@@ -100,19 +121,35 @@ def _register_pair(
     for _ in range(500):
         first, second = _command(random, config, older), _command(random, config, younger)
         one, other = _operand(random, first, before), _operand(random, second, after)
+        if one is None or other is None:
+            continue
         count, size = operands_of(first)[one][0], operands_of(second)[other][0]
         shift = 0 if extent == "all" else int(random.integers(1 - size, count))
         place = getattr(first, one) + shift
         if (size == count and not shift) != (extent == "all") or not 0 <= place <= config.registers - size:
             continue
         second = replace(second, **{other: place})
+        if not (_is_legal(first) and _is_legal(second, first)):
+            continue
         moves = [item for item in (second, first) if isinstance(item, LoadMatrix | StoreMatrix)]
         if second not in moves or second.addresses not in chain(*registers_of(first)["writes"]):
             for move in moves:
                 yield image.place_words(min(move.addresses, config.registers - 2), _valid_rows(random))
+            for multiply in (first, second):
+                if isinstance(multiply, Mma) and multiply.instruction.is_sparse:
+                    yield Fill(multiply.metadata, 1, int(random.choice(EVERYWHERE)))
             yield from (first, second)
             return
     raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
+
+
+def _is_legal(command: Command, before: Command | None = None) -> bool:
+    """Whether registers allow it, and metadata that was there before both commands is there when it runs."""
+    if isinstance(command, Wgmma):
+        return not share_error(command)
+    if before is None or not isinstance(command, Mma) or not command.instruction.is_sparse:
+        return True
+    return command.metadata not in chain(*registers_of(before)["writes"])
 
 
 def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
@@ -129,14 +166,16 @@ def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
     return replace(command, **first)
 
 
-def _operand(random: Generator, command: Command, role: str) -> str:
-    """An operand that is read or written; of a store no addresses."""
+def _operand(random: Generator, command: Command, role: str) -> str | None:
+    """An operand that is read or written, other than addresses of a store, and metadata; None without one."""
     names = [
         name
         for name, (_, is_written) in operands_of(command).items()
-        if is_written == (role == "writes") and (name, type(command)) != ("addresses", StoreMatrix)
+        if is_written == (role == "writes")
+        and (name, type(command)) != ("addresses", StoreMatrix)
+        and name != "metadata"
     ]
-    return names[random.integers(len(names))]
+    return names[random.integers(len(names))] if names else None
 
 
 def _memory_pairs(random: Generator, config: CoreConfig) -> Iterator[Commands]:
@@ -170,22 +209,60 @@ def _valid_rows(random: Generator, count: int = 2) -> NDArray[np.uint32]:
     return (_ROW * random.integers(0, 256, (count, LANES))).astype(np.uint32)
 
 
-def _address_pairs(random: Generator, image: Image) -> Iterator[Commands]:
+def _address_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
     """A command that writes a register of row addresses, and a move that uses them, for each unit.
 
     Before each pair comes what makes it ready. The addresses are placed in the image, global memory.
     """
     for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
-        if hazards.impossible("read after write", older, "ldmatrix", extent) is None:
+        if hazards.impossible("read after write", older, "ldmatrix", extent, config) is None:
             count = int(random.choice([1, 2, 4]))
             kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
-            writing = _writer(random, image, older, extent)
+            writing = _writer(random, image, older, extent, partial(_valid_rows, random))
             yield *writing, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
 
 
-def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands:
-    """Commands of which the last one writes addresses to the register, and others if not `all` is meant."""
-    rows = _valid_rows(random)
+def _metadata_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
+    """A command that writes a register of metadata, before or behind a sparse multiply that reads it."""
+    forms = [item for item in commands_of("sparse", config) if isinstance(item, Mma)]
+
+    def draw(count: int = 2) -> NDArray[np.uint32]:
+        return random.choice(np.array(EVERYWHERE, np.uint32), (count, LANES))
+
+    for unit, is_after in product(UNITS, (False, True)):
+        written = hazards.sizes(config, unit, "writes")
+        if written:
+            form = forms[int(random.integers(len(forms)))]
+            multiply = replace(form, d=_MATRICES, a=_BLOCK, b=_BLOCK, c=_SOURCE, metadata=_ADDRESSES)
+            *before, last = _writer(random, image, unit, "all" if 1 in written else "part", draw)
+            if is_after:
+                yield *before, Fill(_ADDRESSES, 1, EVERYWHERE[0]), multiply, last
+            else:
+                yield *before, last, multiply
+
+
+def _share_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
+    """A share and a store to the on-chip memory, with bytes in common or not; before them addresses."""
+    shares = [item for item in commands_of("wgmma", config) if isinstance(item, Wgmma)]
+    for is_after, is_matrix, extent in product((False, True), (False, True), hazards.ROW_BYTES):
+        share = replace(shares[int(random.integers(len(shares)))], d=_SOURCE, a=0, a_in_registers=False)
+        place = 0 if extent == "some" else 2048
+        store: Command = block_store(_MATRICES, place, "shared")
+        rows = place + _ROW * random.permutation(LANES)
+        if is_matrix:
+            store = StoreMatrix(_MATRICES, _ADDRESSES, 4)
+        load = image.place_words(_ADDRESSES, np.stack([rows] * 2).astype(np.uint32))
+        yield load, *((share, store) if is_after else (store, share))
+
+
+def _writer(
+    random: Generator, image: Image, unit: str, extent: str, draw: Callable[..., NDArray[np.uint32]]
+) -> Commands:
+    """Commands of which the last one writes what is drawn to the register of addresses.
+
+    It writes others too, if not `all` is meant.
+    """
+    rows = draw()
     size = 1 if extent == "all" else 2
     load = image.place_words(_SOURCE, rows)
     if unit == "fill":
@@ -200,7 +277,7 @@ def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands
     if unit == "ldmatrix":
         # Rows of on-chip memory in which every word is an address.
         pool = image.place(BLOCK_BYTES, 256)
-        image.write(pool, _valid_rows(random, BLOCK_BYTES // (4 * LANES)).reshape(-1).view(np.uint8))
+        image.write(pool, draw(BLOCK_BYTES // (4 * LANES)).reshape(-1).view(np.uint8))
         in_order = np.tile(_ROW * np.arange(LANES, dtype=np.uint32), (2, 1))
         return (
             block_load(_BLOCK, pool),
@@ -212,7 +289,7 @@ def _writer(random: Generator, image: Image, unit: str, extent: str) -> Commands
     is_f64 = unit == "f64"
     form = "m8n8k4.row.col.f64.f64.f64.f64" if is_f64 else "m8n8k16.row.col.s32.s8.s8.s32"
     instruction = resolve_instruction(f"mma.sync.aligned.{form}")
-    loads = [image.place_words(_BLOCK + first, _valid_rows(random)) for first in ((0, 2) if is_f64 else (0,))]
+    loads = [image.place_words(_BLOCK + first, draw()) for first in ((0, 2) if is_f64 else (0,))]
     multiply = Mma(instruction, d=_ADDRESSES, a=_SOURCE, b=_SOURCE + 2, c=_BLOCK)
     return *loads, Fill(_SOURCE, 4, 0), multiply
 

@@ -1,21 +1,32 @@
 """Coverpoints of dependences between commands that may be in flight at once."""
 
-from collections.abc import Mapping, Sequence
-from functools import cache
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from itertools import chain, product
 from typing import Final, NamedTuple
 
 from golden.lines import gather_lines
-from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, LoadMatrix, Store, StoreMatrix
+from golden.matrix_descriptors import CHUNK
+from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, LoadMatrix, Mma, Store, StoreMatrix, Wgmma
 from golden.tables.instruction_set import Space
+from golden.warpgroup_share import descriptors
 from hdl.config import PRESETS, CoreConfig
-from regression.functional.model import Seen, bin_name, coverpoint
-from regression.random_programs.choices import UNITS, commands_of, operands_of, registers_of, unit_of
+from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
+from regression.random_programs.choices import (
+    OPTIONS,
+    UNITS,
+    commands_of,
+    operands_of,
+    registers_of,
+    unit_of,
+)
 
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
 EXTENTS: Final = ("all", "part")
+_SHARE_KINDS: Final = ("share after store", "store after share")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
 BYTES: Final = ("all", "part", "between lines")
 MOVES: Final = ("older", "younger", "both")
@@ -32,18 +43,25 @@ ROLES: Final[Mapping[str, tuple[str, str]]] = {
 
 
 @cache
-def _sizes(config: CoreConfig, unit: str, role: str) -> frozenset[int]:
-    """How many registers an operand of a unit's commands may have; none of a unit that the core lacks."""
-    operands = [item for command in commands_of(unit, config) for item in operands_of(command).values()]
-    return frozenset(count for count, is_written in operands if is_written == (role == "writes"))
+def sizes(config: CoreConfig, unit: str, role: str) -> frozenset[int]:
+    """How many registers an operand of a unit's commands may have; none of a unit that the core lacks.
+
+    Metadata is no operand here.
+    """
+    operands = {item for command in commands_of(unit, config) for item in operands_of(command).items()}
+    return frozenset(
+        count
+        for name, (count, is_written) in operands
+        if is_written == (role == "writes") and name != "metadata"
+    )
 
 
 def impossible(kind: str, older: str, younger: str, extent: str, config: CoreConfig = _CONFIG) -> str | None:
     """Why there is no such register hazard in a core; None where there is one."""
     roles = list(zip((older, younger), ROLES[kind], strict=True))
-    first, second = (_sizes(config, unit, role) for unit, role in roles)
+    first, second = (sizes(config, unit, role) for unit, role in roles)
     for unit, role in roles:
-        if not _sizes(config, unit, role):
+        if not sizes(config, unit, role):
             return f"a {unit} {role} no register"
     if extent == "all" and not first & second:
         return f"no operand of a {younger} has as many registers as one of a {older}"
@@ -80,20 +98,79 @@ POINTS: Final = (
 )
 
 
+def option_points(config: CoreConfig) -> Iterator[Coverpoint]:
+    """Hazards with units that few cores have."""
+    options = [unit for unit in OPTIONS if commands_of(unit, config)]
+    if options:
+        yield coverpoint(
+            "option hazard",
+            f"Registers in common of two commands at most {_NEAR} apart, one or both of an option.",
+            {
+                "kind": tuple(ROLES),
+                "older": (*UNITS, *options),
+                "younger": (*UNITS, *options),
+                "registers": EXTENTS,
+            },
+            partial(_no_option_hazard, config),
+        )
+    if config.wgmma:
+        yield coverpoint(
+            "share hazard",
+            f"Bytes in common of a share and a store at most {_NEAR} apart, or none.",
+            {"kind": _SHARE_KINDS, "store": ("store", "stmatrix"), "bytes": ROW_BYTES},
+        )
+
+
+def _no_option_hazard(config: CoreConfig, kind: str, older: str, younger: str, extent: str) -> str | None:
+    if not {older, younger} & set(OPTIONS):
+        return "neither is of an option"
+    if (kind, younger) == ("read after write", "ldmatrix"):
+        return "its result is no address"
+    return impossible(kind, older, younger, extent, config)
+
+
 def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, Sequence[int]]) -> None:
-    """Note what commands that overlapped, or could have, had in common.
+    """Note what commands of one warp that overlapped, or could have, had in common.
 
     `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(unit_of(command), registers_of(command)) for command in commands]
+    facts = [(unit_of(command), registers_of(_without_metadata(command))) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
-    for younger in range(len(commands)):
-        for older in range(max(0, younger - _NEAR), younger):
-            _sample_registers(seen, facts[older], facts[younger])
-            first, second = accesses[older], accesses[younger]
-            if first is not None and second is not None and (first.kind, second.kind) != ("load", "load"):
-                sample = _sample_memory if first.space and second.space else _sample_rows
-                sample(seen, first, second)
+    for warp in {command.warp for command in commands}:
+        of_warp = [index for index, command in enumerate(commands) if command.warp == warp]
+        for place, younger in enumerate(of_warp):
+            for older in of_warp[max(0, place - _NEAR) : place]:
+                _sample_registers(seen, facts[older], facts[younger])
+                _sample_metadata(seen, commands[older], commands[younger])
+                _sample_accesses(seen, accesses[older], accesses[younger])
+
+
+def _without_metadata(command: Command) -> Command:
+    """The command with its metadata in a register that it reads anyway."""
+    if isinstance(command, Mma) and command.instruction.is_sparse:
+        return replace(command, metadata=command.a)
+    return command
+
+
+def _sample_metadata(seen: Seen, older: Command, younger: Command) -> None:
+    for kind, sparse, other in (("read after write", younger, older), ("write after read", older, younger)):
+        is_sparse = isinstance(sparse, Mma) and sparse.instruction.is_sparse and unit_of(other) in UNITS
+        written = chain(*registers_of(other)["writes"])
+        if is_sparse and isinstance(sparse, Mma) and sparse.metadata in written:
+            seen["metadata hazard", bin_name(kind, unit_of(other))] += 1
+
+
+def _sample_accesses(seen: Seen, first: "_Access | None", second: "_Access | None") -> None:
+    if first is None or second is None or "store" not in (first.kind, second.kind):
+        return
+    kind = f"{second.kind} after {first.kind}"
+    if kind in _SHARE_KINDS:
+        stores = first if first.kind == "store" else second
+        extent = "some" if _touch(first.lines, second.lines) else "none"
+        seen["share hazard", bin_name(kind, "store" if stores.space else "stmatrix", extent)] += 1
+        return
+    sample = _sample_memory if first.space and second.space else _sample_rows
+    sample(seen, first, second)
 
 
 Facts = tuple[str, dict[str, list[range]]]
@@ -105,7 +182,8 @@ def _sample_registers(seen: Seen, older: Facts, younger: Facts) -> None:
         for one, other in product(before[first], after[second]):
             if max(one.start, other.start) < min(one.stop, other.stop):
                 extent = "all" if one == other else "part"
-                seen["register hazard", bin_name(kind, older_unit, younger_unit, extent)] += 1
+                point = "option hazard" if {older_unit, younger_unit} & set(OPTIONS) else "register hazard"
+                seen[point, bin_name(kind, older_unit, younger_unit, extent)] += 1
 
 
 Lines = list[tuple[int, int]]
@@ -113,7 +191,7 @@ Lines = list[tuple[int, int]]
 
 
 class _Access(NamedTuple):
-    """An access to memory; a move of matrices has no space."""
+    """An access to memory; a move of matrices has no space, and neither has a share."""
 
     kind: str
     space: Space | None
@@ -133,6 +211,14 @@ def _access(command: Command, rows: Sequence[int]) -> _Access | None:
         case LoadMatrix() | StoreMatrix() if rows:
             kind = "load" if isinstance(command, LoadMatrix) else "store"
             return _Access(kind, None, [(row, MATRIX_ROW_BYTES) for row in rows])
+        case Wgmma():
+            places = chain(
+                *(
+                    found.chunks(rows, order).reshape(-1).tolist()
+                    for found, rows, order in descriptors(command)
+                )
+            )
+            return _Access("share", None, [(_SHARED_BASE + place, CHUNK) for place in places])
     return None
 
 

@@ -123,7 +123,8 @@ def sample_command(seen: Seen, command: object) -> None:
     """Note a command that was executed."""
     match command:
         case Mma(instruction):
-            seen["multiply", str(instruction)] += 1
+            is_option = instruction.is_sparse or instruction.kind
+            seen["option multiply" if is_option else "multiply", str(instruction)] += 1
         case Load() | Store():
             sample_access(seen, command)
         case LoadMatrix() | MoveMatrix():

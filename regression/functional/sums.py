@@ -14,7 +14,7 @@ from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.profiles import HOPPER
+from golden.tables.profiles import HOPPER, Profile
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.operands import SOURCES
 
@@ -102,17 +102,18 @@ def is_fp8(instruction: MmaInstruction) -> bool:
     return is_fused(instruction) and float_format(instruction.a_type).bits == 8
 
 
-def kinds_of(instruction: MmaInstruction) -> tuple[SumKind, ...]:
+def kinds_of(instruction: MmaInstruction, profile: Profile = HOPPER) -> tuple[SumKind, ...]:
     """The first sum of a multiply for which `is_fused`; both of fp8 in `mma`, of which f16 has been made."""
     family = instruction.family
     types = float_format(instruction.a_type), float_format(instruction.b_type)
-    via = (float_format(family.converted_to),) * 2 if family.converted_to else types
+    converted_to = None if profile.narrow_block else family.converted_to
+    via = (float_format(converted_to),) * 2 if converted_to else types
     pair = f"{instruction.a_type}.{instruction.b_type}" if family.mixed else instruction.a_type
     result = fused_format(float_format(instruction.c_type), float_format(instruction.d_type))
-    rules, block = fused_rules(*via, result, HOPPER, instruction.mnemonic)
-    terms = f"wgmma {pair}" if is_fp8(instruction) else pair
+    rules, block = fused_rules(*via, result, profile, instruction.mnemonic)
+    terms = f"wgmma {pair}" if is_fp8(instruction) and not profile.narrow_block else pair
     kind = SumKind(terms=terms, types=types, multiplied=via, result=result, rules=rules, block=block)
-    if family.converted_to is None:
+    if converted_to is None:
         return (kind,)
     return (
         replace(kind, terms=f"mma first {pair}", has_addend=False),
@@ -120,9 +121,11 @@ def kinds_of(instruction: MmaInstruction) -> tuple[SumKind, ...]:
     )
 
 
-def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> tuple[Sum, ...]:
+def sums_of(
+    instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]], profile: Profile = HOPPER
+) -> tuple[Sum, ...]:
     """The sums of `kinds_of`, one after the other."""
-    kinds = kinds_of(instruction)
+    kinds = kinds_of(instruction, profile)
     formats = (float_format(instruction.types[use]) for use in SOURCES)
     a, b, addend = (
         matrices[use] if format == held else convert(matrices[use], format, held)
@@ -133,23 +136,26 @@ def sums_of(instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -
         addend, parts = np.zeros_like(addend), fp8_halves(instruction.shape.k)
     found = []
     for kind, part in zip(kinds, parts, strict=True):
-        total, unit, bits = block_sums(a[:, part], b[part], addend, *kind.multiplied, kind.rules)
-        x, y = decode(a[:, part], kind.multiplied[0]), decode(b[part], kind.multiplied[1])
-        with np.errstate(invalid="ignore"):
-            products = x.float64()[:, :, None] * y.float64()[None]
-        found.append(
-            Sum(
-                kind=kind,
-                products=products,
-                product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
-                addend=decode(addend, kind.result),
-                total=total,
-                unit=unit,
-                bits=bits.astype(addend.dtype),
-            )
-        )
+        found.append(sum_of(kind, a[:, part], b[part], addend))
         addend = found[-1].bits
     return tuple(found)
+
+
+def sum_of(kind: SumKind, a: NDArray[Any], b: NDArray[Any], addend: NDArray[Any]) -> Sum:
+    """The sum of one kind of all elements of a matrix, of operands as they are multiplied."""
+    total, unit, bits = block_sums(a, b, addend, *kind.multiplied, kind.rules)
+    x, y = decode(a, kind.multiplied[0]), decode(b, kind.multiplied[1])
+    with np.errstate(invalid="ignore"):
+        products = x.float64()[:, :, None] * y.float64()[None]
+    return Sum(
+        kind=kind,
+        products=products,
+        product_exponents=x.alignment_exponent()[:, :, None] + y.alignment_exponent()[None],
+        addend=decode(addend, kind.result),
+        total=total,
+        unit=unit,
+        bits=bits.astype(addend.dtype),
+    )
 
 
 def least_exponent(format: FloatFormat) -> int:

@@ -23,11 +23,11 @@ _FLOAT_CLASSES: Final = (
     "infinity with ignored bits",
 )
 _INTEGER_CLASSES: Final = ("zero", "least", "greatest", "negative", "positive")
-_CLASSES: Final = (*_FLOAT_CLASSES, *_INTEGER_CLASSES)
+CLASSES: Final = (*_FLOAT_CLASSES, *_INTEGER_CLASSES)
 
 
-def _codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
-    """The classes of all elements of a matrix, as indices."""
+def value_codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
+    """The classes of all elements of a matrix, as places in `CLASSES`."""
     format = FORMATS[type]
     if not isinstance(format, FloatFormat):
         first = len(_FLOAT_CLASSES)
@@ -51,7 +51,7 @@ def _codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
         "normal": significand >= hidden,
     }
     codes = [
-        _CLASSES.index(name) if name in _FLOAT_CLASSES else _CLASSES.index(f"+{name}") + number.negative
+        CLASSES.index(name) if name in _FLOAT_CLASSES else CLASSES.index(f"+{name}") + number.negative
         for name in conditions
     ]
     return np.select(list(conditions.values()), codes)
@@ -146,13 +146,13 @@ POINTS: Final = (
     coverpoint(
         "operand value",
         "Every class of value in every operand of every type.",
-        {"operand": ("a", "b", "c"), "type": tuple(FORMATS), "class": _CLASSES},
+        {"operand": ("a", "b", "c"), "type": tuple(FORMATS), "class": CLASSES},
         _no_operand,
     ),
     coverpoint(
         "result value",
         "Every class of result that a combination of types and modifiers can give.",
-        {"types": tuple(_DATAPATHS), "class": _CLASSES},
+        {"types": tuple(_DATAPATHS), "class": CLASSES},
         _no_result,
     ),
     coverpoint(
@@ -168,7 +168,7 @@ def sample_values(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use
     """Note the values of a multiply: `matrices` by ``a``, ``b``, ``c`` and ``d``."""
     for use, type in instruction.types.items():
         point = ("result value", datapath(instruction)) if use == "d" else ("operand value", use, type)
-        count_codes(seen, point[0], _codes(matrices[use], type), *point[1:], _CLASSES)
+        count_codes(seen, point[0], value_codes(matrices[use], type), *point[1:], CLASSES)
 
 
 def sample_specials(seen: Seen, instruction: MmaInstruction, matrices: Mapping[Use, NDArray[Any]]) -> None:

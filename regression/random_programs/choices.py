@@ -27,6 +27,7 @@ from golden.tables.matrix_instructions import multiplies_of as multiplies_of_fam
 from golden.warpgroup_share import A_REGISTERS, accumulator_registers
 from hdl.config import CoreConfig
 from hdl.memory.fragment_geometry import legal_fragments
+from regression.random_programs.shares import share_forms
 
 Access = LoadInstruction | StoreInstruction
 
@@ -41,6 +42,8 @@ MOVES: Final = tuple(product(_ROW_MOVES, MATRIX_COUNTS, (False, True), ROW_PLACE
 """Every form of `ldmatrix` and `stmatrix`: command, matrices, ``.trans``, one of `ROW_PLACES`."""
 
 UNITS: Final = ("load", "store", "tile", "f64", "fill", "move", "ldmatrix", "stmatrix", "movmatrix")
+OPTIONS: Final = ("sparse", "wgmma")
+"""What does commands that few cores have: sparse multiplies are done by the unit of tiles."""
 
 _Item = TypeVar("_Item")
 
@@ -127,9 +130,16 @@ def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
         case "load" | "store":
             accesses = [item for item in accesses_of(config) if (item.use == "d") == (unit == "store")]
             return tuple(access_command(item, "generic", 0, 0, None) for item in accesses)
-        case "tile" | "f64":
-            multiplies = [item for item in multiplies_of(config) if (item.a_type == "f64") == (unit == "f64")]
-            return tuple(Mma(item, 0, 0, 0, 0) for item in multiplies)
+        case "tile" | "f64" | "sparse":
+            commands = (Mma(item, 0, 0, 0, 0) for item in multiplies_of(config))
+            return tuple(item for item in commands if unit_of(item) == unit)
+        case "wgmma":
+            shares = (Wgmma(forms[0], 0, 0, 0) for forms in share_forms(config))
+            in_registers = (False, True)
+            return tuple(
+                replace(share, a=accumulator_registers(share) * from_registers, a_in_registers=from_registers)
+                for share, from_registers in product(shares, in_registers)
+            )
         case "fill":
             return tuple(Fill(0, count, 0) for count in range(1, 33))
         case "move":
@@ -141,8 +151,10 @@ def commands_of(unit: str, config: CoreConfig) -> tuple[Command, ...]:
 
 
 def unit_of(command: Command) -> str:
-    """One of `UNITS`."""
+    """One of `UNITS` or `OPTIONS`."""
     match command:
+        case Mma(instruction) if instruction.is_sparse:
+            return "sparse"
         case Mma(instruction):
             return "f64" if instruction.a_type == "f64" else "tile"
         case LoadMatrix() | StoreMatrix() | MoveMatrix():
@@ -155,7 +167,10 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
     """How many registers each operand of a command has, and whether it is written; by its field."""
     match command:
         case Mma(instruction):
-            return {use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()}
+            operands: dict[str, tuple[int, bool]] = {
+                use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()
+            }
+            return operands | ({"metadata": (1, False)} if instruction.is_sparse else {})
         case Wgmma():
             a = {"a": (A_REGISTERS, False)} if command.a_in_registers else {}
             return {"d": (accumulator_registers(command), True), **a}

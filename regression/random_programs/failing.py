@@ -89,9 +89,10 @@ def _cleared(program: Program, fails: Callable[[Program], bool]) -> Program:
 
 
 def save_program(folder: Path, program: Program, failure: str) -> None:
-    """Write ``program.json`` and ``memory.npy`` into a folder, which is made."""
+    """Write ``program.json``, ``memory.npy`` and ``quiet.npy`` into a folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / "memory.npy", program.memory)
+    np.save(folder / "quiet.npy", program.quiet)
     description = {
         "preset": program.preset,
         "seed": program.seed,
@@ -111,5 +112,6 @@ def load_program(folder: Path) -> Program:
         seed=(seed, number),
         timing=BusTiming(**description["timing"]),
         memory=np.load(folder / "memory.npy", allow_pickle=False),
+        quiet=np.load(folder / "quiet.npy", allow_pickle=False),
         commands=tuple(command_of(item) for item in description["commands"]),
     )

@@ -7,14 +7,14 @@ from dataclasses import replace
 import numpy as np
 
 from golden.lines import gather_lines
-from golden.tables.commands import Command, LoadMatrix, Store, StoreMatrix
+from golden.tables.commands import Command, LoadMatrix, Mma, Store, StoreMatrix
 from golden.tables.faults import Cause
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.control.host import REGISTERS
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import Illegal, illegal_commands
-from regression.random_programs.program import Program, raw_load
+from regression.random_programs.program import Program, raw_count, raw_load
 from regression.random_programs.running import fault_of, open_rtl
 from sim.mismatch import memory_difference, register_difference
 from sim.rtl_machine import RtlMachine
@@ -29,9 +29,7 @@ class FaultSession:
     def __init__(self, preset: str, seed: int, open_core: Callable[[Program], RtlMachine] = open_rtl) -> None:
         self._program: Program = make_program(preset, seed, multiplies=6)
         self._config = self._program.config
-        self._anytime = tuple(
-            item for item in self._program.commands if not isinstance(item, LoadMatrix | StoreMatrix)
-        )
+        self._anytime = tuple(filter(_is_legal_anytime, self._program.commands))
         self._random = np.random.default_rng((seed, 1))
         self._seed = seed
         self._golden: GoldenMachine = self._program.golden()
@@ -52,7 +50,8 @@ class FaultSession:
             self._golden.execute(command)
         with closing(self.core), closing(self._golden):
             self.core.execute_batch(self._program.commands)
-            self._executed = len(self._program.commands)
+            self._executed = sum(not item.warp for item in self._program.commands)
+            self._others = len(self._program.commands) - self._executed
             for mode in ("serial", "overlapped"):
                 for illegal in illegal_commands(self._random, self._config, self._golden.memory, self._seed):
                     yield illegal, mode, self._run(illegal, mode)
@@ -80,26 +79,27 @@ class FaultSession:
             if progress != bursts:
                 return f"progress {progress}, but the memory took {bursts} bursts before the first it refused"
         if not illegal.cause.is_of_memory or mode == "serial":
-            if self.core.counters.instructions != self._executed:
-                return f"the core counts {self.core.counters.instructions} commands, not {self._executed}"
+            counted = self.core.counters.instructions - self._others
+            if counted != self._executed:
+                return f"the core counts {counted} commands, not {self._executed}"
             return state_difference(self._golden, self.core)
         self._resynchronise()
         return None
 
     def _rows(self, illegal: Illegal) -> tuple[Command, ...]:
-        """Put row addresses into both memories; the load that brings them to their register."""
-        if illegal.rows is None:
+        """Put row addresses or metadata into both memories; the load that brings them to their register."""
+        if illegal.held is None:
             return ()
-        assert isinstance(illegal.command, LoadMatrix | StoreMatrix)
         # The load of a single register is of i4, which not every core has.
-        first = min(illegal.command.addresses, self._config.registers - 2)
-        load, data = raw_load(first, np.stack([illegal.rows] * 2), self._table)
+        count = raw_count(self._config, 2)
+        first = min(illegal.register, self._config.registers - count)
+        load, data = raw_load(first, np.stack([illegal.held] * count), self._table)
         for memory in (self._golden.memory, self.core.memory):
             memory.write(self._table, data)
         return (load,)
 
     def _neighbours(self) -> tuple[Command, ...]:
-        """Some commands of the program that are legal at any time, as moves with row addresses are not."""
+        """Some commands of the program."""
         commands = self._anytime
         start = int(self._random.integers(len(commands) - 6))
         return commands[start : start + int(self._random.integers(1, 6))]
@@ -132,8 +132,8 @@ class FaultSession:
             return address not in marked and self._golden.memory.contains(address, 1)
 
         if isinstance(command, StoreMatrix):
-            assert illegal.rows is not None
-            return list(map(exists, illegal.rows[: 8 * command.count].tolist())).index(False)
+            assert illegal.held is not None
+            return list(map(exists, illegal.held[: 8 * command.count].tolist())).index(False)
         burst, before = -1, -2
         for first, count in gather_lines(command.instruction, command.address, command.stride):
             for address in range(first, first + count):
@@ -150,6 +150,13 @@ class FaultSession:
         if self._golden.shared is not None and self.core.shared is not None:
             base = self._golden.shared.base
             self.core.shared.write(base, self._golden.shared.read(base, self._golden.shared.size))
+
+
+def _is_legal_anytime(command: Command) -> bool:
+    """Whether it is a command of warp 0 that needs neither addresses nor metadata in a register."""
+    if isinstance(command, LoadMatrix | StoreMatrix) or command.warp:
+        return False
+    return not (isinstance(command, Mma) and command.instruction.is_sparse)
 
 
 def state_difference(golden: GoldenMachine, rtl: RtlMachine) -> str | None:

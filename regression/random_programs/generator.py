@@ -1,6 +1,8 @@
 """Makes random programs that are legal: multiplies with their operands, and commands in their way."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -10,12 +12,12 @@ from numpy.typing import NDArray
 from golden.fragments import collect, distribute
 from golden.lines import matrix_to_lines
 from golden.programs.buffers import BASE
-from golden.tables.commands import Command, Fill, Load, Mma, Move, MoveMatrix, Store
+from golden.tables.commands import Command, Fill, Mma, Move, MoveMatrix
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import LAYOUTS, Layout, Shape, Space, Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
-from hdl.config import PRESETS, CoreConfig
+from hdl.config import CoreConfig
 from regression.random_programs.choices import (
     MOVES,
     PLACES,
@@ -27,22 +29,35 @@ from regression.random_programs.choices import (
     deck,
     multiplies_of,
     places_of,
+    registers_of,
 )
-from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
+from regression.random_programs.operands import (
+    FLOAT_KINDS,
+    INTEGER_KINDS,
+    SOURCES,
+    draw_operands,
+    metadata_words,
+    spare_bits,
+)
 from regression.random_programs.program import (
     BLOCK_BYTES,
+    BLOCK_REGISTERS,
     HOT_BYTES,
     RAW,
-    SHARED_WINDOW,
-    SPOT,
     Image,
     Program,
     block_load,
     block_store,
+    busy_warps,
+    config_named,
     draw_rows,
     draw_stride,
+    hot_access,
+    noise,
+    raw_count,
     span,
 )
+from regression.random_programs.shares import SHARED_WINDOW, common_shares, share_forms
 from sim.simulation import BusTiming
 
 MULTIPLIES: Final = 48
@@ -54,8 +69,15 @@ _INTERFERENCE: Final = {False: 0.2, True: 0.9}
 _OTHER_MULTIPLIES: Final = 0.4
 """Of such commands of a crowded program, how many are multiplies."""
 
+_SHARES: Final = 0.2
+"""Of such commands, how many are shares of `wgmma`, with what else the other warps do; on a core that has it.
+"""
+
 _ADDRESSES: Final = 2
-"""Registers of row addresses that one load brings."""
+"""Registers of row addresses that one load brings, or more where it brings more."""
+
+EVERYWHERE: Final = (0x4444_4444, 0xEEEE_EEEE, 0x4E4E_E4E4)
+"""Metadata that every sparse multiply takes, with any selector."""
 
 _TIMINGS: Final = ((20, 0), (1, 0), (0, 40), (60, 0), (20, 120), (7, 200))
 """Latency and stall of global memory."""
@@ -70,14 +92,14 @@ def make_program(
     kinds: Sequence[str] = FLOAT_KINDS,
     crowded: bool = False,
 ) -> Program:
-    """Make one program of a run, the same for the same arguments.
+    """Make one program of a run, the same for the same arguments, for a core as of `config_named`.
 
     The programs of a run together go through all instructions, places and kinds of operands evenly. A program
     has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
     is named, and of floating point only with operands of some kinds. In a crowded one most commands have
     nothing to do with these, and many of them multiply whatever any registers hold.
     """
-    maker = _Maker(PRESETS[preset], seed, number, multiplies, type, kinds)
+    maker = _Maker(config_named(preset), seed, number, multiplies, type, kinds)
     maker.crowded = crowded
     latency, stall = _TIMINGS[number % len(_TIMINGS)]
     timing = BusTiming(latency=latency, stall=stall, seed=number + 1)
@@ -109,6 +131,7 @@ class _Maker:
             [(access, place) for access in accesses_of(config) for place in self._places], seed, dealt
         )
         self._moves = deck(MOVES, seed, dealt)
+        self._shares = deck(share_forms(config) or ((),), seed, dealt)
         self.crowded = False
 
     def commands(self, multiplies: int) -> Iterator[Command]:
@@ -118,6 +141,12 @@ class _Maker:
             yield block_load(register, BASE + BLOCK_BYTES * int(self.random.integers(blocks)))
         for place in range(0, min(SHARED_WINDOW, self.config.shared_bytes), BLOCK_BYTES):
             yield block_store(8 * int(self.random.integers(self.config.registers // 8)), place, "shared")
+        for warp, register in product(
+            range(1, busy_warps(self.config)), range(0, self.config.registers, BLOCK_REGISTERS)
+        ):
+            place = self.image.place(BLOCK_BYTES, 256)
+            self.image.write(place, noise(self.random, BLOCK_BYTES))
+            yield replace(block_load(register, place), warp=warp)
         # Two streams take turns command by command, so that units are at work for both.
         halves = 2 if self.config.registers >= 64 else 1
         streams = [self._stream(half, halves, multiplies // halves) for half in range(halves)]
@@ -127,21 +156,25 @@ class _Maker:
             if command is None:
                 streams.remove(stream)
                 continue
-            yield command
+            yield from command if isinstance(command, tuple) else (command,)
             while self.random.random() < _INTERFERENCE[self.crowded]:
                 yield from self._interference()
 
-    def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command]:
+    def _stream(self, half: int, halves: int, multiplies: int) -> Iterator[Command | tuple[Command, ...]]:
+        """Commands, and some that must not have others between them."""
         for _ in range(multiplies):
             yield from self._multiply(half, halves)
 
-    def _multiply(self, half: int, halves: int) -> Iterator[Command]:
+    def _multiply(self, half: int, halves: int) -> Iterator[Command | tuple[Command, ...]]:
         """Loads of operands, a multiply, and the store of its result to a place of its own."""
         instruction = next(self._multiplies)
         is_float = isinstance(FORMATS[instruction.a_type], FloatFormat)
         kind = next(self._float_kinds if is_float else self._integer_kinds)
-        matrices = dict(zip(SOURCES, draw_operands(self.random, instruction, kind), strict=True))
-        sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
+        a, b, c, *metadata = draw_operands(self.random, instruction, kind)
+        matrices = dict(zip(SOURCES, (a, b, c), strict=True))
+        sizes: dict[str, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
+        if metadata:
+            sizes["metadata"] = 1
         if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}
         registers = self._registers(sizes, half, halves)
@@ -159,13 +192,26 @@ class _Maker:
             loads.append(found)
         for index in self.random.permutation(len(loads)).tolist():
             yield loads[index]
-        yield Mma(instruction, **registers)
+        multiply = Mma(instruction, **registers)
+        yield tuple(self._behind_metadata(multiply, metadata[0], sizes["metadata"])) if metadata else multiply
         yield from self._stores(instruction, registers["d"], sizes["d"])
+
+    def _behind_metadata(self, multiply: Mma, metadata: NDArray[Any], size: int) -> Iterator[Command]:
+        """The load of metadata, commands that leave it as it is, and the multiply."""
+        selector = int(self.random.choice(multiply.instruction.sparsity.selectors))
+        words = metadata_words(self.random, multiply.instruction, metadata, selector)
+        repeated = np.repeat(words[None], size, axis=0)
+        yield self.image.place_words(multiply.metadata, repeated, alignment=256)
+        while self.random.random() < 0.4:
+            commands = list(self._interference())
+            written = (registers for command in commands for registers in registers_of(command)["writes"])
+            if not any(multiply.metadata in registers for registers in written):
+                yield from commands
+        yield replace(multiply, selector=selector)
 
     def _raw_size(self, size: int) -> int:
         """The registers of a fragment of `mma`, and those behind it that move with it."""
-        sizes = [count for count in RAW if count >= 4 or "i4" in self.config.formats]
-        return size if size > max(sizes) else min(count for count in sizes if count >= size)
+        return size if size > max(RAW) else raw_count(self.config, size)
 
     def _carriers(
         self, instruction: MmaInstruction, use: Use, size: int
@@ -182,8 +228,9 @@ class _Maker:
     ) -> Iterator[tuple[Access, int, NDArray[Any]]]:
         """The loads that bring an operand, each with its first register and the bytes of its lines."""
         words = np.zeros((size, LANES), dtype=np.uint32)
-        fragment_words = distribute(matrix, use, instruction.types[use], instruction.shape)
-        words[: len(fragment_words)] = fragment_words
+        types, is_sparse = instruction.types, instruction.is_sparse
+        fragment_words = distribute(matrix, use, types[use], instruction.shape, sparse=is_sparse)
+        words[: len(fragment_words)] = fragment_words | spare_bits(self.random, instruction, use)
         for first, carrier, name, shape in self._carriers(instruction, use, size):
             layout: Layout = {"a": instruction.a_layout, "b": instruction.b_layout}.get(carrier, "row")
             if instruction.mnemonic == "wmma" and carrier == "c":
@@ -202,16 +249,16 @@ class _Maker:
             place = PLACES[2 * self.random.integers(2)]
             yield access_command(store, place, register + first, address, stride)
 
-    def _registers(self, sizes: dict[Use, int], half: int, halves: int) -> dict[Use, int]:
+    def _registers(self, sizes: dict[str, int], half: int, halves: int) -> dict[str, int]:
         """First registers of the operands: mostly apart from each other in a half of the register file."""
         random, count = self.random, self.config.registers
         room = count // halves
         free = room - sum(sizes.values())
         if random.random() < 0.15 or free < 0:
             return {use: int(random.integers(count - size + 1)) for use, size in sizes.items()}
-        order = random.permutation(["a", "b", "c", "d"]).tolist()
+        order = random.permutation(sorted(sizes)).tolist()
         start = half * room + int(random.integers(free + 1))
-        places: dict[Use, int] = {}
+        places: dict[str, int] = {}
         for use in order:
             places[use] = start
             start += sizes[use]
@@ -251,6 +298,9 @@ class _Maker:
         if self.crowded and self.random.random() < _OTHER_MULTIPLIES:
             yield from self._other_multiplies(*self.random.choice([[0, 1], [1, 4]]).tolist())
             return
+        if self.config.wgmma and self.random.random() < _SHARES:
+            yield from self._common_shares()
+            return
         kind = int(self.random.integers(13 if self.config.shared_bytes else 10))
         if kind < 6:
             access, place = next(self._accesses)
@@ -267,10 +317,24 @@ class _Maker:
             instruction = self._chosen[self.random.integers(len(self._chosen))]
             sizes = {use: layout.registers for use, layout in instruction.fragments.items()}
             room = half if apart else self.config.registers
-            places = {use: int(self.random.integers(room - size + 1)) for use, size in sizes.items()}
+            places: dict[str, int] = {
+                use: int(self.random.integers(room - size + 1)) for use, size in sizes.items()
+            }
             if apart:
                 places["d"] = half + sizes["d"] * number % half
+            if instruction.is_sparse:
+                places["metadata"] = int(self.random.integers(half))
+                yield Fill(places["metadata"], 1, int(self.random.choice(EVERYWHERE)))
             yield Mma(instruction, **places)
+
+    def _common_shares(self) -> Iterator[Command]:
+        """Shares of some warps, with fills, moves and multiplies of these."""
+        for share in common_shares(self.random, self.config, next(self._shares)):
+            yield share
+            if self.random.random() < 0.4:
+                fill_or_move = self._fill_or_move(is_fill=bool(self.random.integers(2)))
+                others = self._other_multiplies(0, 1) if self.random.integers(2) else [fill_or_move]
+                yield from (replace(item, warp=share.warp) for item in others)
 
     def _matrix_moves(self) -> Iterator[Command]:
         """A move of a matrix in registers; or addresses of rows to registers, and moves that use them."""
@@ -279,10 +343,11 @@ class _Maker:
             yield MoveMatrix(*random.integers(0, registers, 2).tolist())
             return
         kind, count, transposed, place = next(self._moves)
-        first = int(random.integers(registers - _ADDRESSES + 1))
-        rows = [draw_rows(random, self.config, place) for _ in range(_ADDRESSES)]
+        together = raw_count(self.config, _ADDRESSES)
+        first = int(random.integers(registers - together + 1))
+        rows = [draw_rows(random, self.config, place) for _ in range(together)]
         yield self.image.place_words(first, np.stack(rows))
-        addresses = first + int(random.integers(_ADDRESSES))
+        addresses = first + int(random.integers(together))
         if random.random() < 0.3:
             moved = int(random.integers(registers))
             yield Move(moved, addresses, 1)
@@ -301,20 +366,3 @@ class _Maker:
             values = np.array([0, 0x3C003C00, 0x3F800000, random.integers(1 << 32)])
             return Fill(first, count, int(random.choice(values)))
         return Move(first, int(random.integers(places)), count)
-
-
-def hot_access(random: Generator, config: CoreConfig, access: Access, place: str) -> Load | Store:
-    """A load or store at a random place of the hot bytes, with a random stride and random registers."""
-    layout = access.fragment
-    window = SHARED_WINDOW if "shared" in place else HOT_BYTES
-    access = access_at(access, place)
-    stride, unit = draw_stride(random, access), access.core_alignment
-    if span(access, stride) <= SPOT and random.random() < 0.5:
-        window = SPOT
-    room = (window - span(access, stride)) // unit
-    base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
-    address = base + unit * int(random.integers(room + 1))
-    register = int(random.integers(config.registers - layout.registers + 1))
-    if random.random() < 0.5:
-        register = register // layout.registers * layout.registers
-    return access_command(access, place, register, address, stride)

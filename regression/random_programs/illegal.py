@@ -29,6 +29,7 @@ from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
+    OPTIONS,
     access_at,
     access_command,
     accesses_of,
@@ -38,6 +39,7 @@ from regression.random_programs.choices import (
     operands_of,
     stride_unit,
 )
+from regression.random_programs.illegal_options import broken_option, legal_option, option_ways
 from regression.random_programs.program import span
 from regression.random_programs.words import KINDS, illegal_words, word_ways
 
@@ -97,6 +99,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
             yield (Cause[f"{access}_DECODE_ERROR"], kind, f"{row} past the shared memory")
             yield (Cause[f"{access}_DECODE_ERROR"], kind, f"{row} before memory")
             yield (Cause[f"{access}_SLAVE_ERROR"], kind, f"{row} marked")
+    yield from option_ways()
 
 
 WAYS: Final = tuple(_all_ways())
@@ -117,8 +120,16 @@ class Illegal:
     """None for words that stand for no command."""
     marked: tuple[int, int] | None = None
     """Address and size of global memory that must answer with SLVERR."""
-    rows: NDArray[np.uint32] | None = None
-    """What the register of row addresses, `command.addresses`, must hold, shape (32,)."""
+    held: NDArray[np.uint32] | None = None
+    """What the `register` must hold, shape (32,)."""
+
+    @property
+    def register(self) -> int:
+        """Of the addresses of rows, or of metadata."""
+        if isinstance(self.command, Mma):
+            return self.command.metadata
+        assert isinstance(self.command, LoadMatrix | StoreMatrix)
+        return self.command.addresses
 
 
 def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed: int) -> list[Illegal]:
@@ -144,19 +155,26 @@ class _Maker:
             kind: deck([item for item in accesses if (item.use == "d") == (kind == "store")], 1, 20 * seed)
             for kind in ("load", "store")
         }
-        self._multiplies = deck(multiplies_of(config), 1, 7 * seed)
+        dense = [item for item in multiplies_of(config) if not item.is_sparse]
+        self._multiplies = deck(dense, 1, 7 * seed)
 
     def make(self, cause: Cause, kind: str, way: str) -> Illegal | None:
         """A command of a kind that faults for a cause in a way; None where none can."""
         random, config = self._random, self._config
         command: Command | None = None
-        words = rows = marked = None
-        if cause is Cause.ILLEGAL_INSTRUCTION:
+        words = held = marked = None
+        if kind in OPTIONS:
+            if cause is Cause.REGISTER_RANGE:
+                legal = legal_option(random, config, kind)
+                command = None if legal is None else self._past_end(legal, way)
+            else:
+                command, held = broken_option(random, config, kind, way)
+        elif cause is Cause.ILLEGAL_INSTRUCTION:
             words = illegal_words(random, config, kind, way, encode(self._legal(kind)))
         elif "matrix" in kind and not config.shared_bytes:
             return None
         elif kind in ("ldmatrix", "stmatrix"):
-            command, rows, marked = self._broken_move(cause, kind, way)
+            command, held, marked = self._broken_move(cause, kind, way)
         elif cause is Cause.WARP_RANGE:
             command = self._past_warps(kind, way)
         elif cause is Cause.REGISTER_RANGE and kind not in ("load", "store"):
@@ -172,7 +190,7 @@ class _Maker:
         if words is None:
             return None
         return Illegal(
-            cause=cause, kind=kind, way=way, words=words, command=command, marked=marked, rows=rows
+            cause=cause, kind=kind, way=way, words=words, command=command, marked=marked, held=held
         )
 
     def _legal(self, kind: str) -> Command:
@@ -286,7 +304,7 @@ class _Maker:
     def _broken_move(
         self, cause: Cause, kind: str, way: str
     ) -> tuple[Command | None, NDArray[np.uint32] | None, tuple[int, int] | None]:
-        """A move on a core with on-chip memory, and `Illegal.rows` and `Illegal.marked` for it."""
+        """A move on a core with on-chip memory, and `Illegal.held` and `Illegal.marked` for it."""
         random, memory, legal = self._random, self._memory, self._legal(kind)
         assert isinstance(legal, LoadMatrix | StoreMatrix)
         count, marked = legal.count, None

@@ -8,9 +8,12 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from golden.arguments import dtype_of
+from golden.fragments import distribute
 from golden.random_operands import exponent_fields
+from golden.sparsity import pack_metadata, stored_places
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import USES, Shape
+from golden.tables.instruction_set import USES, Shape, Use
+from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 
 TWO_PRODUCTS: Final = ("two products", "two small products", "two infinite products")
@@ -22,6 +25,9 @@ FLOAT_KINDS: Final = (
     *TWO_PRODUCTS,
 )
 """Distributions of floating point, from which all operands of one multiply are drawn together."""
+
+_FEW_PRODUCTS: Final = ("ties", "special alone", *TWO_PRODUCTS)
+"""Distributions with the same few products in every row."""
 
 INTEGER_KINDS: Final = ("uniform", "extremes", "small", "at the limits", "zeros")
 """Distributions of integers."""
@@ -36,27 +42,41 @@ SOURCES: Final = USES[:3]
 Bits = NDArray[Any]
 
 
-def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> tuple[Bits, Bits, Bits]:
-    """A, B and C of one multiply, as `golden.mma` takes them.
+def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> tuple[Bits, ...]:
+    """A, B and C of one multiply, as `golden.mma` takes them, and the metadata of a sparse one.
 
     The kind is one of `FLOAT_KINDS` or `INTEGER_KINDS`, whichever the instruction multiplies.
     """
-    shape = instruction.shape
+    if not instruction.is_sparse:
+        return _draw(random, instruction, kind, np.arange(instruction.shape.k))
+    sparsity = instruction.sparsity
+    metadata = random.choice(
+        np.array(sparsity.nibbles, np.uint8), (instruction.shape.m, instruction.shape.k // sparsity.group)
+    )
+    half = metadata.shape[1] // 2
+    if kind == "cancelling":
+        metadata[:, half:] = metadata[:, :half]
+    elif kind in _FEW_PRODUCTS:
+        metadata[:] = metadata[0]
+    return *_draw(random, instruction, kind, stored_places(sparsity, metadata[:1])[0]), metadata
+
+
+def _draw(random: Generator, instruction: MmaInstruction, kind: str, places: Bits) -> tuple[Bits, ...]:
+    """`places` are the rows of B that the elements of A's first row meet."""
+    extents = [instruction.extent(use) for use in SOURCES]
     if instruction.c_type == "s32":
-        a, b, c = (
-            _integers(random, FORMATS[instruction.types[use]], kind, shape.extent(use)) for use in SOURCES
+        named = zip(SOURCES, extents, strict=True)
+        return tuple(
+            _integers(random, FORMATS[instruction.types[use]], kind, extent) for use, extent in named
         )
-        return a, b, c
     formats = [float_format(instruction.types[use]) for use in USES]
-    if kind in ("ties", "special alone", *TWO_PRODUCTS):
-        a, b = (
-            _zeros(random, format, shape.extent(use)) for use, format in zip(USES, formats[:2], strict=False)
-        )
+    if kind in _FEW_PRODUCTS:
+        a, b = (_zeros(random, *each) for each in zip(formats[:2], extents[:2], strict=True))
         fill = {"ties": _ties, "special alone": _special_alone}.get(kind, partial(_two_products, kind))
-        return a, b, fill(random, shape, formats, a, b)
+        return a, b, fill(random, instruction.shape, formats, a, b, places)
     a, b, c = (
-        _floats(random, format, kind, shape.extent(use), addend=use == "c")
-        for use, format in zip(SOURCES, formats, strict=False)
+        _floats(random, format, kind, extent, addend=place == 2)
+        for place, (format, extent) in enumerate(zip(formats[:3], extents, strict=True))
     )
     if kind == "cancelling":
         _cancel(random, a, b, *formats[:2])
@@ -65,6 +85,25 @@ def draw_operands(random: Generator, instruction: MmaInstruction, kind: str) -> 
     elif kind == "no addend":
         c &= c.dtype.type(formats[2].sign_mask)
     return a, b, c
+
+
+def metadata_words(
+    random: Generator, instruction: MmaInstruction, metadata: Bits, selector: int
+) -> NDArray[np.uint32]:
+    """The register of the metadata of a multiply; lanes that the selector does not choose hold anything."""
+    words = random.integers(0, 1 << 32, LANES, dtype=np.uint32)
+    words[list({lane for lane, *_ in instruction.sparsity.positions(selector)})] = 0
+    return words | pack_metadata(instruction, metadata, selector)
+
+
+def spare_bits(random: Generator, instruction: MmaInstruction, use: Use) -> NDArray[np.uint32]:
+    """Bits of a fragment where containers of smaller elements have none: zeros, or anything."""
+    element, extent = FORMATS[instruction.types[use]], instruction.extent(use)
+    if not instruction.kind or element.bits >= 8 or random.random() < 0.5:
+        return np.zeros((1, LANES), np.uint32)
+    full = np.full(extent, element.maximum, np.uint8)
+    used = distribute(full, use, element.name, instruction.shape)
+    return random.integers(0, 1 << 32, used.shape, dtype=np.uint32) & ~used
 
 
 def _low(format: FloatFormat) -> int:
@@ -106,7 +145,7 @@ def _floats(
         field = exponent_fields(random, format, _EXPONENTS.get(kind, "near one"), extent, addend)
     bits = bits & keep | field.astype(unsigned) << unsigned(low)
     if kind in ("few bits", "special"):
-        bits &= ~unsigned((1 << (low - 2)) - 1)
+        bits &= ~unsigned((1 << max(low - 2, 0)) - 1)
     if kind == "special":
         chosen = np.array(special_values(format), dtype=unsigned)
         where = random.random(extent)
@@ -117,14 +156,16 @@ def _floats(
 
 def _cancel(random: Generator, a: Bits, b: Bits, a_format: FloatFormat, b_format: FloatFormat) -> None:
     """Make the second half of the products the negative of the first, but for a last bit here and there."""
-    half = a.shape[1] // 2
-    a[:, half:] = a[:, :half] ^ a.dtype.type(a_format.sign_mask)
+    stored, half = a.shape[1] // 2, b.shape[0] // 2
+    a[:, stored:] = a[:, :stored] ^ a.dtype.type(a_format.sign_mask)
     b[half:] = b[:half]
     nearly = random.random(b[half:].shape) < 1 / a.shape[1]
     b[half:][nearly] ^= b.dtype.type(1 << b_format.ignored_bits)
 
 
-def _ties(random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits) -> Bits:
+def _ties(
+    random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits, places: Bits
+) -> Bits:
     """One product for each element, near half the last place of C; or C near half the last place of D."""
     a_format, b_format, c_format, d_format = formats
     if c_format.fraction_bits > d_format.fraction_bits:
@@ -139,19 +180,21 @@ def _ties(random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, 
     below = random.integers(half - 1, half + 2, shape.n)
     row = max(a_format.minimum_exponent, min(a_format.bias, (at - half) // 2))
     column = np.clip(b_format.bias + at - below - row, 1, 2 * b_format.bias)
-    k = int(random.integers(shape.k))
+    k = int(random.integers(len(places)))
     a[:, k] |= a.dtype.type(a_format.bias + row << _low(a_format))
-    b[k] |= column.astype(b.dtype) << b.dtype.type(_low(b_format))
+    b[places[k]] |= column.astype(b.dtype) << b.dtype.type(_low(b_format))
     return c
 
 
-def _special_alone(random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits) -> Bits:
+def _special_alone(
+    random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits, places: Bits
+) -> Bits:
     """One product of special values for each element, or of one and a special value; the others are zeros."""
     a_format, b_format, c_format, d_format = formats
-    k = int(random.integers(shape.k))
+    k = int(random.integers(len(places)))
     a[:, k] = random.choice(np.array(special_values(a_format), a.dtype), shape.m)
-    b[k] = random.choice(np.array(special_values(b_format), b.dtype), shape.n)
-    b[k, random.random(shape.n) < 0.5] = b_format.bias << _low(b_format)
+    b[places[k]] = random.choice(np.array(special_values(b_format), b.dtype), shape.n)
+    b[places[k], random.random(shape.n) < 0.5] = b_format.bias << _low(b_format)
     addends = np.array(special_values(c_format), dtype_of(c_format))
     if (c_format.name, d_format.name) == ("f32", "f16"):
         with np.errstate(invalid="ignore"):
@@ -163,14 +206,20 @@ def _special_alone(random: Generator, shape: Shape, formats: list[FloatFormat], 
 
 
 def _two_products(
-    kind: str, random: Generator, shape: Shape, formats: list[FloatFormat], a: Bits, b: Bits
+    kind: str,
+    random: Generator,
+    shape: Shape,
+    formats: list[FloatFormat],
+    a: Bits,
+    b: Bits,
+    places: Bits,
 ) -> Bits:
     """All k but two are zeros, one in each half that `mma` of fp8 takes at once: more products hide a sum."""
     a_format, b_format, c_format, _ = formats
-    quads = 4 * random.integers(shape.k // 4, size=2)
+    quads = 4 * random.integers(len(places) // 4, size=2)
     for k in (quads + random.integers(2, size=2) + (0, 2)).tolist():
         a[:, k] = _apart(random, a_format, kind, (shape.m,), addend=False)
-        b[k] = _apart(random, b_format, kind, (shape.n,), addend=False)
+        b[places[k]] = _apart(random, b_format, kind, (shape.n,), addend=False)
     return _apart(random, c_format, kind, shape.extent("c"), addend=True)
 
 

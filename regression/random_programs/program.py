@@ -1,8 +1,10 @@
 """A program as it runs, and global memory while one is made: where things lie in it, and what it holds."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from functools import cache
+from itertools import product
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from golden.fragments import collect
 from golden.lines import gather_lines, matrix_to_lines
+from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, Store
@@ -17,13 +20,13 @@ from golden.tables.instruction_set import Shape, Space, Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
 from golden.warp import GoldenMachine
-from hdl.config import PRESETS, CoreConfig
-from regression.random_programs.choices import Access, default_stride, stride_unit
+from hdl.config import CoreConfig
+from openwmma.core_settings import adjusted_config, parse_settings
+from openwmma.usage_error import UsageError
+from regression.random_programs.choices import Access, access_at, access_command, default_stride, stride_unit
+from regression.random_programs.shares import SHARED_WINDOW, quiet_bytes
 from sim.simulation import BusTiming
 from sim.testbench.reference import golden_machine
-
-SHARED_WINDOW: Final = 4 * 4096
-"""Bytes of on-chip memory that programs use, from its first on."""
 
 BLOCK_BYTES: Final = 1024
 """What one load of f32 brings into eight registers: any bytes, for nothing changes them."""
@@ -32,6 +35,8 @@ BLOCK_REGISTERS: Final = 8
 """How many registers that is."""
 
 SQUARE: Final = Shape(16, 16, 16)
+
+_Machine = TypeVar("_Machine", bound=Machine)
 
 RAW: Final[Mapping[int, tuple[Use, str, Shape]]] = {
     8: ("c", "f32", SQUARE),
@@ -45,12 +50,37 @@ SPOT: Final = 2048
 """Bytes within which every second access to the hot bytes stays, so that they meet soon."""
 
 
+@cache
+def config_named(core: str) -> CoreConfig:
+    """The configuration that a text names: a preset, and NAME=VALUE for each field that is otherwise.
+
+    UsageError as of `openwmma.core_settings.adjusted_config`, and for less on-chip memory than programs use.
+    """
+    preset, *settings = core.split()
+    config = adjusted_config(preset, parse_settings(settings))
+    if 0 < config.shared_bytes < SHARED_WINDOW:
+        raise UsageError(
+            f"core {core}: expected no shared bytes or at least {SHARED_WINDOW}, not {config.shared_bytes}"
+        )
+    return config
+
+
+def named_core(configuration: Mapping[str, Any]) -> str:
+    """The text of `config_named` that the options ``preset`` and ``set`` of a campaign make."""
+    return " ".join((configuration["preset"], *configuration.get("set", ())))
+
+
+def busy_warps(config: CoreConfig) -> int:
+    """How many warps get commands: all where they have commands in common, `wgmma`; else the first."""
+    return config.warps if config.wgmma else 1
+
+
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """Commands for a core that was just reset: its registers and on-chip memory are zeros."""
+    """Commands for a core that was just reset: its registers are zeros, and so is most on-chip memory."""
 
     preset: str
-    """Name of the core's configuration, of `hdl.config.PRESETS`."""
+    """The core's configuration, as of `config_named`."""
     seed: tuple[int, int]
     """What it was made from: the seed of the run, and its number in it."""
     timing: BusTiming
@@ -59,11 +89,13 @@ class Program:
     """What global memory holds at the start, from `golden.programs.buffers.BASE` on; a multiple of 4096
     bytes."""
     commands: tuple[Command, ...]
+    quiet: NDArray[Any] = field(default_factory=lambda: np.zeros(0, np.uint8))
+    """What the `quiet_bytes` hold."""
 
     @property
     def config(self) -> CoreConfig:
         """The configuration of the core."""
-        return PRESETS[self.preset]
+        return config_named(self.preset)
 
     def fresh_memory(self) -> Memory:
         """Global memory as it is at the start."""
@@ -73,7 +105,14 @@ class Program:
 
     def golden(self) -> GoldenMachine:
         """The golden machine on which the program starts."""
-        return golden_machine(self.config, self.fresh_memory())
+        return self.begun(golden_machine(self.config, self.fresh_memory()))
+
+    def begun(self, machine: _Machine) -> _Machine:
+        """The machine, with its on-chip memory as it is at the start."""
+        if self.quiet.size:
+            assert machine.shared is not None
+            machine.shared.write(self.config.shared_base + SHARED_WINDOW, self.quiet)
+        return machine
 
 
 def block_load(register: int, address: int, space: Space = "global") -> Load:
@@ -86,6 +125,11 @@ def block_store(register: int, address: int, space: Space = "global") -> Store:
     """Store eight registers, whatever they hold, to `BLOCK_BYTES` bytes."""
     instruction = StoreInstruction(layout="row", shape=SQUARE, type="f32", space=space)
     return Store(instruction, register, address)
+
+
+def raw_count(config: CoreConfig, least: int) -> int:
+    """The fewest registers, but no fewer than `least`, that one load of `RAW` brings on a core."""
+    return min(count for count in RAW if count >= least and (count >= 4 or "i4" in config.formats))
 
 
 def raw_load(register: int, words: NDArray[np.uint32], address: int) -> tuple[Load, NDArray[np.uint8]]:
@@ -101,7 +145,7 @@ def raw_load(register: int, words: NDArray[np.uint32], address: int) -> tuple[Lo
 
 def observed_bytes(config: CoreConfig) -> int:
     """Bytes of global memory that `observations` needs."""
-    return BLOCK_BYTES * config.registers // BLOCK_REGISTERS + SHARED_WINDOW
+    return BLOCK_BYTES * busy_warps(config) * config.registers // BLOCK_REGISTERS + SHARED_WINDOW
 
 
 def observations(config: CoreConfig, address: int) -> list[Command]:
@@ -111,8 +155,8 @@ def observations(config: CoreConfig, address: int) -> list[Command]:
     need to read them.
     """
     commands: list[Command] = []
-    for register in range(0, config.registers, BLOCK_REGISTERS):
-        commands.append(block_store(register, address))
+    for warp, register in product(range(busy_warps(config)), range(0, config.registers, BLOCK_REGISTERS)):
+        commands.append(replace(block_store(register, address), warp=warp))
         address += BLOCK_BYTES
     for place in range(0, min(SHARED_WINDOW, config.shared_bytes), BLOCK_BYTES):
         register = place // BLOCK_BYTES * BLOCK_REGISTERS % config.registers
@@ -136,10 +180,7 @@ class Image:
     def __init__(self, random: Generator) -> None:
         self._end = HOT_BYTES
         self._data = np.zeros(64 * _PAGE, dtype=np.uint8)
-        words = random.integers(0, 1 << 16, HOT_BYTES // 2, dtype=np.uint16)
-        # Every fourth half word has an exponent field of f16 that is common, so that sums are not all NaN.
-        words[::4] = words[::4] & 0x83FF | random.integers(10, 20, words[::4].size).astype(np.uint16) << 10
-        self._data[:HOT_BYTES] = words.view(np.uint8)
+        self._data[:HOT_BYTES] = noise(random, HOT_BYTES)
 
     def place(self, size: int, alignment: int, *, across: int = 0) -> int:
         """Give out `size` bytes; the address of the first, a multiple of `alignment`, a power of two.
@@ -174,10 +215,19 @@ class Image:
     ) -> Program:
         """A program with this memory at its start, and room for `observations` behind it, in whole pages."""
         commands = tuple(commands)  # which are drawn while places are given out
-        size = -(-(self._end + observed_bytes(PRESETS[preset])) // _PAGE) * _PAGE
+        config = config_named(preset)
+        size = -(-(self._end + observed_bytes(config)) // _PAGE) * _PAGE
         data = np.zeros(size, dtype=np.uint8)
         data[: self._end] = self._data[: self._end]
-        return Program(preset=preset, seed=seed, timing=timing, memory=data, commands=commands)
+        quiet = noise(np.random.default_rng(seed), len(quiet_bytes(config)))
+        return Program(preset=preset, seed=seed, timing=timing, memory=data, commands=commands, quiet=quiet)
+
+
+def noise(random: Generator, size: int) -> NDArray[np.uint8]:
+    """Random bytes; every fourth half word has an exponent of f16 that is common: not all sums are NaN."""
+    words = random.integers(0, 1 << 16, size // 2, dtype=np.uint16)
+    words[::4] = words[::4] & 0x83FF | random.integers(10, 20, words[::4].size).astype(np.uint16) << 10
+    return words.view(np.uint8)
 
 
 def span(instruction: Access, stride: int | None) -> int:
@@ -225,3 +275,20 @@ def _draw(random: Generator, size: int, near: bool) -> NDArray[np.int64]:
     else:
         places = random.choice(count, 5)[random.integers(0, 5, LANES)]
     return MATRIX_ROW_BYTES * places.astype(np.int64)
+
+
+def hot_access(random: Generator, config: CoreConfig, access: Access, place: str) -> Load | Store:
+    """A load or store at a random place of the hot bytes, with a random stride and random registers."""
+    layout = access.fragment
+    window = SHARED_WINDOW if "shared" in place else HOT_BYTES
+    access = access_at(access, place)
+    stride, unit = draw_stride(random, access), access.core_alignment
+    if span(access, stride) <= SPOT and random.random() < 0.5:
+        window = SPOT
+    room = (window - span(access, stride)) // unit
+    base = {"shared": 0, "generic to shared": config.shared_base}.get(place, BASE)
+    address = base + unit * int(random.integers(room + 1))
+    register = int(random.integers(config.registers - layout.registers + 1))
+    if random.random() < 0.5:
+        register = register // layout.registers * layout.registers
+    return access_command(access, place, register, address, stride)

@@ -21,7 +21,7 @@ Core = RtlMachine | GoldenMachine
 
 def open_rtl(program: Program) -> RtlMachine:
     """The Verilated core of the program's preset, its memory as the program wants it."""
-    return RtlMachine(program.config, program.fresh_memory(), timing=program.timing)
+    return program.begun(RtlMachine(program.config, program.fresh_memory(), timing=program.timing))
 
 
 def difference(
@@ -93,12 +93,14 @@ def _told(fault: Fault | None) -> str:
 def compared_results(commands: tuple[Command, ...]) -> int:
     """How many elements of D stand in memory at the end of a program.
 
-    Counted is what one multiply left in its registers, nothing of it overwritten, when a store took it to
-    global memory beyond the hot bytes, to which no program of this package stores twice.
+    Counted is what one multiply of warp 0 left in its registers, nothing of it overwritten, when a store took
+    it to global memory beyond the hot bytes, to which no program of this package stores twice.
     """
     total = 0
     whole: dict[range, int] = {}  # registers of a result, and how many elements it has
     for command in commands:
+        if command.warp:
+            continue
         registers = registers_of(command)
         if isinstance(command, Store):
             (taken,) = registers["reads"]

@@ -115,9 +115,9 @@ def word_ways(config: CoreConfig, kind: str) -> Ways:
     """How a command of one of `KINDS` may be illegal on a core."""
     match kind:
         case "unknown":
-            known = {item.value for item in commands.Opcode if item is not commands.Opcode.SPARSE}
-            known |= {commands.Opcode.SPARSE.value} if config.sparse else set()
-            return {"opcode in no table": [{"opcode": code} for code in range(8) if code not in known]}
+            options = {commands.Opcode.SPARSE: config.sparse, commands.Opcode.WGMMA: config.wgmma}
+            lost = [{"opcode": item.value} for item, has in options.items() if not has]
+            return {"opcode in no table": lost}
         case "load" | "store":
             return _access_ways(config, kind)
         case "multiply":

@@ -15,13 +15,15 @@ from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, S
 from golden.warp import GoldenMachine
 from hdl.command import encode
 from hdl.config import PRESETS
+from regression.campaign.kinds.functional_coverage import SPARSE_CORE, WGMMA_CORE
 from regression.random_programs.choices import accesses_of, deck, multiplies_of
 from regression.random_programs.faulting import FaultSession
 from regression.random_programs.generator import make_program
 from regression.random_programs.illegal import WAYS, illegal_commands
 from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, draw_operands
-from regression.random_programs.program import HOT_BYTES, SHARED_WINDOW, Program, observations
+from regression.random_programs.program import HOT_BYTES, Program, config_named, observations
 from regression.random_programs.running import compared_results, difference
+from regression.random_programs.shares import SHARED_WINDOW
 
 SQUARE = Shape(16, 16, 16)
 COLD = BASE + HOT_BYTES
@@ -148,17 +150,17 @@ def test_a_result_counts_when_all_of_it_is_stored_where_it_stays(commands, resul
     assert compared_results(commands) == results
 
 
-def test_every_way_to_a_fault_is_open_on_one_of_two_cores():
+def test_every_way_to_a_fault_is_open_on_one_of_four_cores():
     found = set()
-    for preset in ("tiny", "small"):
-        config = PRESETS[preset]
+    for core in ("tiny", "small", SPARSE_CORE, WGMMA_CORE):
+        config = config_named(core)
         memory = Memory(1 << 16, BASE)
         for illegal in illegal_commands(np.random.default_rng(3), config, memory, 3):
             found.add((illegal.cause, illegal.kind, illegal.way))
     assert found == set(WAYS)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [*PRESETS, SPARSE_CORE, WGMMA_CORE])
 def test_illegal_commands_are_refused_by_the_golden_machine(preset):
     program = make_program(preset, 3, multiplies=2)
     random = np.random.default_rng(9)
@@ -167,8 +169,8 @@ def test_illegal_commands_are_refused_by_the_golden_machine(preset):
             if illegal.command is None or illegal.marked is not None:
                 continue
             machine = program.golden()
-            if illegal.rows is not None and illegal.command.addresses < program.config.registers:
-                machine.write_registers(illegal.command.addresses, illegal.rows[None])
+            if illegal.held is not None and illegal.register < program.config.registers:
+                machine.write_registers(illegal.register, illegal.held[None])
             with pytest.raises(Fault) as fault:
                 machine.execute(illegal.command)
             assert fault.value.cause == illegal.cause, illegal

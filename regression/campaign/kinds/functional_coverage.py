@@ -5,30 +5,46 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from itertools import count
+from itertools import count, product
 from typing import ClassVar, Final
 
 import numpy as np
 
-from golden.tables.instruction_set import CORE_FAMILIES, multiplicand_formats
+from golden.matrix_descriptors import SPANS
+from golden.memory import Memory
+from golden.programs.buffers import BASE
+from golden.tables.commands import Wgmma
+from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, multiplicand_formats
 from hdl.config import PRESETS
+from openwmma.usage_error import UsageError
 from regression.campaign.kind import Configuration, Kind, Outcome, Task, Verdict
 from regression.functional.collector import EARLY, model_of, observe
 from regression.functional.directed import hazard_program
 from regression.functional.model import Coverpoint, Seen, bin_name, share, tables
+from regression.functional.shares import ORDERS, SWIZZLES, has_conflicts, packed_descriptor
 from regression.random_programs.faulting import FaultSession, state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.operands import TWO_PRODUCTS
-from regression.random_programs.program import Program
+from regression.random_programs.program import Program, config_named, named_core
 from regression.random_programs.running import difference, open_rtl
+from regression.random_programs.shares import share_forms
+from sim.rtl_machine import RtlMachine
 from sim.simulation import HostRefusal
 
 _ROUND: Final = 12
 """Random programs between two choices of a type."""
 
 _FP8_MULTIPLIES: Final = 576
-_FAULTING: Final = "tiny", "small"
-"""Cores for all ways to a fault: one has not all families and no on-chip memory, the other few registers."""
+SPARSE_CORE: Final = "small sparse=true f64_units=0 shared_bytes=0 registers=128"
+WGMMA_CORE: Final = "small wgmma=true warps=4 registers=128 shared_bytes=65536 f64_units=0"
+_FAULTING: Final = (
+    "tiny",
+    "small",
+    SPARSE_CORE,
+    WGMMA_CORE,
+)
+"""Cores for all ways to a fault: one has not all families and no on-chip memory, another few registers, and
+two have options."""
 
 
 class FunctionalCoverage(Kind):
@@ -36,7 +52,7 @@ class FunctionalCoverage(Kind):
 
     name = "functional"
     unit = "programs"
-    options: ClassVar[Configuration] = {"preset": "small"}
+    options: ClassVar[Configuration] = {"preset": "small", "set": []}
     known: ClassVar = {"preset": PRESETS}
     amount = 600
     has_coverage = True
@@ -44,11 +60,22 @@ class FunctionalCoverage(Kind):
     def __init__(self, seed: int, configuration: Configuration) -> None:
         super().__init__(seed, configuration)
         self.seen: Seen = Counter()
+        self._core = named_core(configuration)
+
+    def require(self) -> None:
+        """UsageError for a preset or a setting that is not there."""
+        super().require()
+        config = config_named(self._core)
+        if (config.shared_bytes or config.sparse) and not {"i8", "i4"} <= config.formats:
+            formats = ", ".join(sorted(config.formats))
+            raise UsageError(
+                f"--set: expected formats with i8 and i4, whose loads bring addresses, not {formats}"
+            )
 
     @cached_property
     def model(self) -> tuple[Coverpoint, ...]:
         """The coverpoints of the core."""
-        return model_of(PRESETS[self.configuration["preset"]])
+        return model_of(config_named(self._core))
 
     def tasks(self) -> Iterator[Task]:
         """Directed programs, then random ones: in every other round only multiplies of a type missing."""
@@ -70,10 +97,10 @@ class FunctionalCoverage(Kind):
         """Run a program; what it has shown, unless it failed."""
         seen: Seen = Counter()
         if "directed" in task.arguments:
-            found = _DIRECTED[task.arguments["directed"]](seen, self.configuration["preset"], self.seed)
+            found = _DIRECTED[task.arguments["directed"]](seen, self._core, self.seed)
         else:
             number, type = task.arguments["number"], task.arguments["type"]
-            program = make_program(self.configuration["preset"], self.seed, number, type=type)
+            program = make_program(self._core, self.seed, number, type=type)
             found = _run_program(seen, program)
         data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
         return Outcome(cases=(self.case(task, found or ""),), results=task.results, data=data)
@@ -97,7 +124,8 @@ class FunctionalCoverage(Kind):
 
 def types_in(holes: Sequence[str]) -> list[str]:
     """The types of multiplicands that the holes name, or of which they name the format (fp8)."""
-    types = dict.fromkeys(name for family in CORE_FAMILIES for name in family.multiplicands)
+    families = (*CORE_FAMILIES, *CORE_NARROW_FAMILIES)
+    types = dict.fromkeys(name for family in families for name in family.multiplicands)
     names = {name: "|".join((name, *multiplicand_formats((name,)))) for name in types}
     return [name for name in types if any(re.search(rf"\b({names[name]})\b", hole) for hole in holes)]
 
@@ -108,7 +136,7 @@ def _run_program(seen: Seen, program: Program) -> str | None:
 
 def _fp8(seen: Seen, preset: str, seed: int) -> str | None:
     """Sums of fp8 that more than two products hide."""
-    for type in ("e4m3", "e5m2") if "fp8" in PRESETS[preset].formats else ():
+    for type in ("e4m3", "e5m2") if "fp8" in config_named(preset).formats else ():
         program = make_program(preset, seed, multiplies=_FP8_MULTIPLIES, type=type, kinds=TWO_PRODUCTS)
         if (found := _run_program(seen, program)) is not None:
             return found
@@ -156,9 +184,31 @@ def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     return "\n".join(failures) or None
 
 
+def _banks(seen: Seen, core: str, seed: int) -> str | None:
+    """Shares alone on the core, with packed rows of each swizzle."""
+    config = config_named(core)
+    forms = [item for each in share_forms(config) for item in each if item.a_type == "f16"]
+    if not forms:
+        return None
+    instruction = forms[-1]
+    operands = instruction.shape.m, instruction.shape.n
+    with closing(RtlMachine(config, Memory(1 << 12, BASE))) as machine:
+        for span, transposed in product(SPANS, (False, True)):
+            a, b = (packed_descriptor(rows, span) for rows in operands)
+            before = machine.counters
+            machine.execute(Wgmma(instruction, 0, a, b, transposed=(transposed, transposed)))
+            conflicts = (machine.counters - before).bank_conflicts
+            outcome = "seen" if conflicts else "none"
+            if bool(conflicts) != has_conflicts(config, SWIZZLES[span]):
+                return f"{conflicts} bank conflicts with swizzle {SWIZZLES[span]}, {ORDERS[transposed]}"
+            seen["bank conflict", bin_name(SWIZZLES[span], ORDERS[transposed], outcome)] += 1
+    return None
+
+
 _DIRECTED: Final[Mapping[str, Callable[[Seen, str, int], str | None]]] = {
     "hazards": lambda seen, *given: _run_program(seen, hazard_program(*given)),
     "fp8": _fp8,
     "early host": run_early_host,
     "faults": _faults,
+    "banks": _banks,
 }

@@ -1,5 +1,6 @@
 """Random programs on the Verilated core, compared with the golden model."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.failing import save_program, shrink
 from regression.random_programs.generator import MULTIPLIES, make_program
-from regression.random_programs.program import Program
+from regression.random_programs.program import Program, config_named, named_core
 from regression.random_programs.running import compared_results, difference
 
 _PROGRAMS: Final = 2
@@ -26,22 +27,22 @@ class RandomPrograms(Kind):
     """Random programs, most of which are compared in the end."""
 
     name = "random"
-    options: ClassVar[Configuration] = {"preset": "small", "type": None}
+    options: ClassVar[Configuration] = {"preset": "small", "set": [], "type": None}
     known: ClassVar = {"preset": PRESETS}
     amount = 100_000
 
     def require(self) -> None:
-        """UsageError for a preset, or a type of A, that is not there."""
+        """UsageError for a preset, a setting, or a type of A, that is not there."""
         super().require()
-        types = {item.a_type for item in multiplies_of(PRESETS[self.configuration["preset"]])}
+        types = {item.a_type for item in multiplies_of(config_named(named_core(self.configuration)))}
         self.require_known("type", sorted(types))
 
     def _program(self, number: int) -> tuple[Program, bool]:
         """A program, and whether it is compared after each command."""
         is_lockstep = number % _LOCKSTEP_EVERY == _LOCKSTEP_EVERY - 1
         multiplies = MULTIPLIES // 8 if is_lockstep else MULTIPLIES
-        preset, type = self.configuration["preset"], self.configuration["type"]
-        return make_program(preset, self.seed, number, multiplies, type), is_lockstep
+        core, type = named_core(self.configuration), self.configuration["type"]
+        return make_program(core, self.seed, number, multiplies, type), is_lockstep
 
     def tasks(self) -> Iterator[Task]:
         """Some programs each, without end."""
@@ -68,7 +69,7 @@ class RandomPrograms(Kind):
             return replace(case, failure=f"on a worker, but not here: {case.failure}")
         program = shrink(program, lambda candidate: differs(candidate) is not None)
         found = differs(program) or case.failure
-        place = folder / f"{program.preset}-{self.seed}-{number}"
+        place = folder / re.sub(r"[^\w.-]+", "-", f"{program.preset}-{self.seed}-{number}")
         save_program(place, program, found)
         return replace(
             case,
