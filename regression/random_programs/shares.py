@@ -103,14 +103,14 @@ def draw_share(random: Generator, forms: tuple[MmaInstruction, ...], region: ran
 
 def place_share(random: Generator, config: CoreConfig, share: Wgmma, warp: int) -> Wgmma:
     """The share of a warp, in any registers of it; D and an A in registers do not overlap."""
-    count = accumulator_registers(share)
-    room = config.registers - count
+    sizes = [accumulator_registers(share), A_REGISTERS if share.a_in_registers else 0]
+    free = config.registers - sum(sizes)
+    first = int(random.integers(free + 1))
     if not share.a_in_registers:
-        return replace(share, warp=warp, d=int(random.integers(room + 1)))
-    d = int(random.integers(room - A_REGISTERS + 1))
-    before, behind = max(0, d - A_REGISTERS + 1), config.registers - A_REGISTERS - (d + count) + 1
-    place = int(random.integers(before + behind))
-    a = place if place < before else d + count + place - before
+        return replace(share, warp=warp, d=first)
+    d_first = int(random.integers(2))
+    second = first + sizes[1 - d_first] + int(random.integers(free - first + 1))
+    d, a = (first, second) if d_first else (second, first)
     return replace(share, warp=warp, d=d, a=a)
 
 

@@ -184,7 +184,7 @@ def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     return "\n".join(failures) or None
 
 
-def _banks(seen: Seen, core: str, seed: int) -> str | None:
+def run_banks(seen: Seen, core: str, seed: int) -> str | None:
     """Shares alone on the core, with packed rows of each swizzle."""
     config = config_named(core)
     forms = [item for each in share_forms(config) for item in each if item.a_type == "f16"]
@@ -210,5 +210,5 @@ _DIRECTED: Final[Mapping[str, Callable[[Seen, str, int], str | None]]] = {
     "fp8": _fp8,
     "early host": run_early_host,
     "faults": _faults,
-    "banks": _banks,
+    "banks": run_banks,
 }
