@@ -365,7 +365,7 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_store_resumes(undisturbed, tm
     ("arguments", "sentence"),
     [
         (("nothing",), r"expected a kind of campaign, one of random, .*, not nothing"),
-        (("random", "--unit", "uart"), "--unit: random takes --preset, --type"),
+        (("random", "--unit", "uart"), "--unit: random takes --preset, --set, --type"),
         (("random", "--preset", "huge"), r"--preset: expected one of .*, not huge"),
         (("random", "--type", "f128"), r"--type: expected one of .*, not f128"),
         (("results", "--family", "mma.f128"), r"--family: expected one of .*, not mma.f128"),

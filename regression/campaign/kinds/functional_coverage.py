@@ -24,7 +24,7 @@ from regression.functional.model import Coverpoint, Seen, bin_name, share, table
 from regression.functional.shares import ORDERS, SWIZZLES, has_conflicts, packed_descriptor
 from regression.random_programs.faulting import FaultSession, state_difference
 from regression.random_programs.generator import make_program
-from regression.random_programs.operands import TWO_PRODUCTS
+from regression.random_programs.operands import FLOAT_KINDS, TWO_PRODUCTS
 from regression.random_programs.program import Program, config_named, named_core
 from regression.random_programs.running import difference, open_rtl
 from regression.random_programs.shares import share_forms
@@ -34,6 +34,7 @@ from sim.simulation import HostRefusal
 _ROUND: Final = 12
 """Random programs between two choices of a type."""
 
+_FP8: Final = ("e4m3", "e5m2")
 _FP8_MULTIPLIES: Final = 576
 SPARSE_CORE: Final = "small sparse=true f64_units=0 shared_bytes=0 registers=128"
 WGMMA_CORE: Final = "small wgmma=true warps=4 registers=128 shared_bytes=65536 f64_units=0"
@@ -100,7 +101,8 @@ class FunctionalCoverage(Kind):
             found = _DIRECTED[task.arguments["directed"]](seen, self._core, self.seed)
         else:
             number, type = task.arguments["number"], task.arguments["type"]
-            program = make_program(self._core, self.seed, number, type=type)
+            kinds = TWO_PRODUCTS if type in _FP8 and number % 2 else FLOAT_KINDS
+            program = make_program(self._core, self.seed, number, type=type, kinds=kinds)
             found = _run_program(seen, program)
         data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
         return Outcome(cases=(self.case(task, found or ""),), results=task.results, data=data)
@@ -136,7 +138,7 @@ def _run_program(seen: Seen, program: Program) -> str | None:
 
 def _fp8(seen: Seen, preset: str, seed: int) -> str | None:
     """Sums of fp8 that more than two products hide."""
-    for type in ("e4m3", "e5m2") if "fp8" in config_named(preset).formats else ():
+    for type in _FP8 if "fp8" in config_named(preset).formats else ():
         program = make_program(preset, seed, multiplies=_FP8_MULTIPLIES, type=type, kinds=TWO_PRODUCTS)
         if (found := _run_program(seen, program)) is not None:
             return found
