@@ -56,7 +56,7 @@ def test_programs_are_legal_and_have_what_the_core_has(core):
 
 
 def test_warps_that_do_not_store_read_what_nobody_stores():
-    program = make_program(WGMMA_CORE, 3, multiplies=12, crowded=True)
+    program = make_program(WGMMA_CORE, 3, multiplies=24, crowded=True)
     quiet, seen = quiet_bytes(program.config), set()
     for command in program.commands:
         if isinstance(command, Wgmma) and command.warp:
