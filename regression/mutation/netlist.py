@@ -196,14 +196,12 @@ _CHOICE: Final = f"""  integer file, count, selected;
 """
 
 
-def harnessed(verilog: str, inner: str, config: CoreConfig) -> str:
-    """Mutants of a core as a module of its name and ports: the file `MUTANT` chooses the mutant.
-
-    The module `inner` of the Verilog has the input `SELECT`, and all ports of the core.
-    """
+def harnessed(design: Design, config: CoreConfig) -> str:
+    """Mutants of a core, from `mutate`, as a module of its ports and name: the file `MUTANT` chooses one."""
+    inside = design.verilog[: design.verilog.rindex(f"module {design.top} (")]
     widths = {port["name"]: (port["direction"], port["width"]) for port in core_description(config)["ports"]}
     chosen = f",\n    .{SELECT} (selected)"
-    return f"{verilog}/* verilator lint_off PINMISSING */\n{_around(CORE, widths, inner, _CHOICE, chosen)}"
+    return f"{inside}/* verilator lint_off PINMISSING */\n{_around(CORE, widths, _INNER, _CHOICE, chosen)}"
 
 
 def _used_bits(netlist: dict[str, Any]) -> frozenset[int]:

@@ -113,7 +113,7 @@ def _outcomes(unit: Unit, simulation: Simulation, numbers: Sequence[int], part: 
     """Try mutants with random programs if the unit is a whole core, and what is left with its testbench."""
     outcomes = dict.fromkeys(numbers, _PASSED)
     if unit.programs:
-        text = harnessed(simulation.design.verilog, simulation.design.top, PRESETS[unit.programs])
+        text = harnessed(simulation.design, PRESETS[unit.programs])
         library = build_core(PRESETS[unit.programs], verilog=text)
         start = partial(_run_programs, library, unit.programs)
         outcomes = run_mutants(start, (), part / "programs", numbers)

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -11,12 +12,15 @@ from pathlib import Path
 import pytest
 from amaranth.hdl import UnusedElaboratable
 
+from hdl.config import PRESETS
+from hdl.verilog.core_verilog import TOP
 from regression.campaign.kinds.mutation import TOGETHER, Mutation, judge, wilson
 from regression.identity import ROOT
-from regression.mutation.netlist import worth_simulating
+from regression.mutation.netlist import harnessed, mutate, worth_simulating
 from regression.mutation.rules import rules
 from regression.mutation.trial import Record, run_mutants, try_unit
 from regression.mutation.units import CORE, UNITS, Unit, simulation_of, units_named
+from sim.testbench.design import Design
 
 MUTANTS = 9
 COUNTER = Unit(
@@ -49,8 +53,19 @@ def tried(unit: Unit, folder: Path) -> list[Record]:
     ]
 
 
+FOLDER = Path(__file__).parents[2] / "build" / "mutation" / "tests"
+
+
+def test_mutants_of_a_core_have_one_module_of_its_name() -> None:
+    design = simulation_of(COUNTER).design
+    text = design.verilog.replace(f"module {design.top}(", f"module {TOP}(")
+    mutated, _ = mutate(Design.of_text(TOP, text, TOP), COUNTER.sources, 2, 1, FOLDER / "named-as-the-core")
+    modules = re.findall(r"^module (\w+)", harnessed(mutated, PRESETS["tiny"]), re.MULTILINE)
+    assert sorted(modules) == ["mutated", TOP]
+
+
 def test_only_the_strong_test_kills_every_fault() -> None:
-    folder = Path(__file__).parents[2] / "build" / "mutation" / "tests"
+    folder = FOLDER
     strong, weak = tried(COUNTER, folder), tried(WEAK, folder)
     assert [record.number for record in strong] == list(range(1, MUTANTS + 1))
     assert try_unit(WEAK, folder, count=MUTANTS, seed=1, numbers=range(MUTANTS + 1, MUTANTS + 3)) == []
