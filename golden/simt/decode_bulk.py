@@ -1,4 +1,8 @@
-"""Bulk copies of boxes of tensors and of bytes, ``tensormap``, and the groups of all asynchronous copies."""
+"""Bulk copies of boxes of tensors and of bytes, ``tensormap``, groups of copies, and ``mbarrier``.
+
+Barriers are executed by `golden.simt.mbarrier_access.MbarrierAccess`, copies by
+`golden.simt.tensor_copy.TensorCopies`.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -17,6 +21,7 @@ _LOADED: Final = (
 _SENT: Final = f".shared::cluster .shared::cta {_BYTES}"
 _STORED: Final = f".global .shared::cta .bulk_group .{HINT}?"
 _TENSOR: Final = f".tensor {'|'.join(f'.{rank}' for rank in RANKS)} .tile?"
+_CTA: Final = ".shared|.shared::cta?"
 _GROUPS: Final = range(1 << 31)
 
 _SENT_TYPES: Final = ("u32", "s32", "b32")
@@ -57,6 +62,14 @@ _LINES: Final = (
     Line("cp .async .commit_group", (), "commit_copies"),
     Line("cp .async .wait_group", (_GROUPS,), "await_copies"),
     Line("cp .async .wait_all", (), "await_copies", {"remaining": None}),
+    *(
+        Line(
+            f"cp .async .mbarrier .arrive {form}{_CTA} .b64",
+            ("mbarrier",),
+            f"B.arrive_copies({{0}}, {not form})",
+        )
+        for form in ("", ".noinc ")
+    ),
     Line("cp .async .bulk .commit_group", (), "commit_bulk"),
     Line("cp .async .bulk .wait_group", (_GROUPS,), "await_bulk"),
     Line("cp .async .bulk .wait_group .read", (_GROUPS,), "await_bulk", {"reads": True}),
@@ -94,4 +107,56 @@ def decode_bulk(context: Context, instruction: Instruction, index: int) -> Step:
     return decode_line(_LINES, context, instruction, index)
 
 
-DECODERS: Final = {"tensormap": decode_bulk}
+def _arrivals(mode: str) -> Iterator[Line]:
+    """``arrive`` and ``arrive_drop``, which give a state, but not of a barrier in another block."""
+    for order in ("", ".release|.relaxed .cta|.cluster "):
+        for space, state in ((_CTA, ">u64"), (".shared::cluster", "_")):
+            line, end = f"mbarrier .{mode} ", f"{order}{space} .b64"
+            kinds = state, "mbarrier"
+            yield Line(line + end, kinds, f"B.arrive_mbarrier({{0}}, None, None, {mode!r}, True)")
+            yield Line(line + end, (*kinds, "u32"), f"B.arrive_mbarrier({{0}}, {{1}}, None, {mode!r}, True)")
+            call = f"B.arrive_mbarrier({{0}}, None, {{1}}, {mode!r}, True)"
+            yield Line(f"{line}.expect_tx {end}", (*kinds, "u32"), call)
+    for order in ("", ".release .cta "):
+        call = f"B.arrive_mbarrier({{0}}, {{1}}, None, {mode!r}, False)"
+        yield Line(f"mbarrier .{mode} .noComplete {order}{_CTA} .b64", (">u64", "mbarrier", "u32"), call)
+
+
+def _waits(mode: str) -> Iterator[Line]:
+    """``test_wait`` and ``try_wait``, of the phase of a state or of a parity; a time has no effect."""
+    for order in ("", ".acquire|.relaxed .cta|.cluster "):
+        for form, type_, phase in (("", "b64", "{1} >> 63"), (".parity ", "u32", "{1} & 1")):
+            line, call = f"mbarrier .{mode} {form}{order}{_CTA} .b64", f"B.wait_mbarrier({{0}}, {phase})"
+            for time in ((), ("u32",))[: 1 + (mode == "try_wait")]:
+                yield Line(line, (">pred", "mbarrier", type_, *time), call)
+
+
+_BARRIERS: Final = (
+    Line(f"mbarrier .init {_CTA} .b64", ("mbarrier", "u32"), "B.init_mbarrier({0}, {1})"),
+    Line(f"mbarrier .inval {_CTA} .b64", ("mbarrier",), "B.invalidate_mbarrier({0})"),
+    *_arrivals("arrive"),
+    *_arrivals("arrive_drop"),
+    *(
+        Line(
+            f"mbarrier .{mode} {order}.shared|.shared::cta|.shared::cluster? .b64",
+            ("mbarrier", "u32"),
+            f"B.arrive_mbarrier({{0}}, None, {{1}}, {mode!r}, True)",
+        )
+        for mode in ("expect_tx", "complete_tx")
+        for order in ("", ".relaxed .cta|.cluster ")
+    ),
+    *_waits("test_wait"),
+    *_waits("try_wait"),
+    Line("mbarrier .pending_count .b64", (">u32", "u64"), "pending_count({0})", pure=True),
+)
+
+_OPERATIONS: Final = {line.syntax.split()[1].lstrip(".") for line in _BARRIERS}
+
+
+def _decode_mbarrier(context: Context, instruction: Instruction, index: int) -> Step:
+    if _OPERATIONS.isdisjoint(instruction.opcode[1:2]):  # the operation stands first
+        raise context.unsupported(instruction)
+    return decode_line(_BARRIERS, context, instruction, index)
+
+
+DECODERS: Final = {"tensormap": decode_bulk, "mbarrier": _decode_mbarrier}

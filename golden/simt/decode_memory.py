@@ -22,8 +22,6 @@ from golden.simt.atomics import ATOMICS, HALVES, atomic_function
 from golden.simt.code import Writer, call_step
 from golden.simt.decode_bulk import decode_bulk
 from golden.simt.decode_cluster import decode_transacted
-from golden.simt.decode_lines import decode_line
-from golden.simt.decode_mbarrier import COPIES
 
 _VECTORS: Final = {
     **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
@@ -145,12 +143,10 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
 
 def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
     parts = instruction.opcode
-    if "bulk" in parts or parts[2:3] in (("commit_group",), ("wait_group",), ("wait_all",)):
+    if "bulk" in parts or parts[2:3] in (("commit_group",), ("wait_group",), ("wait_all",), ("mbarrier",)):
         return decode_bulk(context, instruction, index)
     if len(parts) < 3:
         raise context.unsupported(instruction)
-    if parts[2] == "mbarrier":
-        return decode_line(COPIES, context, instruction, index)
     groups = {
         "async": ("async",),
         "cache": ("ca", "cg"),
