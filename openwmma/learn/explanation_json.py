@@ -4,7 +4,6 @@ from typing import Any
 
 from golden.arithmetic.number import Number
 from golden.explanation.record import (
-    BitStep,
     Conversion,
     FusedSum,
     IntegerSum,
@@ -41,8 +40,9 @@ def json_of_step(step: Step) -> dict[str, Any]:
     if isinstance(step, Saturation):
         return {"kind": "saturation", "before": f"{step.before:#x}", "result": f"{step.result:#x}"}
     if isinstance(step, IntegerSum):
-        return _integers(step)
-    return _single_bits(step)
+        return vars(step) | {"kind": "integers", "exact": str(step.exact)}
+    bits = {"a": step.a, "b": step.b, "combined": step.combined}
+    return vars(step) | {"kind": "bits", **{name: "".join(map(str, each)) for name, each in bits.items()}}
 
 
 def _sum(step: FusedSum) -> dict[str, Any]:
@@ -124,32 +124,6 @@ def _bits(bits: int, format: FloatFormat) -> dict[str, str]:
         "sign": stored[0],
         "exponent": stored[1:exponent_end],
         "fraction": stored[exponent_end : exponent_end + format.fraction_bits],
-    }
-
-
-def _integers(step: IntegerSum) -> dict[str, Any]:
-    return {
-        "kind": "integers",
-        "a": step.a,
-        "b": step.b,
-        "products": step.products,
-        "c": step.c,
-        "exact": str(step.exact),
-        "saturate": step.saturate,
-        "result": step.result,
-    }
-
-
-def _single_bits(step: BitStep) -> dict[str, Any]:
-    return {
-        "kind": "bits",
-        "operation": step.operation,
-        "a": "".join(map(str, step.a)),
-        "b": "".join(map(str, step.b)),
-        "combined": "".join(map(str, step.combined)),
-        "count": step.count,
-        "c": step.c,
-        "result": step.result,
     }
 
 

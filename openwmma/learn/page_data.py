@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from openwmma.learn.archive import write_archive
-from openwmma.learn.fragment_tables import fragment_tables
-from openwmma.learn.instruction_tables import instruction_tables
 from openwmma.learn.server import POLICY
+from openwmma.learn.tables import fragment_tables, instruction_tables
 from openwmma.learn.transposition_tables import transposition_tables
 
 MODULES_IN_THE_BROWSER = (

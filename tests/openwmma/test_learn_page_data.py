@@ -14,8 +14,7 @@ from golden.tables.layouts import fragment
 from golden.tables.profiles import PROFILES
 from openwmma.learn import page_data
 from openwmma.learn.archive import write_archive
-from openwmma.learn.fragment_tables import fragment_tables
-from openwmma.learn.instruction_tables import instruction_tables
+from openwmma.learn.tables import fragment_tables, instruction_tables
 from openwmma.learn.transposition_tables import transposition_tables
 
 

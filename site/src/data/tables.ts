@@ -1,4 +1,4 @@
-// The instruction set as `openwmma.learn.instruction_tables` writes it.
+// The instruction set as `openwmma.learn.tables` writes it.
 
 export interface Shape {
   readonly text: string;
@@ -56,7 +56,7 @@ export async function loadTable<T>(name: string): Promise<T> {
 export type Use = "a" | "b" | "c" | "d";
 export type Layout = "row" | "col";
 
-/** A fragment as `openwmma.learn.fragment_tables` writes it. */
+/** A fragment as `openwmma.learn.tables` writes it. */
 export interface Fragment {
   readonly mnemonic: "wmma" | "mma";
   readonly use: Use;
