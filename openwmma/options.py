@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from golden.tables.profiles import PROFILES
-from openwmma.core_profile import DEFAULT_PROFILE
-from openwmma.core_settings import parse_settings
+from openwmma.core_settings import DEFAULT_PROFILE, parse_settings
 from openwmma.target import DEFAULT_BAUD, DEFAULT_PRESET, MachineKind, Target
 
 _Result = TypeVar("_Result")
@@ -95,7 +94,7 @@ _MACHINE: Final[dict[str, tuple[Any, Any]]] = {
 """The options of a machine: type and default."""
 
 
-def machine_options(
+def with_options(
     *without: str, on: MachineKind = MachineKind.GOLDEN
 ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
     """Make a decorator that replaces those parameters of a command that are dataclasses by options.
@@ -122,8 +121,7 @@ def machine_options(
             if is_dataclass(annotation):
                 found += options_of(annotation)
             else:
-                option = Parameter.POSITIONAL_OR_KEYWORD
-                found.append(Parameter(name, option, default=default, annotation=annotation))
+                found.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation))
         return found
 
     def made(kind: Any, given: dict[str, Any]) -> Any:
@@ -150,12 +148,12 @@ def machine_options(
                 parameters.append(parameter)
 
         @wraps(command)
-        def with_options(**given: Any) -> _Result:
+        def with_objects(**given: Any) -> _Result:
             values = {name: made(kind, given) for name, kind in kinds.items()}
             return command(**given, **values)
 
-        with_options.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        with_options.__annotations__ = {item.name: item.annotation for item in parameters}
-        return with_options
+        with_objects.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        with_objects.__annotations__ = {item.name: item.annotation for item in parameters}
+        return with_objects
 
     return decorate

@@ -13,8 +13,7 @@ from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import PAGE_BYTES, PRESETS, CoreConfig
-from openwmma.core_profile import require_profile, with_profile
-from openwmma.core_settings import adjusted_config
+from openwmma.core_settings import adjusted_config, require_profile, with_profile
 from openwmma.output_files import require_outputs, require_suffix
 from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError

@@ -9,7 +9,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from golden.tables.profiles import HOPPER
-from openwmma.core_profile import require_profile
+from openwmma.core_settings import require_profile
 from openwmma.terminal import plain, tell
 from openwmma.usage import FAILURE
 from openwmma.usage_error import UsageError

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from openwmma.core_profile import DEFAULT_PROFILE
+from openwmma.core_settings import DEFAULT_PROFILE
 from openwmma.explaining import explain_text
 from openwmma.explanation_svg import explanation_svg
 from openwmma.explanation_text import explanation_text, html_page, print_wide

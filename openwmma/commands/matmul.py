@@ -1,5 +1,6 @@
 """`openwmma matmul`: a matrix product as a GPU computes it, or the rule of one that it has computed."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,7 @@ from rich.console import Console
 
 from golden.integers import shortened
 from openwmma.arguments import is_file, load_array, parse_number
-from openwmma.options import Force
+from openwmma.options import Force, with_options
 from openwmma.output_files import array_bytes, require_outputs, require_suffix
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
@@ -20,6 +21,47 @@ Scale = Annotated[
 ]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """What is computed, as for `openwmma.matmul`."""
+
+    a_type: Type = None
+    b_type: Type = None
+    d_type: Annotated[str | None, typer.Option(help="Type of D.")] = None
+    bias: Annotated[Path | None, typer.Option(metavar="BIAS.npy", help="Of D's type, shape (n,).")] = None
+    c: Annotated[Path | None, typer.Option("--c", metavar="C.npy", help="Added as addmm does.")] = None
+    alpha: Annotated[float, typer.Option(help="Factor of A B.")] = 1
+    beta: Annotated[float, typer.Option(help="Factor of C or of the bias.")] = 1
+    activation: Annotated[str | None, typer.Option(help="relu.")] = None
+    scale_a: Scale = None
+    scale_b: Scale = None
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The files that are read."""
+        return [Path(text) for text in (self.bias, self.c, self.scale_a, self.scale_b) if text is not None]
+
+    def keywords(self) -> dict[str, Any]:
+        """Those of the functions, with the arrays of the files."""
+        arrays = {
+            name: None if path is None else load_array(f"--{name}", path)
+            for name, path in (("bias", self.bias), ("c", self.c))
+        }
+        scales = {"scale_a": _scale("--scale-a", self.scale_a), "scale_b": _scale("--scale-b", self.scale_b)}
+        return vars(self) | arrays | scales
+
+
+@dataclass(frozen=True, kw_only=True)
+class Order:
+    """In which order products are added; of a product that is computed."""
+
+    split_k: Annotated[int, typer.Option(help="Parts of k that are added in f32.")] = 1
+    interleaved: Annotated[bool, typer.Option(help="Parts of k take 32 products in turn.")] = False
+    accumulation: Annotated[Literal["fast", "precise"], typer.Option(help="Of fp8.")] = "fast"
+    profile: Annotated[str | None, typer.Option(help="Another generation than Hopper.")] = None
+
+
+@with_options()
 def matmul(
     a: Annotated[Path, typer.Argument(metavar="A.npy", help="Shape (..., m, k).")],
     b: Annotated[Path, typer.Argument(metavar="B.npy", help="Shape (..., k, n).")],
@@ -29,20 +71,9 @@ def matmul(
     compare: Annotated[
         Path | None, typer.Option(metavar="D.npy", help="An observed product: find the rule that gives it.")
     ] = None,
-    a_type: Type = None,
-    b_type: Type = None,
-    d_type: Annotated[str | None, typer.Option(help="Type of D.")] = None,
-    bias: Annotated[Path | None, typer.Option(metavar="BIAS.npy", help="Of D's type, shape (n,).")] = None,
-    c: Annotated[Path | None, typer.Option("--c", metavar="C.npy", help="Added as addmm does.")] = None,
-    alpha: Annotated[float, typer.Option(help="Factor of A B.")] = 1,
-    beta: Annotated[float, typer.Option(help="Factor of C or of the bias.")] = 1,
-    activation: Annotated[str | None, typer.Option(help="relu.")] = None,
-    scale_a: Scale = None,
-    scale_b: Scale = None,
-    split_k: Annotated[int, typer.Option(help="Parts of k that are added in f32.")] = 1,
-    interleaved: Annotated[bool, typer.Option(help="Parts of k take 32 products in turn.")] = False,
-    accumulation: Annotated[Literal["fast", "precise"], typer.Option(help="Of fp8.")] = "fast",
-    profile: Annotated[str | None, typer.Option(help="Another generation than Hopper.")] = None,
+    *,
+    operation: Operation,
+    order: Order,
     threads: Annotated[int | None, typer.Option(help="Threads; by default, one for each core.")] = None,
     force: Force = False,
 ) -> int:
@@ -59,37 +90,16 @@ def matmul(
         raise UsageError("give either -o D.npy or --compare D.npy")
     require_suffix("--output", output, ".npy")
     x, y = load_array("A.npy", a), load_array("B.npy", b)
-    call: dict[str, Any] = {
-        "a_type": a_type,
-        "b_type": b_type,
-        "d_type": d_type,
-        "bias": None if bias is None else load_array("--bias", bias),
-        "c": None if c is None else load_array("--c", c),
-        "alpha": alpha,
-        "beta": beta,
-        "activation": activation,
-        "scale_a": _scale("--scale-a", scale_a),
-        "scale_b": _scale("--scale-b", scale_b),
-        "threads": threads,
-    }
+    call = operation.keywords() | {"threads": threads}
     if output is not None:
-        texts = (text for text in (bias, c, scale_a, scale_b) if text is not None)
-        require_outputs([(f"--output {output}", output)], (a, b, *map(Path, texts)), force=force)
+        require_outputs([(f"--output {output}", output)], (a, b, *operation.inputs), force=force)
     with Console(stderr=True).status("multiplying"):
         if compare is not None:
             observed = load_array("--compare", compare)
             found = match_matmul(x, y, observed, **call)
             result = None
         else:
-            result = multiply(
-                x,
-                y,
-                split_k=split_k,
-                interleaved=interleaved,
-                accumulation=accumulation,
-                profile=profile,
-                **call,
-            )
+            result = multiply(x, y, **vars(order), **call)
     if result is not None and output is not None:
         write_files({output: array_bytes(result)})
         return 0

@@ -15,7 +15,7 @@ from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER, Profile
 from openwmma.arguments import load_array
-from openwmma.options import Force, machine_options
+from openwmma.options import Force, with_options
 from openwmma.output_files import array_bytes, require_outputs
 from openwmma.report import print_result, progress
 from openwmma.target import MachineKind, Target
@@ -24,7 +24,7 @@ from openwmma.usage_error import UsageError
 from sim.files import write_files
 
 
-@machine_options("trace")
+@with_options("trace")
 def mma(
     instruction: Annotated[
         str,

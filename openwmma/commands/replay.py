@@ -8,14 +8,14 @@ import typer
 from golden.simt.trace_file import TraceReader
 from openwmma.input_files import is_readable
 from openwmma.launching import open_player
-from openwmma.options import Force, machine_options
+from openwmma.options import Force, with_options
 from openwmma.output_files import require_outputs
 from openwmma.report import print_replay
 from openwmma.target import MachineKind, Target
 from openwmma.usage_error import UsageError
 
 
-@machine_options("config", "gpu", on=MachineKind.RTL)
+@with_options("config", "gpu", on=MachineKind.RTL)
 def replay(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="What `openwmma run --trace-file` wrote.")],
     *,

@@ -7,11 +7,11 @@ import typer
 
 from openwmma.commands.run_grid import Launch, LaunchOptions, launch_file, repeat_file
 from openwmma.input_files import is_readable
-from openwmma.options import machine_options
+from openwmma.options import with_options
 from openwmma.usage_error import UsageError
 
 
-@machine_options()
+@with_options()
 def run(
     file: Annotated[
         Path | None, typer.Argument(metavar="FILE", help="A PTX module, or CUDA C++ that ends in .cu.")

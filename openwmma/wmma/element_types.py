@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from golden.tables.instruction_set import Layout as TableLayout
+from golden.tables.instruction_set import Use
 
 
 class _Named(Enum):
@@ -23,6 +24,11 @@ class FragmentUse(_Named):
     MATRIX_A = "matrix_a"
     MATRIX_B = "matrix_b"
     ACCUMULATOR = "accumulator"
+
+    @property
+    def table(self) -> Use:
+        """The role in the instruction tables: a, b or, for accumulators, c."""
+        return "a" if self is FragmentUse.MATRIX_A else "b" if self is FragmentUse.MATRIX_B else "c"
 
 
 class _Order(_Named):

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 from golden.fragments import collect
 from golden.integers import integer_of, quoted, shortened
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import FAMILIES, Family, Shape, Use
+from golden.tables.instruction_set import FAMILIES, Shape
 from golden.tables.layouts import LANES, FragmentLayout
 from golden.tables.layouts import fragment as fragment_layout
-from hdl.config import PRESETS
+from hdl.config import PRESETS, CoreConfig
 from openwmma.wmma.element_types import (
     ELEMENT_TYPES,
     ElementType,
@@ -25,12 +25,6 @@ from openwmma.wmma.register_file import Contents
 from openwmma.wmma.warps import current_warp
 
 WMMA_FAMILIES: Final = tuple(family for family in FAMILIES if family.mnemonic == "wmma")
-
-_USES: Final[dict[FragmentUse, Use]] = {
-    FragmentUse.MATRIX_A: "a",
-    FragmentUse.MATRIX_B: "b",
-    FragmentUse.ACCUMULATOR: "c",
-}
 
 
 class fragment:  # noqa: N801
@@ -88,7 +82,7 @@ class fragment:  # noqa: N801
         self.layout: Final = layout
         self._check_combination()
         self._check_machine()
-        self._held: Final[FragmentLayout] = fragment_layout(self.table_use, element.table, self.shape)
+        self._held: Final[FragmentLayout] = fragment_layout(self.use.table, element.table, self.shape)
         self.num_elements: Final = self._held.elements
         self.num_storage_elements: Final = self._held.size // element.storage.itemsize
         self.contents: Final = Contents(self._held.registers)
@@ -103,11 +97,6 @@ class fragment:  # noqa: N801
     def __repr__(self) -> str:
         layout = f", {self.layout!r}" if self.layout is not None else ""
         return f"fragment<{self.use!r}, {self.shape.m}, {self.shape.n}, {self.shape.k}, {self.T!r}{layout}>"
-
-    @property
-    def table_use(self) -> Use:
-        """The role in the instruction tables: a, b or, for accumulators, c."""
-        return _USES[self.use]
 
     @property
     def x(self) -> NDArray[Any]:
@@ -164,7 +153,7 @@ class fragment:  # noqa: N801
     def raw_matrix(self) -> NDArray[Any]:
         """The tile as raw bit patterns of floating point and values of integers."""
         words = self._warp.registers.fetch(self.contents)
-        return collect(words, self.table_use, self.T.table, self.shape)
+        return collect(words, self.use.table, self.T.table, self.shape)
 
     def require_set(self, what: str) -> None:
         """Refuse to read a fragment whose contents are undefined.
@@ -224,7 +213,7 @@ class fragment:  # noqa: N801
         """Set the registers from elements, shape (32 lanes, num_storage_elements)."""
         words = np.ascontiguousarray(elements.view(np.uint32).reshape(LANES, -1).T)
         self._warp.registers.replace_words(self.contents, words)
-        matrix = collect(words, self.table_use, self.T.table, self.shape)
+        matrix = collect(words, self.use.table, self.T.table, self.shape)
         self._warp.program.set_matrix(
             self.number, matrix, self.layout.table if self.layout is not None else None
         )
@@ -246,9 +235,9 @@ class fragment:  # noqa: N801
                 f"{self!r}: a Layout",
                 "an accumulator has none; it is given to load_matrix_sync and store_matrix_sync",
             )
-        holders = [family for family in WMMA_FAMILIES if self.T.table in family.types(self.table_use)]
+        holders = [family for family in WMMA_FAMILIES if self.T.table in family.types(self.use.table)]
         if not holders:
-            types = dict.fromkeys(name for family in WMMA_FAMILIES for name in family.types(self.table_use))
+            types = dict.fromkeys(name for family in WMMA_FAMILIES for name in family.types(self.use.table))
             raise Misuse(
                 f"{self!r}: T is {self.T!r}",
                 f"{'multiplicands' if multiplicand else 'accumulators'} are of "
@@ -268,16 +257,16 @@ class fragment:  # noqa: N801
     def _check_machine(self) -> None:
         """Refuse what the core lacks."""
 
-        def has(families: tuple[Family, ...]) -> bool:
+        def has(config: CoreConfig) -> bool:
             return any(
                 family.mnemonic == "wmma"
                 and self.shape in family.shapes
-                and self.T.table in family.types(self.table_use)
-                for family in families
+                and self.T.table in family.types(self.use.table)
+                for family in config.families
             )
 
-        if not has(self._warp.config.families):
-            presets = ", ".join(name for name, config in PRESETS.items() if has(config.families))
+        if not has(self._warp.config):
+            presets = ", ".join(name for name, config in PRESETS.items() if has(config))
             raise Misuse(
                 f"{self!r}: the core {self._warp.preset} has no multiply with it",
                 f"presets that have: {presets}",

@@ -76,7 +76,7 @@ def load_matrix_sync(
         assert a.layout is not None, "a multiplicand has a layout"
         order = a.layout.table
     instruction = LoadInstruction(
-        use=a.table_use, layout=order, shape=a.shape, type=a.T.table, space="global"
+        use=a.use.table, layout=order, shape=a.shape, type=a.T.table, space="global"
     )
     pointer = point_to(name, mptr, stride, instruction, a.T, strict=warp.strict)
     warp.flush()

@@ -167,28 +167,31 @@ def _check_alignment(
     function: str, pointer: Pointer, instruction: LoadInstruction | StoreInstruction, *, strict: bool
 ) -> None:
     bits, size = FORMATS[instruction.type].bits, instruction.core_alignment
-    if strict and pointer.offset % POINTER_ALIGNMENT:
-        raise Misuse(
-            f"{function}: the first element lies {pointer.offset} bytes behind the beginning of its array",
-            f"CUDA: mptr must be a 256-bit aligned pointer, so that must be a multiple of "
+    place = f"the first element lies {pointer.offset} bytes behind the beginning of its array"
+    step = f"ldm is {pointer.ldm}"
+    wrong = (
+        (
+            strict and pointer.offset % POINTER_ALIGNMENT,
+            place,
+            "CUDA: mptr must be a 256-bit aligned pointer, so that must be a multiple of "
             f"{POINTER_ALIGNMENT}; with strict=False for {size}",
-        )
-    if strict and pointer.ldm * bits % (8 * STRIDE_ALIGNMENT):
-        raise Misuse(
-            f"{function}: ldm is {pointer.ldm}",
+        ),
+        (
+            strict and pointer.ldm * bits % (8 * STRIDE_ALIGNMENT),
+            step,
             f"CUDA: ldm must be a multiple of 16 bytes, {8 * STRIDE_ALIGNMENT // bits} elements of this type",
-        )
-    if pointer.offset % size:
-        raise Misuse(
-            f"{function}: the first element lies {pointer.offset} bytes behind the beginning of its array",
-            f"the address of this fragment must be a multiple of {size} bytes",
-        )
-    if pointer.ldm * bits % (8 * size):
-        raise Misuse(
-            f"{function}: ldm is {pointer.ldm}",
+        ),
+        (pointer.offset % size, place, f"the address of this fragment must be a multiple of {size} bytes"),
+        (
+            pointer.ldm * bits % (8 * size),
+            step,
             f"each row (column) of this fragment begins at a multiple of {size} bytes, so ldm must be a "
             f"multiple of {8 * size // bits}",
-        )
+        ),
+    )
+    for is_wrong, what, rule in wrong:
+        if is_wrong:
+            raise Misuse(f"{function}: {what}", rule)
 
 
 def _check_bounds(function: str, pointer: Pointer, instruction: LoadInstruction | StoreInstruction) -> None:

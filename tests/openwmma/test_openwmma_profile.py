@@ -14,7 +14,7 @@ from hdl.config import PRESETS
 from hdl.core import Core
 from hdl.verilog.core_verilog import describe
 from openwmma.cli import main
-from openwmma.core_profile import with_profile
+from openwmma.core_settings import with_profile
 
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"

@@ -5,7 +5,7 @@ from itertools import count
 from typing import ClassVar
 
 from golden.simt.errors import LaunchError
-from openwmma.core_profile import require_profile
+from openwmma.core_settings import require_profile
 from openwmma.gpu.certify import RESULTS, compare, instructions
 from regression.campaign.kind import Configuration, Kind, Outcome, Task
 
