@@ -1,6 +1,7 @@
 """Reads launch files (docs/reference/launch-files.md) and repeats what they describe."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -156,13 +157,8 @@ class RecordedLaunch:
             self._require_other_files(checked_path("save", options["save"]) or Path())
         self.buffers  # noqa: B018  takes its addresses before the module does
         kernel = self.kernel
-        try:
+        with self._explained("arguments"):
             arguments = [self._argument(item) for item in case["arguments"]]
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            if isinstance(error, LaunchError):
-                raise
-            reason = shortened(repr(error), _REASON)
-            raise LaunchError(f"{self.name}: malformed arguments ({reason})") from None
         options = {"contract": case.get("contract", True), "cluster": case.get("cluster")} | options
         return kernel.launch(case["grid"], case["block"], arguments, case.get("shared", 0), **options)
 
@@ -212,14 +208,20 @@ class RecordedLaunch:
     ) -> NDArray[np.uint8]:
         """The bytes of an array, with the addresses of now that ``pointers`` has under a key."""
         data = bytearray(raw_bytes(array))
-        try:
+        with self._explained(f"pointers of {name}"):
             self._set_pointers(data, self._pointers.get(key, {}), buffers)
-        except (TypeError, ValueError, AttributeError, OverflowError) as error:
-            if isinstance(error, LaunchError):
-                raise
-            reason = shortened(repr(error), _REASON)
-            raise LaunchError(f"{self.name}: malformed pointers of {name} ({reason})") from None
         return np.frombuffer(data, np.uint8)
+
+    @contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        """Turn what a malformed description raises into one sentence."""
+        try:
+            yield
+        except LaunchError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            reason = shortened(repr(error), _REASON)
+            raise LaunchError(f"{self.name}: malformed {what} ({reason})") from None
 
     def _set_pointers(self, content: bytearray, pointers: Any, buffers: Mapping[str, DeviceBuffer]) -> None:
         for place, (name, inside) in pointers.items():

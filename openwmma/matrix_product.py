@@ -24,17 +24,6 @@ from openwmma.product_chains import (
 )
 from openwmma.product_epilogue import EpilogueArguments, native_array
 
-_VALUES: Final = {
-    "float16": "f16",
-    "bfloat16": "bf16",
-    "float32": "tf32",
-    "float64": "f64",
-    "float8_e4m3fn": "e4m3",
-    "float8_e5m2": "e5m2",
-    "int8": "s8",
-}
-"""The type of an array's elements, by its dtype, where none is named."""
-
 RESULTS: Final = {
     "f16": ("f16", "f32"),
     "bf16": ("bf16", "f32"),
@@ -44,7 +33,10 @@ RESULTS: Final = {
     "e5m2": ("bf16", "f16", "f32", "e4m3"),
     "s8": ("s32",),
 }
-"""The types of D, the default first."""
+"""The types of D by those of A and B, the default first."""
+
+_VALUES: Final = {VALUES.get(name, "int8"): name for name in RESULTS}
+"""The type of an array's elements, by its dtype, where none is named."""
 
 _FP8: Final = ("e4m3", "e5m2")
 

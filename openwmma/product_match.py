@@ -149,35 +149,31 @@ def match_matmul(
     observed = _observed(d, types[2], (len(x), y.shape[1]))
     rows, columns = _spread(len(x)), _spread(y.shape[1])
     sampled, few = observed[np.ix_(rows, columns)], epilogue.part(rows, columns)
-    nearest: tuple[int, ProductRule] | None = None
+
+    def match(rule: ProductRule) -> MatmulMatch:
+        whole = product_of_bits(x, y, rule, epilogue, threads)
+        different = np.argwhere(whole != observed)
+        return MatmulMatch(
+            parts=rule.parts,
+            accumulation=rule.accumulation,
+            order=rule.order,
+            epilogue=str(epilogue),
+            count=len(different),
+            differences=tuple(
+                MatmulDifference(
+                    row=int(i), column=int(j), observed=int(observed[i, j]), computed=int(whole[i, j])
+                )
+                for i, j in different[:_SHOWN]
+            ),
+        )
+
+    wrong: dict[ProductRule, int] = {}
     for rule in _rules(x.shape[1], types):
-        wrong = int(np.count_nonzero(product_of_bits(x[rows], y[:, columns], rule, few, threads) != sampled))
-        if wrong == 0:
-            found = _compared(observed, product_of_bits(x, y, rule, epilogue, threads), rule, str(epilogue))
-            if found:
-                return found
-        if nearest is None or wrong < nearest[0]:
-            nearest = wrong, rule
-    assert nearest is not None
-    _, rule = nearest
-    return _compared(observed, product_of_bits(x, y, rule, epilogue, threads), rule, str(epilogue))
-
-
-def _compared(observed: NDArray[Any], whole: NDArray[Any], rule: ProductRule, epilogue: str) -> MatmulMatch:
-    different = np.argwhere(whole != observed)
-    return MatmulMatch(
-        parts=rule.parts,
-        accumulation=rule.accumulation,
-        order=rule.order,
-        epilogue=epilogue,
-        count=len(different),
-        differences=tuple(
-            MatmulDifference(
-                row=int(i), column=int(j), observed=int(observed[i, j]), computed=int(whole[i, j])
-            )
-            for i, j in different[:_SHOWN]
-        ),
-    )
+        few_wrong = product_of_bits(x[rows], y[:, columns], rule, few, threads) != sampled
+        wrong[rule] = int(np.count_nonzero(few_wrong))
+        if not wrong[rule] and (found := match(rule)):
+            return found
+    return match(min(wrong, key=wrong.__getitem__))
 
 
 def _observed(d: ArrayLike, d_name: str, shape: tuple[int, int]) -> NDArray[Any]:
