@@ -1,8 +1,9 @@
 """Matrix descriptors of ``wgmma``: where the elements of A and B lie in shared memory.
 
-An operand has rows (m of A, n of B) of 32 bytes of k. It is read in chunks of 16 bytes, which the swizzle
-moves as a whole: bits 4 to 6 of an address in shared memory are XORed with bits 7 to 9, as many as the span
-of the swizzle has. The base offset is subtracted from bits 7 to 9 before.
+An operand has rows (m of A, n of B) of 32 bytes of k; a B that meets a sparse A has rows of 64 bytes. It is
+read in chunks of 16 bytes, which the swizzle moves as a whole: bits 4 to 6 of an address in shared memory are
+XORed with bits 7 to 9, as many as the span of the swizzle has. The base offset is subtracted from bits 7 to 9
+before.
 """
 
 from functools import lru_cache
@@ -17,7 +18,7 @@ CHUNK: Final = 16
 """Bytes that lie together whatever the swizzle."""
 
 K_BYTES: Final = 32
-"""Bytes of k of an instruction."""
+"""Bytes of k of an operand, except a B that meets a sparse A."""
 
 SPANS: Final = (16, 128, 64, 32)
 """Bytes of a row within a swizzle, by the field of the descriptor; 16 is no swizzle."""
@@ -47,13 +48,13 @@ class MatrixDescriptor(NamedTuple):
         start, leading, stride = (16 * (bits >> low & 0x3FFF) for low in (0, 16, 32))
         return cls(start, leading, stride, bits >> 49 & 7, SPANS[bits >> 62 & 3])
 
-    def chunks(self, rows: int, transposed: bool) -> NDArray[np.int64]:
+    def chunks(self, rows: int, transposed: bool, k_bytes: int = K_BYTES) -> NDArray[np.int64]:
         """The addresses of all chunks of an operand of `rows` rows.
 
-        Shape (rows, 2) where k is contiguous; with `transposed`, of 16-bit elements with m or n contiguous,
-        shape (16 k, rows / 8).
+        Shape (rows, k_bytes / 16) where k is contiguous; with `transposed`, of 16-bit elements with m or n
+        contiguous, shape (k_bytes / 2, rows / 8).
         """
-        offsets = _offsets(self.leading, self.stride, self.span, rows, transposed)
+        offsets = _offsets(self.leading, self.stride, self.span, rows, transposed, k_bytes)
         return self.swizzled(self.start + offsets)
 
     def reach(self, rows: int, transposed: bool) -> int:
@@ -79,12 +80,14 @@ class MatrixDescriptor(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _offsets(leading: int, stride: int, span: int, rows: int, transposed: bool) -> NDArray[np.int64]:
+def _offsets(
+    leading: int, stride: int, span: int, rows: int, transposed: bool, k_bytes: int
+) -> NDArray[np.int64]:
     """As `MatrixDescriptor.chunks`, from the start on and before the swizzle."""
     if not transposed:
-        row, part = np.arange(rows)[:, None], np.arange(K_BYTES // CHUNK)
-        return row % _ROWS * span + row // _ROWS * stride + part * (leading if span == CHUNK else CHUNK)
-    k, byte = np.arange(K_BYTES // 2)[:, None], np.arange(0, 2 * rows, CHUNK)
+        row, byte = np.arange(rows)[:, None], np.arange(0, k_bytes, CHUNK)
+        return row % _ROWS * span + row // _ROWS * stride + byte % span + byte // span * leading
+    k, byte = np.arange(k_bytes // 2)[:, None], np.arange(0, 2 * rows, CHUNK)
     along, across = (stride, leading) if span == CHUNK else (leading, stride)
     return byte % span + byte // span * along + k % _ROWS * span + k // _ROWS * across
 

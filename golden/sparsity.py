@@ -14,7 +14,7 @@ from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
-from golden.tables.sparsity import Sparsity
+from golden.tables.sparsity import ROWS, Sparsity
 
 _UNDEFINED: Final = -1
 _TWICE_E2M1: Final = np.array([0, 1, 2, 3, 4, 6, 8, 12])
@@ -90,10 +90,14 @@ def expand(instruction: str | MmaInstruction, stored: ArrayLike, metadata: Array
 def pack_metadata(
     instruction: str | MmaInstruction, metadata: ArrayLike, selector: int = 0
 ) -> NDArray[np.uint32]:
-    """The metadata register of a warp, shape (..., 32); lanes that the selector does not choose hold zero."""
+    """The metadata register of a warp, shape (..., 32), or of a warpgroup's four, shape (..., 4, 32).
+
+    Lanes that the selector does not choose hold zero.
+    """
     instruction = sparse_instruction(instruction)
-    sparsity = instruction.sparsity
+    sparsity, warps = instruction.sparsity, _warps(instruction)
     nibbles = checked_metadata(sparsity, metadata, (instruction.shape.m, sparsity.groups))
+    nibbles = nibbles.reshape(*nibbles.shape[:-2], *warps, ROWS, sparsity.groups)
     lanes, shifts, rows, groups = _register_places(sparsity, _selector(instruction, selector))
     words = np.zeros((*nibbles.shape[:-2], LANES), np.uint32)
     for lane, shift, row, group in zip(lanes, shifts, rows, groups, strict=True):
@@ -106,18 +110,20 @@ def unpack_metadata(
 ) -> NDArray[np.uint8]:
     """The nibbles that a metadata register holds, defined or not: the inverse of `pack_metadata`."""
     instruction = sparse_instruction(instruction)
-    words = checked_registers(registers, (LANES,))
-    lanes, shifts, rows, groups = _register_places(instruction.sparsity, _selector(instruction, selector))
-    nibbles = np.zeros((*words.shape[:-1], instruction.shape.m, instruction.sparsity.groups), np.uint8)
+    sparsity, warps = instruction.sparsity, _warps(instruction)
+    words = checked_registers(registers, (*warps, LANES))
+    lanes, shifts, rows, groups = _register_places(sparsity, _selector(instruction, selector))
+    nibbles = np.zeros((*words.shape[:-1], ROWS, sparsity.groups), np.uint8)
     nibbles[..., rows, groups] = words[..., lanes] >> shifts & 15
-    return nibbles
+    leading = words.shape[: -1 - len(warps)]
+    return nibbles.reshape(*leading, instruction.shape.m, sparsity.groups)
 
 
 def sparse_instruction(instruction: str | MmaInstruction) -> MmaInstruction:
     """The instruction, which must be a sparse multiply."""
     parsed = resolve_instruction(instruction)
     if not parsed.is_sparse:
-        raise InvalidArgument("instruction", str(parsed), "a sparse multiply (mma.sp)")
+        raise InvalidArgument("instruction", str(parsed), "a sparse multiply (mma.sp, wgmma.mma_async.sp)")
     return parsed
 
 
@@ -178,6 +184,11 @@ def _register_places(sparsity: Sparsity, selector: int) -> tuple[NDArray[Any], .
     """Of every nibble its lane, its shift, its row and its group."""
     lanes, nibbles, rows, groups = np.array(list(sparsity.positions(selector))).T
     return lanes, (4 * nibbles).astype(np.uint32), rows, groups
+
+
+def _warps(instruction: MmaInstruction) -> tuple[int, ...]:
+    """The axis of the warps of a warpgroup, each of which holds the metadata of its rows."""
+    return (instruction.shape.m // ROWS,) if instruction.family.is_warpgroup else ()
 
 
 def _selector(instruction: MmaInstruction, selector: int) -> int:

@@ -82,7 +82,7 @@ def decode_matrix_statement(context: Context, statement: Instruction) -> MatrixS
         operands = context.operands(statement, 4 + sparse + scaled, what=what)
         pairs = zip(instruction.types, operands, strict=False)
         fragments = {use: taken(instruction, use, operand) for use, operand in pairs}
-        extra = _metadata(context, instruction, operands[4 : 4 + sparse])
+        extra = require_metadata(context, instruction, operands[4 : 4 + sparse])
         extra += _scales(context, instruction, operands[4 + sparse :])
         return made(instruction=instruction, fragments=fragments, destination="d", extra=extra)
     use: Use
@@ -121,7 +121,7 @@ def decode_matrix_statement(context: Context, statement: Instruction) -> MatrixS
     )
 
 
-def _metadata(
+def require_metadata(
     context: Context, instruction: MmaInstruction, operands: Sequence[Operand]
 ) -> tuple[tuple[Operand, int], ...]:
     """The metadata register of a sparse multiply and its selector; nothing for another one."""

@@ -16,6 +16,7 @@ from golden.tables.instruction_set import (
     NARROW_FAMILIES,
     ROUNDINGS,
     SHAPES,
+    SPARSE_WGMMA_FAMILIES,
     USES,
     WARP_FAMILIES,
     WGMMA_FAMILIES,
@@ -182,16 +183,17 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
     layouts, and no modifier before the types. The kind stands before the shape or behind the layouts.
     """
     mnemonic = families[0].mnemonic
+    is_group = families[0].is_warpgroup
     shapes = [shape for family in families for shape in family.shapes]
     operation = _operation(qualifiers, "sync") if mnemonic == "wmma" else None
-    layouts_first = () if mnemonic == "wgmma" else LAYOUTS
+    layouts_first = () if is_group else LAYOUTS
     kinds = _KINDS if mnemonic in ("mma", "mma.sp") else {}
     _sync(qualifiers, *layouts_first, *shapes, *kinds)
     kind, vector = _kind(qualifiers, (*layouts_first, *shapes)) if kinds else ("", "")
     first = qualifiers.accept(layouts_first, shapes)
     layouts = None if first is None else (first, qualifiers.take(*LAYOUTS))
     shape = qualifiers.take(*shapes)
-    if mnemonic == "wgmma":
+    if is_group:
         layouts = "row", "col"
     a_layout, b_layout = layouts or (qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS))
     if kinds and not kind:
@@ -200,7 +202,7 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
     if mnemonic == "wmma" and operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
-    modifier = None if mnemonic == "wgmma" else qualifiers.accept(_MODIFIERS, FORMATS)
+    modifier = None if is_group else qualifiers.accept(_MODIFIERS, FORMATS)
     types = _types(qualifiers, shape, families)
     if mnemonic != "wmma":
         operation = _operation(qualifiers)
@@ -211,7 +213,7 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
                 raise IllegalInstruction(type_, _UNSCALED, f"{mnemonic}.{kind} without .block_scale")
         kind = "kind::f8f6f4"
     if modifier is None:
-        last = _MODIFIERS if mnemonic != "wgmma" else ("satfinite",)
+        last = ("satfinite",) if is_group else _MODIFIERS
         modifier = qualifiers.accept(last, ())
         qualifiers.end(() if modifier else last)
     qualifiers.end()
@@ -234,7 +236,7 @@ def _types(qualifiers: _Qualifiers, shape: Shape, families: Sequence[Family]) ->
     """The types of D, A, B and C: `wgmma` does not name the type of C, `wmma` of f16 only D and C."""
     d_type = qualifiers.take(*FORMATS)
     if families[0].mnemonic != "wmma":
-        others = [qualifiers.take(*FORMATS) for _ in range(2 if families[0].mnemonic == "wgmma" else 3)]
+        others = [qualifiers.take(*FORMATS) for _ in range(2 if families[0].is_warpgroup else 3)]
         return [d_type, *others, d_type][:4]
     context = f"wmma.mma.{shape}"
     results = dict.fromkeys(name for family in families for name in family.accumulators)
@@ -319,7 +321,9 @@ def parse_instruction(
             raise IllegalInstruction(sparse, _SP[1:], str(instruction))
     else:
         qualifiers.take("mma_async")
-        instruction = _multiply(qualifiers, (WGMMA_TILE,) if warp_tile else WGMMA_FAMILIES)
+        sparse = qualifiers.accept(_SP[:1], ("sync",))
+        families = SPARSE_WGMMA_FAMILIES if sparse else WGMMA_FAMILIES
+        instruction = _multiply(qualifiers, (WGMMA_TILE,) if warp_tile else families)
     if ptx_version is not None:
         _check_version(instruction, ptx_version)
     return instruction

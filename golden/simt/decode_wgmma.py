@@ -3,6 +3,7 @@
 from typing import Final
 
 from golden.ptx.decoding import Context, Step
+from golden.ptx.matrix import require_metadata
 from golden.ptx.mnemonic import parse_instruction
 from golden.ptx.syntax import Instruction, Operand, Register, Vector
 from golden.simt.code import Writer
@@ -21,7 +22,7 @@ _A_REGISTERS: Final = 4
 
 
 def _decode(context: Context, instruction: Instruction, index: int) -> Step:
-    if "mma_async" in instruction.opcode and "sp" not in instruction.opcode:
+    if "mma_async" in instruction.opcode:
         return _multiply(context, instruction, index)
     return decode_line(_LINES, context, instruction, index)
 
@@ -35,8 +36,10 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
     a_registers = len(instruction.operands) > 1 and isinstance(instruction.operands[1], Vector)
     is_float = isinstance(FORMATS[parsed.a_type], FloatFormat)
     flags = 2 * is_float + (2 - a_registers) * (is_float and FORMATS[parsed.a_type].bits == 16)
-    d, a, b, *others = context.operands(instruction, 4 + flags)
-    scale, *signs = others
+    sparse = 2 * parsed.is_sparse
+    d, a, b, *others = context.operands(instruction, 4 + sparse + flags)
+    metadata = require_metadata(context, parsed, others[:sparse])
+    scale, *signs = others[sparse:]
     targets = _registers(context, parsed, "d", d, parsed.shape.n * FORMATS[parsed.d_type].bits // 64)
     a_sources: tuple[Operand, ...] = (a,)
     if a_registers:
@@ -65,10 +68,11 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
         values = ", ".join(writer.array(item, 32) for item in targets)
         words = ", ".join(writer.array(item, 32 if a_registers else 64) for item in a_sources)
         arguments = f"({words},), {writer.array(b, 64)}, ({values},), {writer.array(scale, 1)}"
+        arguments += "".join(f", {writer.array(item, bits)}" for item, bits in metadata)
         call = f"B.multiply_warpgroups({writer.bind(form)}, {writer.threads}, {arguments})"
         writer.results(call, [(item, 32) for item in targets])
 
-    sources = (*targets, *a_sources, b, scale)
+    sources = (*targets, *a_sources, b, scale, *(item for item, _ in metadata))
     return context.step(
         instruction, index, sources, targets, write_code, select=False, whole=WARPGROUP, matrix=parsed
     )

@@ -20,6 +20,7 @@ from golden.multiply import mma
 from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.memory_access import MemoryAccess
+from golden.sparsity import first_undefined, unpack_metadata
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES
@@ -59,10 +60,12 @@ class WarpgroupOperations(MemoryAccess):
         b: NDArray[np.uint64],
         accumulators: Values,
         scale: NDArray[np.bool_],
+        *metadata: NDArray[np.uint32],
     ) -> Values:
         """``wgmma.mma_async``: the accumulators of all threads, computed at once.
 
-        `a` is the four registers of the fragment, or a descriptor alone.
+        `a` is the four registers of the fragment, or a descriptor alone; `metadata` of a sparse multiply its
+        register and its selector.
         """
         instruction, shape = form.instruction, form.instruction.shape
         self.launch.matrix_instructions += threads.size // LANES
@@ -80,11 +83,26 @@ class WarpgroupOperations(MemoryAccess):
         left = element_values(left, instruction.a_type, form.negated[0])
         right = element_values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
         c = element_values(c, instruction.d_type, False)
-        d = mma(instruction, left, right, c, profile=self.launch.engine.profile)
+        nibbles = self._nibbles(form, threads, *metadata) if metadata else None
+        d = mma(instruction, left, right, c, metadata=nibbles, profile=self.launch.engine.profile)
         if self.launch.trace is not None:
             operands = a if len(a) == 1 else (np.zeros_like(b),)
             self._record_shares(form, threads, (left, right, c, d), (operands[0], b), scale)
         return _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
+
+    def _nibbles(
+        self,
+        form: WarpgroupMultiply,
+        threads: Threads,
+        register: NDArray[np.uint32],
+        selector: NDArray[np.uint32],
+    ) -> NDArray[np.uint8]:
+        """The metadata of whole warpgroups."""
+        nibbles = unpack_metadata(form.instruction, register.reshape(-1, 4, LANES), int(selector[0]))
+        undefined = first_undefined(form.instruction.sparsity, nibbles)
+        if undefined is not None:
+            self.fault(form.index, threads, str(undefined[1]), undefined[0][0] * WARPGROUP)
+        return nibbles
 
     def _record_shares(
         self,
@@ -134,9 +152,10 @@ class WarpgroupOperations(MemoryAccess):
             message = f"the descriptor of {'AB'[which]} differs from the first thread's in the warpgroup"
             self.fault(form.index, threads, message, place)
         places = []
+        k_bytes = K_BYTES * (1 + (which and form.instruction.is_sparse))
         for group, bits in enumerate(by_group[:, 0].tolist()):
             found = MatrixDescriptor.from_bits(bits)
-            chunks = found.chunks(rows, form.transposed[which])
+            chunks = found.chunks(rows, form.transposed[which], k_bytes)
             if int(chunks.max()) + CHUNK > self.shared.nbytes:
                 reach = f"reaches byte {int(chunks.max()) + CHUNK - 1} of shared memory"
                 message = f"{'AB'[which]} {reach}, which has {self.shared.nbytes} bytes: {found}"

@@ -13,7 +13,7 @@ from golden.tables.formats import FORMATS
 Use = Literal["a", "b", "c", "d"]
 Layout = Literal["row", "col"]
 Space = Literal["global", "shared", "generic"]
-Mnemonic = Literal["wmma", "mma", "wgmma", "mma.sp"]
+Mnemonic = Literal["wmma", "mma", "wgmma", "mma.sp", "wgmma.sp"]
 
 USES: tuple[Use, ...] = ("a", "b", "c", "d")
 LAYOUTS: tuple[Layout, ...] = ("row", "col")
@@ -24,6 +24,7 @@ OPCODES: dict[Mnemonic, str] = {
     "wmma": "wmma.mma",
     "mma": "mma",
     "wgmma": "wgmma.mma_async",
+    "wgmma.sp": "wgmma.mma_async.sp",
     "mma.sp": "mma.sp::ordered_metadata",
 }
 
@@ -70,7 +71,7 @@ class Family:
     _: KW_ONLY
     mnemonic: Mnemonic = "wmma"
     """`wmma` has loads and stores; `mma` takes raw registers; `wgmma` is four warps wide, arithmetic only. In
-    `mma.sp` half of A is stored, and metadata says which half: `golden.tables.sparsity`."""
+    `mma.sp` and `wgmma.sp` half of A is stored, and metadata says which half: `golden.tables.sparsity`."""
     kind: str = ""
     """``.kind::`` of the formats of Blackwell's consumer chips; empty where the instruction has none."""
     scales: tuple[tuple[str, str], ...] = ()
@@ -91,7 +92,12 @@ class Family:
     @property
     def is_sparse(self) -> bool:
         """Whether half of A is stored."""
-        return self.mnemonic == "mma.sp"
+        return self.mnemonic.endswith(".sp")
+
+    @property
+    def is_warpgroup(self) -> bool:
+        """Whether four warps execute it together, or a tile of it."""
+        return self.mnemonic.startswith("wgmma")
 
     @property
     def mixed(self) -> bool:
@@ -242,16 +248,17 @@ def _wgmma(
     multiplicands: tuple[str, ...],
     accumulators: tuple[str, ...],
     operations: tuple[str, ...] = (),
+    mnemonic: Mnemonic = "wgmma",
 ) -> Family:
     """A row of `WGMMA_FAMILIES`: 64 rows, up to 256 columns in steps of 8; of integers, from 32 on, of 16."""
     is_integer = accumulators == ("s32",)
     columns = (8, 16, 24, *range(32, 264, 16)) if is_integer else range(8, 264, 8)
     return Family(
-        f"wgmma.{name}",
+        f"{mnemonic}.{name}",
         tuple(Shape(64, n, k) for n in columns),
         multiplicands,
         accumulators,
-        mnemonic="wgmma",
+        mnemonic=mnemonic,
         same_accumulators=True,
         saturate="integer" if is_integer and not operations else "never",
         operations=operations,
@@ -268,11 +275,24 @@ WGMMA_FAMILIES: tuple[Family, ...] = (
 )
 """Multiplies of four warps (`wgmma.mma_async`)."""
 
+SPARSE_WGMMA_FAMILIES: tuple[Family, ...] = tuple(
+    _wgmma(
+        family.name.removeprefix("wgmma."),
+        2 * family.shapes[0].k,
+        family.multiplicands,
+        family.accumulators,
+        mnemonic="wgmma.sp",
+    )
+    for family in WGMMA_FAMILIES
+    if not family.operations
+)
+"""Those whose A is 2:4 sparse, with twice as many k (`wgmma.mma_async.sp`); golden alone has them."""
+
 SHAPES: tuple[Shape, ...] = tuple(dict.fromkeys(shape for family in FAMILIES for shape in family.shapes))
 """Every shape once; the index is the hardware's shape code."""
 
 assert all(
     name in FORMATS
-    for family in WARP_FAMILIES + WGMMA_FAMILIES
+    for family in WARP_FAMILIES + WGMMA_FAMILIES + SPARSE_WGMMA_FAMILIES
     for name in family.multiplicands + family.accumulators
 )

@@ -15,6 +15,7 @@ from golden.tables.instruction_set import (
     LAYOUTS,
     OPCODES,
     SPACES,
+    SPARSE_WGMMA_FAMILIES,
     USES,
     WARP_FAMILIES,
     WGMMA_FAMILIES,
@@ -68,7 +69,7 @@ def _families(
     """The families in which a fragment of `element` and `shape` may play the role `use`."""
     families = [
         family
-        for family in WARP_FAMILIES + WGMMA_FAMILIES
+        for family in WARP_FAMILIES + WGMMA_FAMILIES + SPARSE_WGMMA_FAMILIES
         if family.mnemonic == mnemonic and family.kind == kind
     ]
     _require(element, (name for family in families for name in family.types(use)), context)
@@ -134,7 +135,7 @@ class StoreInstruction(_Access):
 
 @dataclass(frozen=True, kw_only=True)
 class MmaInstruction:
-    """`wmma.mma`, `mma`, `mma.sp` or `wgmma.mma_async`: D = A B + C."""
+    """`wmma.mma`, `mma`, `mma.sp`, `wgmma.mma_async` or `wgmma.mma_async.sp`: D = A B + C."""
 
     mnemonic: Mnemonic = "wmma"
     shape: Shape
@@ -247,9 +248,9 @@ class MmaInstruction:
         satfinite = ".satfinite" if self.saturate else ""
         layouts = f"{self.a_layout}.{self.b_layout}"
         types = ".".join(self.types.values())
-        if self.mnemonic == "wgmma":  # the tile of a warp too, which is in no PTX
+        if self.family.is_warpgroup:  # the tile of a warp too, which is in no PTX
             types = types.rpartition(".")[0]
-            return f"wgmma.mma_async.sync.aligned.{self.shape}.{types}{operation}{satfinite}"
+            return f"{OPCODES[self.mnemonic]}.sync.aligned.{self.shape}.{types}{operation}{satfinite}"
         if self.mnemonic != "wmma":
             kind = f".kind::{self.kind}" if self.kind else ""
             if self.scale_vec:

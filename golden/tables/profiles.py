@@ -50,12 +50,12 @@ class Profile:
 
     def executes(self, family: Family) -> bool:
         """Whether the arithmetic of a family is known; only generations with `fp8_block` have wgmma."""
-        if family.mnemonic == "wgmma" and self.fp8_block is None:
+        if family.is_warpgroup and self.fp8_block is None:
             return False
         multiplicand = FORMATS[family.multiplicands[0]]
         if not isinstance(multiplicand, FloatFormat) or multiplicand.bits == 64:
             return True
-        if multiplicand.bits <= 8 and family.mnemonic != "wgmma" and family.converted_to is None:
+        if multiplicand.bits <= 8 and not family.is_warpgroup and family.converted_to is None:
             return self.narrow_block is not None
         return self.block(multiplicand, family.mnemonic) is not None
 

@@ -14,6 +14,9 @@ NIBBLES: Final = (0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110)
 _TF32_NIBBLES: Final = (0b0100, 0b1110)
 
 _QUADS: Final = 8
+ROWS: Final = 2 * _QUADS
+"""Rows of A whose metadata a warp holds."""
+
 _WORD_NIBBLES: Final = 8
 _LANES_OF_QUAD: Final = 4
 
@@ -69,7 +72,7 @@ class Sparsity:
 
     def positions(self, selector: int) -> Iterator[tuple[int, int, int, int]]:
         """Lane, number of the nibble in its word, row and group, of every nibble."""
-        for row in range(2 * _QUADS):
+        for row in range(ROWS):
             half, quad = divmod(row, _QUADS)
             for group in range(self.groups):
                 if self.bits > 8:
