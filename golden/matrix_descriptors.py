@@ -34,7 +34,7 @@ class MatrixDescriptor(NamedTuple):
 
     start: int
     leading: int
-    """Leading byte offset: between chunks along k, or with a swizzle along contiguous m or n."""
+    """Leading byte offset: between spans along k; with a swizzle, also along contiguous m or n."""
     stride: int
     """Stride byte offset: between groups of eight rows."""
     base: int

@@ -14,13 +14,13 @@ from golden.simt.errors import LaunchError
 from golden.simt.golden_engine import GoldenEngine
 from golden.simt.grid import LaunchResult
 from golden.simt.trace_recorder import TraceRecorder
-from golden.tables.matrix_instructions import Instruction, MmaInstruction
+from golden.tables.matrix_instructions import Instruction
 from golden.tables.profiles import HOPPER, PROFILES
 from hdl.config import CoreConfig
 from openwmma.core_settings import presets_with_shared
 from openwmma.target import DEFAULT_PRESET, MachineKind, Target
 from sim.files import written_whole
-from sim.replay.replay import Follower, Player
+from sim.replay.replay import Follower, Player, missing_on_core
 from sim.replay.replayer import ReplayCounters
 
 if TYPE_CHECKING:
@@ -86,22 +86,17 @@ class Executor:
         return KernelRun(**vars(result), counters=counters, config=self.config)
 
 
-class _GoldenCore(GoldenEngine):
+class GoldenCore(GoldenEngine):
     """The golden model with the profile and the formats of a core."""
 
     def __init__(self, config: CoreConfig, name: str) -> None:
         super().__init__(config.dot_product.profile)
-        self._formats = config.formats
+        self._config = config
         self._name = name
 
     def missing(self, instruction: Instruction) -> str | None:
-        """Why an instruction cannot be executed: what the profile or the core does not have."""
-        unknown = super().missing(instruction)
-        if unknown is not None or not isinstance(instruction, MmaInstruction):
-            return unknown
-        has_formats = instruction.family.formats <= self._formats
-        sparse = "sparse " if instruction.is_sparse else ""
-        return None if has_formats else f"{self._name} has no {sparse}.{instruction.a_type} multiply"
+        """As `sim.replay.replay.missing_on_core`."""
+        return missing_on_core(self._config, self._name, instruction)
 
 
 @contextmanager
@@ -141,7 +136,7 @@ def open_executor(
         if target.preset is not None or target.settings:
             config, name = target.config, core_name(target)
             numerics = config.dot_product.profile
-        engine = GoldenEngine(numerics) if config is None else _GoldenCore(config, name)
+        engine = GoldenEngine(numerics) if config is None else GoldenCore(config, name)
         with _opened_file(trace_file) as file:
             trace = None if trace_file is None else TraceRecorder(file, numerics.name)
             yield Executor(engine=engine, config=config, name=name, trace=trace)

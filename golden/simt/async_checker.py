@@ -22,6 +22,9 @@ from golden.simt.warpgroups import WARPGROUP, WarpgroupMultiply
 _NONE: Final = 1 << 62
 """The group of a register that no multiply uses."""
 
+_OPERANDS: Final = ("accumulator", "register of A", "metadata")
+"""Registers that an unfinished multiply uses; it writes the first."""
+
 _MET: Final = -1
 """Stands for all writers that have met other threads since."""
 
@@ -95,8 +98,7 @@ class AsyncCheckedBlock(BlockRun):
         self._landing: int | None = None
         self._expected: dict[int, int] = {}
         """The instruction that has last expected bytes, by barrier."""
-        self._accumulators: dict[int, NDArray[np.int64]] = {}
-        self._sources: dict[int, NDArray[np.int64]] = {}
+        self._registers: dict[str, dict[int, NDArray[np.int64]]] = {name: {} for name in _OPERANDS}
         """By register, the group in which a multiply of each thread writes or reads it; `_NONE` for none."""
 
     def run(self) -> Literal["done", "waiting", "paused"]:
@@ -252,9 +254,10 @@ class AsyncCheckedBlock(BlockRun):
 
     def multiply_warpgroups(self, form: WarpgroupMultiply, threads: Threads, *operands: Any) -> Values:
         """As `WarpgroupOperations.multiply_warpgroups`; its registers are in use until a wait."""
-        self.check_registers(threads, form.sources, (), form.index)
+        used = form.targets, form.sources, form.metadata
+        self.check_registers(threads, form.sources + form.metadata, (), form.index)
         results = super().multiply_warpgroups(form, threads, *operands)
-        for registers, slots in ((self._accumulators, form.targets), (self._sources, form.sources)):
+        for registers, slots in zip(self._registers.values(), used, strict=True):
             for slot in slots:
                 groups = registers.setdefault(slot, np.full(self.total, _NONE))
                 groups[threads] = self._multiplies.committed[threads]
@@ -268,20 +271,17 @@ class AsyncCheckedBlock(BlockRun):
         """``wgmma.wait_group``."""
         self._multiplies.wait(threads[threads % WARPGROUP == 0], remaining)
         done = self._multiplies.committed[threads] - remaining
-        for groups in (*self._accumulators.values(), *self._sources.values()):
-            groups[threads[groups[threads] < done]] = _NONE
+        for registers in self._registers.values():
+            for groups in registers.values():
+                groups[threads[groups[threads] < done]] = _NONE
 
     def check_registers(
         self, threads: Threads, reads: Iterable[int], writes: Iterable[int], index: int
     ) -> None:
         """Report an instruction that reads or writes registers of an unfinished multiply."""
-        for use, slots, registers in (
-            ("read", reads, self._accumulators),
-            ("written", writes, self._accumulators),
-            ("written", writes, self._sources),
-        ):
-            for slot in slots:
-                if slot in registers and (registers[slot][threads] < _NONE).any():
-                    what = "accumulator" if registers is self._accumulators else "register of A"
-                    self._report("register", index, f"{what} of wgmma {use} before wgmma.wait_group")
-                    return
+        looks = [("read", reads, _OPERANDS[0]), *(("written", writes, what) for what in _OPERANDS)]
+        for use, slots, what in looks:
+            registers = self._registers[what]
+            if any(slot in registers and (registers[slot][threads] < _NONE).any() for slot in slots):
+                self._report("register", index, f"{what} of wgmma {use} before wgmma.wait_group")
+                return

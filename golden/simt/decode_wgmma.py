@@ -62,6 +62,7 @@ def _multiply(context: Context, instruction: Instruction, index: int) -> Step:
         transposed=(not a_registers and 1 in order[:1], 1 in order[-1:]),
         targets=context.registers(targets),
         sources=context.registers(a_sources) if a_registers else (),
+        metadata=context.registers(item for item, _ in metadata),
     )
 
     def write_code(writer: Writer) -> None:

@@ -117,6 +117,8 @@ class Kernel:
         blocks = None if cluster is None else extent("cluster", cluster, GRID)
         clusters = compiled.cluster(extents[0], blocks)
         compiled.require(given.engine.missing)
+        if given.trace is not None:
+            compiled.require(given.trace.missing)
         bound = bind(compiled, arguments, self._memory)
         try:
             trace = given.trace

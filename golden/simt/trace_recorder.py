@@ -18,7 +18,7 @@ from golden.simt.device_memory import Allocation
 from golden.simt.memory_access import MemoryAccess
 from golden.simt.trace_file import Head, Kind, TraceWriter
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import Instruction, MoveInstruction
+from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction
 
 _NEAR_BYTES: Final = 1 << 16
 """Accesses that lie within so many bytes are compared with the mirror as a whole."""
@@ -53,6 +53,12 @@ class TraceRecorder:
     def reporting(self, on_block: Progress | None, blocks: int) -> Progress | None:
         """What a launch of so many blocks calls after each, given what is to be called."""
         return on_block
+
+    @staticmethod
+    def missing(instruction: Instruction) -> str | None:
+        """Why an instruction cannot be recorded; None if it can."""
+        is_unknown = isinstance(instruction, MmaInstruction) and instruction.mnemonic == "wgmma.sp"
+        return f"a trace has no {instruction}" if is_unknown else None
 
     def matrix(
         self,

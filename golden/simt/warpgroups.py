@@ -46,7 +46,8 @@ class WarpgroupMultiply:
     """Of A and B: whether the sign bits are inverted, and whether m or n is contiguous in place of k."""
     targets: tuple[int, ...]
     sources: tuple[int, ...]
-    """The accumulators, and the registers of A."""
+    metadata: tuple[int, ...]
+    """The accumulators, and the registers of A and of metadata."""
 
 
 class WarpgroupOperations(MemoryAccess):

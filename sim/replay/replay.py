@@ -23,6 +23,23 @@ _BASE: Final = 0x1000
 """Where the global memory of every machine begins."""
 
 
+def missing_on_core(config: CoreConfig, name: str, instruction: Instruction) -> str | None:
+    """Why a core of this name cannot execute an instruction; None if it can."""
+    if isinstance(instruction, MmaInstruction):
+        instruction = warp_tile(instruction)
+        if instruction.family not in (*CORE_FAMILIES, *CORE_NARROW_FAMILIES):
+            return f"{name} does not execute {instruction}, which runs on golden alone"
+        problem = GoldenEngine(config.dot_product.profile).missing(instruction)
+        if problem is not None:
+            return problem
+        sparse = "sparse " if instruction.is_sparse else ""
+        type_, needed = f"{sparse}.{instruction.a_type}", instruction.family.formats
+    else:
+        type_ = f".{instruction.type}"
+        needed = multiplicand_formats((instruction.type,) if instruction.use in "ab" else ())
+    return None if needed <= config.formats else f"{name} has no {type_} multiply"
+
+
 class Player:
     """Executes traces on machines of one configuration.
 
@@ -61,21 +78,8 @@ class Player:
         """The block that is executed."""
 
     def missing(self, instruction: Instruction) -> str | None:
-        """Why the core cannot execute an instruction; None if it can."""
-        if isinstance(instruction, MmaInstruction):
-            instruction = warp_tile(instruction)
-            if instruction.family not in (*CORE_FAMILIES, *CORE_NARROW_FAMILIES):
-                alone = ", which runs on golden alone" if instruction.family.tiles > 1 else ""
-                return f"{self.name} does not execute {instruction}{alone}"
-            problem = GoldenEngine(self.config.dot_product.profile).missing(instruction)
-            if problem is not None:
-                return problem
-            sparse = "sparse " if instruction.is_sparse else ""
-            type_, needed = f"{sparse}.{instruction.a_type}", instruction.family.formats
-        else:
-            type_ = f".{instruction.type}"
-            needed = multiplicand_formats((instruction.type,) if instruction.use in "ab" else ())
-        return None if needed <= self.config.formats else f"{self.name} has no {type_} multiply"
+        """As `missing_on_core`."""
+        return missing_on_core(self.config, self.name, instruction)
 
     def play(self, trace: TraceReader, on_block: Callable[[int], None] | None = None) -> ReplayCounters:
         """Execute a trace.

@@ -42,10 +42,10 @@ def draw_images(seed, fmt):
     return draw_values(rng, fmt, IMAGES * IMAGE // BYTES[fmt]).reshape(IMAGES, IMAGE)
 
 
-def draw_descriptor(rng, rows, major_mn):
-    """The descriptor of an operand of `rows` rows that stays within the image."""
+def draw_descriptor(rng, rows, major_mn, swizzle=None, spare=2):
+    """The descriptor of an operand of `rows` rows that stays within the image, and `spare` offsets more."""
     for _ in range(100000):
-        mode = int(rng.integers(0, 4))
+        mode = int(rng.integers(0, 4)) if swizzle is None else swizzle
         if rng.random() < 0.5:  # as libraries write them
             lbo, sbo = (
                 int(rng.choice([128, 256, 512, 1024, 2048, 4096])),
@@ -59,11 +59,7 @@ def draw_descriptor(rng, rows, major_mn):
             lbo, sbo = 16 * int(rng.integers(0, 512)), 16 * int(rng.integers(0, 512))
             start = 16 * int(rng.integers(0, 2048))
             base = int(rng.integers(0, 8)) if mode and rng.random() < 0.5 else 0
-        most = (
-            start + (rows // 8 + 2) * max(lbo, sbo) + 4096
-            if not major_mn
-            else start + (rows // 8 + 2) * max(lbo, sbo) + 4 * max(lbo, sbo) + 4096
-        )
+        most = start + (rows // 8 + spare + 4 * bool(major_mn)) * max(lbo, sbo) + 4096
         if most <= IMAGE:
             return (start >> 4) | (lbo >> 4) << 16 | (sbo >> 4) << 32 | base << 49 | mode << 62
     raise RuntimeError
@@ -88,6 +84,67 @@ def draw_wgmma(seed, number, entry):
     image = np.arange(BLOCKS) % IMAGES
     scale = int(number % 5 != 4)
     return da, db, ra, np.ascontiguousarray(c), image, scale
+
+
+SPARSE_SEED, SPARSE_BLOCKS, SPARSE_IMAGES = 20261130, 8, 6
+SPARSE_TYPES = ["bf16", "e4m3", "e5m2", "f16", "s8", "tf32", "u8"]
+
+
+def draw_any(rng, fmt, count, wild):
+    """As `draw_values`, or any bits."""
+    return rng.integers(0, 256, count * BYTES[fmt]).astype(np.uint8) if wild else draw_values(rng, fmt, count)
+
+
+def draw_sparse_images(a, b):
+    """Images for multiplicands of two types; the last two are of any bits."""
+    rng = np.random.default_rng([SPARSE_SEED, 3, *(SPARSE_TYPES.index(name) for name in (a, b))])
+    fmt = "e5m2" if "e5m2" in (a, b) else a
+    images = []
+    for wild in (False,) * 4 + (True,) * 2:
+        v = draw_any(rng, fmt, IMAGE // BYTES[fmt], wild)
+        images.append(np.where((v & 0x7F) >= 0x7F, v & 0x87, v) if "e4m3" in (a, b) and not wild else v)
+    return np.stack(images)
+
+
+def draw_sparse(number, entry):
+    """Descriptors, registers of A, metadata, C, images and scales of a sparse `wgmma`."""
+    rng = np.random.default_rng([SPARSE_SEED, 4, number])
+    a, blocks = entry["a"], range(SPARSE_BLOCKS)
+    da = [draw_descriptor(rng, 64, entry["ta"], i % 4, 4) for i in blocks]
+    db = [draw_descriptor(rng, entry["n"], entry["tb"], (i + i // 4) % 4, 4) for i in blocks]
+    image = np.arange(SPARSE_BLOCKS) % SPARSE_IMAGES
+    stored = np.stack([draw_any(rng, a, 2048 // BYTES[a], wild) for wild in image >= 4])
+    words = stored.view(np.uint32).reshape(-1, 4, 2, 8, 2, 4)  # block, warp, half of rows, g, half of k, t
+    ra = words.transpose(0, 1, 3, 5, 4, 2).reshape(-1, 128, 4)
+    metadata = draw_metadata(rng, entry)
+    shape = SPARSE_BLOCKS, 128, entry["regs"]
+    if entry["d"] == "f32":
+        c = rng.standard_normal(shape).astype(np.float32).view(np.uint32)
+    elif entry["d"] == "f16":
+        c = rng.standard_normal((*shape[:2], 2 * shape[2])).astype(np.float16).view(np.uint32)
+    else:
+        c = rng.integers(-1000, 1000, shape).astype(np.int32).view(np.uint32)
+        if entry["sat"]:
+            c = c ^ rng.choice(np.array([0, 0x7FFFFFFF, 0x80000000], np.uint32), c.shape)
+    return *(np.array(bits, np.uint64) for bits in (da, db)), ra, metadata, c, image, image % 5 != 3
+
+
+def draw_metadata(rng, entry):
+    """A register for each thread; threads that the selector does not name hold any bits."""
+    nibbles = [4, 14] if entry["a"] == "tf32" else [4, 8, 12, 9, 13, 14]
+    size = BYTES[entry["a"]]
+    groups = 8 if size > 1 else 16
+    drawn = rng.choice(np.array(nibbles, np.uint8), (SPARSE_BLOCKS, 64, groups)).astype(np.uint32)
+    words = rng.integers(0, 1 << 32, (SPARSE_BLOCKS, 4, 32), dtype=np.uint64).astype(np.uint32)
+    if size == 1:
+        words[...] = 0
+    words.reshape(SPARSE_BLOCKS, 4, 8, 2, 2)[..., entry["selector"], :] = 0
+    for row in range(64):
+        warp, half, g = row // 16, row // 8 % 2, row % 8
+        for q in range(groups):
+            t, bit = (half + 2 * (q // 8), q % 8) if size == 1 else (q // 4, 4 * half + q % 4)
+            words[:, warp, 4 * g + t + 2 * entry["selector"]] |= drawn[:, row, q] << np.uint32(4 * bit)
+    return words.reshape(SPARSE_BLOCKS, 128)
 
 
 def draw_map(rng, real=False):

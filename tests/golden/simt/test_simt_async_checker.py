@@ -102,16 +102,17 @@ def test_bytes_that_never_come_are_reported_without_a_wait():
     assert re.fullmatch(r"16 of the bytes expected at the mbarrier at byte \d+ .* never came", message)
 
 
-def multiply(after):
+def multiply(after, form="mma_async.sync.aligned.m64n8k16", metadata=""):
     """A multiply whose A is in registers, and what follows it."""
-    registers = "{%f0, %f1, %f2, %f3}, {%r1, %r2, %r3, %r4}, %rd2, %p0, 1, 1, 0"
+    registers = f"{{%f0, %f1, %f2, %f3}}, {{%r1, %r2, %r3, %r4}}, %rd2, {metadata}%p0, 1, 1, 0"
     text_ = f"""{HEADER}.entry k() {{ .shared .align 1024 .b8 tile[2048];
         .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .b64 %rd<9>; .reg .pred %p<3>; .shared .align 4 .b32 out[128];
         mov.u32 %r0, %tid.x; mad.lo.u32 %r1, %r0, 16, tile; st.shared.v4.u32 [%r1], {{0, 0, 0, 0}};
         {FENCE} bar.sync 0; setp.lt.u32 %p1, %r0, 128;
         mov.u32 %r2, 1; mov.u32 %r3, 1; mov.u32 %r4, 1; mov.b64 %rd2, 0; setp.eq.u32 %p0, 0, 0;
-        wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {registers};
-        wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {registers};
+        mov.u32 %r6, 0x44444444;
+        wgmma.fence.sync.aligned; wgmma.{form}.f32.f16.f16 {registers};
+        wgmma.{form}.f32.f16.f16 {registers};
         wgmma.commit_group.sync.aligned; {after} ret; }}"""
     launch = Module(
         text_.replace("mad.lo.u32 %r1, %r0, 16, tile", "mov.u32 %r1, tile; mad.lo.u32 %r1, %r0, 16, %r1")
@@ -133,3 +134,13 @@ def test_registers_of_an_unfinished_multiply_are_watched():
     after = f"{wait} st.shared.u32 [out], %r3;"
     assert multiply(f"{change} {after}") == ["register of A of wgmma written before wgmma.wait_group"]
     assert multiply(f"setp.lt.u32 %p2, %r0, 0; @%p2 {change} {after}") == []
+
+
+def test_the_metadata_of_an_unfinished_multiply_is_watched():
+    wait, change = "wgmma.wait_group.sync.aligned 0;", "add.u32 %r6, %r6, 1;"
+    sparse = "mma_async.sp.sync.aligned.m64n8k32", "%r6, 0, "
+    use = "st.shared.u32 [out], %r6;"
+    assert multiply(f"{wait} {change} {use}", *sparse) == []
+    assert multiply(f"{change} {wait} {use}", *sparse) == [
+        "metadata of wgmma written before wgmma.wait_group"
+    ]

@@ -37,9 +37,10 @@ def entry_of(name):
 def instruction_of(entry):
     """The instruction of a captured kernel."""
     a = entry["a"]
-    shape = f"m64n{entry['n']}k{256 // WIDTHS[a]}"
-    operation = ".and.popc" if a == "b1" else ""
-    return f"wgmma.mma_async.sync.aligned.{shape}.{entry['d']}.{a}.{entry['b']}{operation}"
+    sparse = "selector" in entry
+    shape = f"m64n{entry['n']}k{256 // WIDTHS[a] << sparse}"
+    last = ".and.popc" if a == "b1" else ".satfinite" if entry.get("sat") else ""
+    return f"wgmma.mma_async{'.sp' * sparse}.sync.aligned.{shape}.{entry['d']}.{a}.{entry['b']}{last}"
 
 
 def digest_of(result):
@@ -57,24 +58,21 @@ def statement(entry):
         others += [entry["ta"]] * (entry["source"] == "s") + [entry["tb"]]
     name = instruction_of(entry)
     left = "%da" if entry["source"] == "s" else "{%a0, %a1, %a2, %a3}"
-    return f"{name} {{{registers}}}, {left}, %db, %scale{''.join(f', {item}' for item in others)};"
+    metadata = f"%e, {entry['selector']}, " if "selector" in entry else ""
+    return f"{name} {{{registers}}}, {left}, %db, {metadata}%scale{''.join(f', {item}' for item in others)};"
 
 
 def text_of(entry):
     """A kernel that fills 64 KiB of shared memory from an image, and multiplies once in each block."""
     regs = entry["regs"]
-    moves = "".join(
-        f"ld.global.v4.b32 {{%a0, %a1, %a2, %a3}}, [%i + {2048 * i}];"
-        f"st.shared.v4.b32 [%o + {2048 * i}], {{%a0, %a1, %a2, %a3}};\n"
-        for i in range(32)
-    )
     loads = "\n".join(f"ld.global.b32 %c{i}, [%p + {4 * i}];" for i in range(regs))
     stores = "\n".join(f"st.global.b32 [%p + {4 * i}], %c{i};" for i in range(regs))
     return f"""{HEADER}
 .shared .align 1024 .b8 image[65536];
-.entry k(.param .u64 images, .param .u64 da, .param .u64 db, .param .u64 ra, .param .u64 c, .param .u32 s) {{
+.entry k(.param .u64 images, .param .u64 da, .param .u64 db, .param .u64 ra, .param .u64 e, .param .u64 c,
+  .param .u32 s) {{
 .reg .{"f32" if entry["d"] == "f32" else "b32"} %c<{regs}>;
-.reg .b32 %a<4>, %t, %o, %n, %b;
+.reg .b32 %a<4>, %t, %o, %n, %b, %e;
 .reg .b64 %da, %db, %p, %i, %x;
 .reg .pred %scale;
 mov.u32 %t, %tid.x;
@@ -84,7 +82,14 @@ mad.wide.u32 %i, %b, 65536, %i;
 mad.wide.u32 %i, %t, 16, %i;
 mov.u32 %o, image;
 mad.lo.u32 %o, %t, 16, %o;
-{moves}
+add.u32 %n, %o, 65536;
+LOOP:
+ld.global.v4.b32 {{%a0, %a1, %a2, %a3}}, [%i];
+st.shared.v4.b32 [%o], {{%a0, %a1, %a2, %a3}};
+add.u64 %i, %i, 2048;
+add.u32 %o, %o, 2048;
+setp.lt.u32 %scale, %o, %n;
+@%scale bra LOOP;
 ld.param.u64 %p, [da];
 mad.wide.u32 %p, %b, 8, %p;
 ld.global.b64 %da, [%p];
@@ -95,10 +100,15 @@ mad.lo.u32 %n, %b, 128, %t;
 ld.param.u64 %p, [ra];
 mad.wide.u32 %p, %n, 16, %p;
 ld.global.v4.b32 {{%a0, %a1, %a2, %a3}}, [%p];
+ld.param.u64 %p, [e];
+mad.wide.u32 %p, %n, 4, %p;
+ld.global.b32 %e, [%p];
 ld.param.u64 %p, [c];
 mad.wide.u32 %p, %n, {4 * regs}, %p;
 {loads}
 ld.param.u32 %n, [s];
+shr.u32 %n, %n, %b;
+and.b32 %n, %n, 1;
 setp.ne.u32 %scale, %n, 0;
 fence.proxy.async.shared::cta;
 bar.sync 0;
@@ -120,8 +130,9 @@ def different(captured, blocks):
         entry = entry_of(name)
         da, db, ra, c, image, scale = draw_wgmma(SEED, int(number), entry)
         d = c[blocks]
-        arguments = [images[entry["a"]][image[blocks]], da[blocks], db[blocks], ra[blocks], d]
-        Module(text_of(entry)).kernel().launch(len(blocks), 128, [*arguments, np.uint32(scale)])
+        arguments = [images[entry["a"]][image[blocks]], da[blocks], db[blocks], ra[blocks], ra, d]
+        scales = np.uint32(0xFFFFFFFF * scale)
+        Module(text_of(entry)).kernel().launch(len(blocks), 128, [*arguments, scales])
         for block, result in zip(blocks, d, strict=True):
             if digest_of(result) != digests[block]:
                 found.append((str(name), block))
@@ -137,7 +148,7 @@ def test_every_captured_block_equals_the_chip(captured):
     assert different(captured, range(8)) == []
 
 
-def small(operands, shape="m64n8k16.f32.f16.f16", before="", threads=128):
+def small(operands, shape="m64n8k16.f32.f16.f16", before="", threads=128, opcode="wgmma.mma_async"):
     """What a kernel of one multiply leaves in %f0 to %f3 of all threads; %rd2 is a descriptor."""
     out = np.zeros((threads, 4), np.float32)
     kernel(
@@ -145,7 +156,7 @@ def small(operands, shape="m64n8k16.f32.f16.f16", before="", threads=128):
         ld.param.u64 %rd0, [a]; mov.u32 %r0, %tid.x; mad.wide.u32 %rd1, %r0, 16, %rd0;
         mov.b64 %rd2, 0; setp.eq.u32 %p0, 0, 0; {before}
         wgmma.fence.sync.aligned;
-        wgmma.mma_async.sync.aligned.{shape} {operands};
+        {opcode}.sync.aligned.{shape} {operands};
         wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
         st.global.v4.f32 [%rd1], {{%f0, %f1, %f2, %f3}};"""
     ).launch(1, threads, [out])
