@@ -11,6 +11,7 @@ from golden.tables.instruction_set import (
     LAYOUTS,
     QUAD_PAIRS,
     SPACES,
+    SPARSE_WGMMA_FAMILIES,
     USES,
     WGMMA_FAMILIES,
     Family,
@@ -35,12 +36,19 @@ def multiply_table() -> str:
 
 
 def wgmma_table() -> str:
-    """The families of `wgmma.mma_async`."""
+    """The families of `wgmma.mma_async`, and the shapes of `wgmma.mma_async.sp`."""
+    sparse = {family.multiplicands: f"m64nNk{family.shapes[0].k}" for family in SPARSE_WGMMA_FAMILIES}
     rows = [
-        (_types(family), _accumulators(family), f"m64nNk{family.shapes[0].k}, N a multiple of 8 up to 256")
+        (
+            _types(family),
+            _accumulators(family),
+            f"m64nNk{family.shapes[0].k}",
+            sparse.get(family.multiplicands, ""),
+            "8, 24 or a multiple of 16" if family.accumulators == ("s32",) else "a multiple of 8",
+        )
         for family in WGMMA_FAMILIES
     ]
-    return table(("A and B", "C and D", "shapes"), rows)
+    return table(("A and B", "C and D", "shapes", "sparse", "N, up to 256"), rows)
 
 
 def format_table() -> str:

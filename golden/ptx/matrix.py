@@ -128,6 +128,8 @@ def require_metadata(
     if not instruction.is_sparse:
         return ()
     register, selector = operands
+    if not isinstance(register, Register):
+        raise context.error(register, "expected a register for the metadata")
     context.require_source(register, 32)
     allowed = instruction.sparsity.selectors
     if not isinstance(selector, Immediate) or selector.value not in allowed:

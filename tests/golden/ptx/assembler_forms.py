@@ -179,6 +179,8 @@ stacksave stackrestore .u32|u64|b32 : t
 mma .sp|sp::ordered_metadata|sp::foo .sync? .aligned? .m16n8k16 .row? .col? .f32 .f16.f16 .f32 : X
 mma .sp|sp::ordered_metadata .sync .aligned TILE .row .col RESULT PAIR RESULT : X
 mma .sp .sync .aligned .m16n8k32|m16n8k64 .row .col MODIFIER .s32.s8.s8.s32|s32.s4.u4.s32|f32.f16.f16.f32 : X
+mma .sp .sync .aligned .m16n8k16 .row .col .f32.f16.f16.f32 : {%rf1,%rf2,%rf3,%rf4} {%r1,%r2} {%r3,%r4} {%rf5,%rf6,%rf7,%rf8} %r5 0 / \
+{%rf1,%rf2,%rf3,%rf4} {%r1,%r2} {%r3,%r4} {%rf5,%rf6,%rf7,%rf8} 5 0
 wgmma .fence|commit_group .sync? .aligned? : EMPTY / 1
 wgmma .wait_group .sync? .aligned? : EMPTY / 0 / 7 / %r1
 wgmma .mma_async .sync? .aligned? .m64n8k16|m64n8k8|m64n12k16 .f32 .f16|bf16|tf32 .f16|bf16|tf32 : \
@@ -187,6 +189,12 @@ wgmma .mma_async .sync? .aligned? .m64n8k16|m64n8k8|m64n12k16 .f32 .f16|bf16|tf3
 wgmma .mma_async .sync .aligned .m64n8k16 .f16 .f16 .f16 : {%r1,%r2} %d1 %d2 %p1 1 1 0 0 / {%r1,%r2,%r3,%r4} %d1 %d2 %p1 1 1 0 0
 wgmma .mma_async .sync .aligned .m64n8k32|m64n40k32|m64n8k256 .s32|f32 .s8|u8|e4m3|b1 .s8|u8|e5m2|b1 .satfinite|and.popc|xor.popc? : \
 {%r1,%r2,%r3,%r4} %d1 %d2 %p1 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 1 / {%r1,%r2,%r3,%r4} {%r1,%r2,%r3,%r4} %d1 %p1
+wgmma .mma_async .sp|sp::ordered_metadata .sync .aligned? .m64n8k32|m64n8k16|m64n8k64 .f32 .f16|bf16|tf32 .f16|bf16|tf32 : \
+{%rf1,%rf2,%rf3,%rf4} %d1 %d2 %r5 0 %p1 1 -1 0 1 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %r5 1 %p1 1 1 / {%rf1,%rf2,%rf3,%rf4} {%r1,%r2,%r3,%r4} %d2 %r5 1 %p1 1 1 1 / {%rf1,%rf2,%rf3,%rf4} {%r1,%r2,%r3,%r4} %d2 %r5 2 %p1 1 1 / \
+{%rf1,%rf2,%rf3,%rf4} %d1 %d2 %r5 %r6 %p1 1 1 0 0 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %d5 0 %p1 1 1 0 0 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %r5 %p1 1 1 0 0 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 5 0 %p1 1 1 0 0 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %p1 1 1 0 0
+wgmma .mma_async .sp .sync .aligned .m64n8k32 .f16 .f16 .f16 : {%r1,%r2} %d1 %d2 %r5 0 %p1 1 1 0 0 / {%r1,%r2,%r3,%r4} %d1 %d2 %r5 0 %p1 1 1 0 0
+wgmma .mma_async .sp .sync .aligned .m64n8k64|m64n40k64|m64n8k512 .s32|f32 .s8|u8|e4m3|b1 .s8|u8|e5m2|b1 .satfinite|and.popc? : \
+{%r1,%r2,%r3,%r4} %d1 %d2 %r5 0 %p1 / {%r1,%r2,%r3,%r4} %d1 %d2 %r5 1 %p1 / {%rf1,%rf2,%rf3,%rf4} %d1 %d2 %r5 0 %p1 1 1 / {%r1,%r2,%r3,%r4} {%r1,%r2,%r3,%r4} %d1 %r5 0 %p1
 cp .async .bulk .commit_group|wait_group .read? : EMPTY / 0 / %r1
 cp .async .bulk .tensor .1d|2d .shared::cta|shared::cluster|shared .global .tile|im2col? .mbarrier::complete_tx::bytes? \
 .multicast::cluster? HINT? : [%r1] [%d2,{%r3,%r4}] [%r5] / [%r1] [%d2,{%r3}] [%r5] / [%r1] [%d2,{%r3,%r4}] [%r5] %h1 / \

@@ -11,6 +11,7 @@ from hopper_draws import draw_sparse, draw_sparse_images
 from test_simt_wgmma import digest_of, small, text_of
 
 import golden
+from golden import sparsity
 from golden.matrix_descriptors import MatrixDescriptor
 from golden.ptx.source import PtxError
 from golden.resolve import resolve_instruction
@@ -143,12 +144,12 @@ def test_a_product_equals_the_expanded_one():
     random = np.random.default_rng(5)
     dense, c = random.integers(-4, 5, (64, 32)).astype(np.float16), np.zeros((64, 8), np.float32)
     b = random.integers(-4, 5, (32, 8)).astype(np.float16)
-    stored, metadata = golden.sparsity.prune(TEXT, dense)
+    stored, metadata = sparsity.prune(TEXT, dense)
     d = golden.mma(TEXT, stored.view(np.float16), b, c, metadata=metadata).view(np.float32)
-    whole = golden.sparsity.expand(TEXT, stored, metadata).view(np.float16)
+    whole = sparsity.expand(TEXT, stored, metadata).view(np.float16)
     assert np.array_equal(d, whole.astype(np.float32) @ b.astype(np.float32))
-    registers = golden.sparsity.pack_metadata(TEXT, metadata, 1)
-    assert np.array_equal(golden.sparsity.unpack_metadata(TEXT, registers, 1), metadata)
+    registers = sparsity.pack_metadata(TEXT, metadata, 1)
+    assert np.array_equal(sparsity.unpack_metadata(TEXT, registers, 1), metadata)
 
 
 def test_every_core_refuses_it_by_name_before_anything_runs():
