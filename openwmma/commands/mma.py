@@ -67,8 +67,8 @@ def mma(
     integers (f16 and bf16: uint16, f32: uint32, e4m3 and e5m2: uint8); D comes as raw bit patterns. Leading
     axes are the batch.
 
-    Of a sparse multiply (mma.sp, wgmma.mma_async.sp) A has the elements that are stored. Golden alone executes
-    these, and multiplies of 8, 6 and 4 bits with block scales, by --profile blackwell.
+    Of a sparse multiply (mma.sp, wgmma.mma_async.sp) A has the elements that are stored. Golden alone
+    executes these, and multiplies of 8, 6 and 4 bits with block scales, by --profile blackwell.
 
     A mma.sync has no loads: its operands are written to the registers. A wgmma.mma_async is multiplied in
     tiles of 16 rows and 8 columns, each as the warp that has it would.
