@@ -130,7 +130,7 @@ def require_metadata(
     register, selector = operands
     if not isinstance(register, Register):
         raise context.error(register, "expected a register for the metadata")
-    context.require_source(register, 32)
+    context.require_source(register, 32, "b32")
     allowed = instruction.sparsity.selectors
     if not isinstance(selector, Immediate) or selector.value not in allowed:
         message = f"expected a selector from {allowed[0]} to {allowed[-1]} for {instruction}"

@@ -139,6 +139,13 @@ def test_an_undefined_nibble_is_a_fault_that_names_row_and_group(value):
     assert not sparse(f"{OPERANDS}, %r5, 0, %p0, 1, 1, 0", change, 256).any()
 
 
+def test_metadata_may_be_in_a_register_of_any_type_of_32_bits():
+    change = "mov.b32 %f4, 0x44444444;"
+    assert not sparse(f"{OPERANDS}, %f4, 0, %p0, 1, 1, 0", change).any()
+    with pytest.raises(PtxError, match="expected a register for the metadata"):
+        sparse(f"{OPERANDS}, 0x44444444, 0, %p0, 1, 1, 0")
+
+
 def test_a_product_equals_the_expanded_one():
     """Small integers, whose sums are exact: by `golden.mma` and by numpy."""
     random = np.random.default_rng(5)
