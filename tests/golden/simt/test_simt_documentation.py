@@ -18,7 +18,6 @@ BODIES = {
     "copies with `im2col`": ".reg .b64 %d; .reg .b32 %r; .reg .b16 %h; "
     "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
     "[%r], [%d, {%r, %r, %r}], [%r], {%h};",
-    "sparse `wgmma`": "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16;",
     "textures, surfaces": ".reg .f32 %f<4>; .reg .b32 %r<2>; "
     "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [t, {%r0}];",
     "memory from the device's heap": "{ .param .b64 n; .param .b64 p; call (p), malloc, (n); }",
