@@ -2,6 +2,8 @@
 
 from html import escape
 from io import StringIO
+from pathlib import Path
+from string import Template
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
@@ -36,25 +38,6 @@ def print_wide(content: RenderableType) -> None:
     console.print(content, highlight=False, soft_wrap=False)
 
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ margin: 1rem; background: #fff; color: #222; font: 14px/1.5 monospace; }}
-pre {{ margin: 0; font: inherit; white-space: pre-wrap; overflow-wrap: anywhere; min-height: 1.5em; }}
-pre.table {{ white-space: pre; overflow-x: auto; }}
-</style>
-</head>
-<body>
-{parts}
-</body>
-</html>
-"""
-
-
 def html_page(content: Group, title: str) -> str:
     """The same as a page of HTML that loads nothing; on a narrow screen text wraps and each table scrolls."""
     parts = []
@@ -65,7 +48,8 @@ def html_page(content: Group, title: str) -> str:
         parts.append(
             console.export_html(inline_styles=True, code_format=f'<pre class="{kind}">{{code}}</pre>')
         )
-    return _PAGE.format(title=escape(title), parts="\n".join(parts))
+    page = Template(Path(__file__).with_name("explanation.html").read_text())
+    return page.substitute(title=escape(title), parts="\n".join(parts))
 
 
 def _natural_width(content: RenderableType) -> int:

@@ -1,10 +1,11 @@
 """The core file by which FuseSoC uses a core: lint, a self-checking simulation, and a fileset for designs."""
 
 import json
-from typing import Any
+from pathlib import Path
+from string import Template
+from typing import Any, Final
 
-from hdl.verilog.example import EXAMPLE
-from openwmma.verilog_testbench import TESTBENCH
+_TEMPLATE: Final = Path(__file__).with_name("fusesoc_core.txt")
 
 
 def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
@@ -46,40 +47,11 @@ def fusesoc_core(
         Targets ``default`` for designs that depend on the core, ``lint`` by Verilator, and ``sim`` by Icarus
         Verilog.
     """
-    top = description["top"]
     read = "" if data is None else f", {{{json.dumps(data)}: {{file_type: user}}}}"
-    return f"""\
-CAPI=2:
-name: {":".join((*identifier(description), version))}
-description: An open tensor core with an AXI4 master and an AXI4-Lite host port
-
-filesets:
-  rtl:
-    files: [{json.dumps(rtl)}]
-    file_type: verilogSource
-  example:
-    files: [{json.dumps(example)}]
-    file_type: verilogSource
-  testbench:
-    files: [{json.dumps(testbench)}{read}]
-    file_type: systemVerilogSource
-
-targets:
-  default:
-    filesets: [rtl]
-    toplevel: {top}
-  lint:
-    filesets: [rtl, example]
-    toplevel: {EXAMPLE}
-    flow: lint
-    flow_options:
-      tool: verilator
-      verilator_options: [-Wall]
-  sim:
-    filesets: [rtl, example, testbench]
-    toplevel: {TESTBENCH}
-    flow: sim
-    flow_options:
-      tool: icarus
-      iverilog_options: [-g2012]
-"""
+    return Template(_TEMPLATE.read_text()).substitute(
+        name=":".join((*identifier(description), version)),
+        top=description["top"],
+        rtl=json.dumps(rtl),
+        example=json.dumps(example),
+        testbench=json.dumps(testbench) + read,
+    )
