@@ -24,7 +24,13 @@ from golden.random_operands import random_metadata, random_operands
 from golden.resolve import resolve_instruction
 from golden.simt.errors import LaunchError
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import FAMILIES, QUAD_PAIRS, SPARSE_FAMILIES, WGMMA_FAMILIES
+from golden.tables.instruction_set import (
+    FAMILIES,
+    QUAD_PAIRS,
+    SPARSE_FAMILIES,
+    SPARSE_WGMMA_FAMILIES,
+    WGMMA_FAMILIES,
+)
 from golden.tables.matrix_instructions import MmaInstruction, multiplies_of
 from golden.tables.profiles import PROFILES
 from openwmma.gpu.driver import Gpu, open_gpu
@@ -114,11 +120,9 @@ def instructions() -> tuple[str, ...]:
     """
     multiplies = []
     sparse = [family for family in SPARSE_FAMILIES if "fp8" not in family.formats]
-    for family in (*FAMILIES, QUAD_PAIRS, *sparse, *WGMMA_FAMILIES):
+    for family in (*FAMILIES, QUAD_PAIRS, *sparse, *WGMMA_FAMILIES, *SPARSE_WGMMA_FAMILIES):
         widths = sorted({shape.n for shape in family.shapes})
-        chosen = (
-            {widths[0], widths[len(widths) // 2], widths[-1]} if family.mnemonic == "wgmma" else {*widths}
-        )
+        chosen = {widths[0], widths[len(widths) // 2], widths[-1]} if family.is_warpgroup else {*widths}
         multiplies += [
             str(instruction)
             for instruction in multiplies_of(family)

@@ -7,6 +7,7 @@ takes C in registers and A and B from shared memory, in core matrices of 8 rows 
 
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -37,10 +38,13 @@ _NARROW_VERSION: Final = "8.7"
 _THREADS: Final = 128
 _WORD: Final = 4
 _ROW_BYTES: Final = 32
-"""Of A and of B, in every `wgmma`: two core matrices side by side."""
+"""Of A and of B, in every `wgmma`: two core matrices side by side; four of a B that meets a sparse A."""
 
-_DESCRIPTOR: Final = 128 >> 4 << 16 | 256 >> 4 << 32
-"""Bytes from a core matrix to the next along k, and to the next 8 rows, each by 16."""
+_METADATA: Final = (
+    f"ld.param.u64 %x6, [e]; mul.wide.u32 %x7, %r3, {_WORD}; add.u64 %x6, %x6, %x7;",
+    "ld.global.b32 %r6, [%x6];",
+)
+"""The metadata register of each thread, %r6."""
 
 
 def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability: tuple[int, int]) -> str:
@@ -52,7 +56,7 @@ def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability
     capability : (int, int)
         Of the GPU: what is assembled for.
     """
-    is_group = isinstance(instruction, MmaInstruction) and instruction.mnemonic == "wgmma"
+    is_group = isinstance(instruction, MmaInstruction) and instruction.family.is_warpgroup
     is_sparse = isinstance(instruction, MmaInstruction) and instruction.is_sparse
     narrow = isinstance(instruction, MmaInstruction) and instruction.a_type in ("e4m3", "e5m2")
     target = f"sm_{capability[0]}{capability[1]}{'a' if is_group else ''}"
@@ -121,21 +125,28 @@ def _warp_body(instruction: MmaInstruction) -> list[str]:
         lines += _fragment_accesses(use, f"%x{i}", counts[use], types[use], loads=True)
     operands = ", ".join(_vector(use, counts[use]) for use in ("d", *USES[:3]))
     if instruction.is_sparse:
-        lines += [
-            f"ld.param.u64 %x4, [e]; mul.wide.u32 %x7, %r3, {_WORD}; add.u64 %x4, %x4, %x7;",
-            "ld.global.b32 %r6, [%x4];",
-        ]
+        lines += _METADATA
         operands += ", %r6, 0"
     stores = _fragment_accesses("d", "%x3", counts["d"], types["d"], loads=False)
     return [*lines, f"{instruction} {operands};", *stores]
 
 
+def _row_bytes(instruction: MmaInstruction) -> dict[str, int]:
+    """Bytes of a row of A and of a column of B."""
+    return {"a": _ROW_BYTES, "b": _ROW_BYTES << instruction.is_sparse}
+
+
+def _dense(instruction: MmaInstruction) -> MmaInstruction:
+    """The dense `wgmma` whose fragments of C and D an instruction has."""
+    return replace(instruction, mnemonic="wgmma", shape=instruction.stored)
+
+
 def _group_body(instruction: MmaInstruction) -> list[str]:
     """A block of four warps for each tile."""
-    tile = warp_tile(instruction)
+    tile, rows = warp_tile(_dense(instruction)), _row_bytes(instruction)
     columns = instruction.shape.n // TILE_COLUMNS
     count = fragment("d", tile.d_type, tile.shape).registers * columns
-    sizes = {"a": instruction.shape.m * _ROW_BYTES, "b": instruction.shape.n * _ROW_BYTES}
+    sizes = {"a": instruction.shape.m * rows["a"], "b": instruction.shape.n * rows["b"]}
     lines = [
         f".reg .{_kind(tile.d_type)[0]} %d<{count}>;",
         f".shared .align 128 .b8 sa[{sizes['a']}]; .shared .align 128 .b8 sb[{sizes['b']}];",
@@ -143,6 +154,8 @@ def _group_body(instruction: MmaInstruction) -> list[str]:
         ".reg .b32 %v<4>;",
     ]
     for i, use in enumerate("ab"):
+        # Bytes from a core matrix to the next along k, and to the next 8 rows, each by 16.
+        descriptor = 128 >> 4 << 16 | 8 * rows[use] >> 4 << 32
         lines += [
             f"mul.wide.u32 %x7, %r1, {sizes[use]}; add.u64 %x{i}, %x{i}, %x7;",
             f"mov.u32 %r6, s{use}; mov.u32 %r7, %r2;",
@@ -152,7 +165,7 @@ def _group_body(instruction: MmaInstruction) -> list[str]:
             f"add.u32 %r7, %r7, {_THREADS}; bra COPY_{use};",
             f"DONE_{use}:",
             f"and.b32 %r6, %r6, 0x3ffff; shr.u32 %r6, %r6, 4; cvt.u64.u32 %x{4 + i}, %r6;",
-            f"or.b64 %x{4 + i}, %x{4 + i}, {_DESCRIPTOR};",
+            f"or.b64 %x{4 + i}, %x{4 + i}, {descriptor};",
         ]
     # Words of C and D: tiles, warps, words, lanes.
     lines += [
@@ -168,7 +181,8 @@ def _group_body(instruction: MmaInstruction) -> list[str]:
     )
     return [
         *lines,
-        f"{instruction} {_vector('d', count)}, %x4, %x5, %p2{scales};",
+        *(_METADATA if instruction.is_sparse else ()),
+        f"{instruction} {_vector('d', count)}, %x4, %x5, {'%r6, 0, ' * instruction.is_sparse}%p2{scales};",
         "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
         *_fragment_accesses("d", "%x3", count, tile.d_type, loads=False),
     ]
@@ -252,7 +266,7 @@ def multiply_on_gpu(
             raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
     operands = [matrix.reshape(-1, *matrix.shape[-2:]) for matrix in operands]
     text = kernel_text(instruction, gpu.capability)
-    multiply = _multiply_group if instruction.mnemonic == "wgmma" else _multiply_warps
+    multiply = _multiply_group if instruction.family.is_warpgroup else _multiply_warps
     d = multiply(gpu, instruction, text, operands) if len(operands[0]) else operands[2]
     return d.reshape(*leading, *instruction.shape.extent("d")).astype(dtype_of(FORMATS[instruction.d_type]))
 
@@ -343,18 +357,22 @@ def _multiply_warps(
 def _multiply_group(
     gpu: Gpu, instruction: MmaInstruction, text: str, operands: Sequence[NDArray[Any]]
 ) -> NDArray[Any]:
-    a, b, c = operands
-    tile, shape, tiles = warp_tile(instruction), instruction.shape, len(a)
-    places = list(tile_places(instruction))
+    a, b, c, *metadata = operands
+    tile, shape, tiles = warp_tile(_dense(instruction)), instruction.shape, len(a)
+    places, size_of = list(tile_places(_dense(instruction))), _row_bytes(instruction)
     lines = [
-        pack(np.ascontiguousarray(matrix), type).reshape(tiles, -1, 8, 2, _ROW_BYTES // 2).swapaxes(2, 3)
-        for matrix, type in ((a, instruction.a_type), (b.swapaxes(1, 2), instruction.b_type))
+        pack(np.ascontiguousarray(matrix), type).reshape(tiles, -1, 8, size // 16, 16).swapaxes(2, 3)
+        for matrix, type, size in (
+            (a, instruction.a_type, size_of["a"]),
+            (b.swapaxes(1, 2), instruction.b_type, size_of["b"]),
+        )
     ]
     words = np.stack(
         [distribute(c[:, rows, columns], "d", tile.d_type, tile.shape) for rows, columns in places], axis=1
     )
     grouped = words.reshape(tiles, 4, -1, LANES)
-    found = _run(gpu, text, [*lines, grouped], grouped.nbytes, tiles, tiles)
+    lines += [grouped, *(pack_metadata(instruction, nibbles) for nibbles in metadata)]
+    found = _run(gpu, text, lines, grouped.nbytes, tiles, tiles)
     registers = found.view(np.uint32).reshape(words.shape)
     d = np.empty((tiles, shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
     for place, (rows, columns) in enumerate(places):

@@ -111,7 +111,7 @@ def digest(*arrays: np.ndarray) -> int:
 
 
 def compact_hopper(source: Path, target: Path) -> None:
-    """Write `hopper.npz`: a digest of the results of each block of `wgmma`, and of each copy of a tensor.
+    """Write `hopper.npz`: a digest of the results of blocks of `wgmma`, dense and sparse, and of copies.
 
     Of a load it is of the bytes of shared memory, of a store or reduction of the places and the values of the
     bytes of the tensor that changed.
@@ -125,6 +125,8 @@ def compact_hopper(source: Path, target: Path) -> None:
         numbers = [copy["number"] for copy in copies]
         parts = [[key for key in (f"{n}", f"{n}/at", f"{n}/value") if key in loaded] for n in numbers]
         digests = [digest(*(loaded[key] for key in keys)) for keys in parts]
+    with np.load(source / "sparse_drawn.npz") as loaded:
+        sparse, sparse_digests = loaded["names"], loaded["digests"][:, 1:]
     np.savez_compressed(
         target / "hopper.npz",
         wgmma=np.array([name for _, name in known]),
@@ -134,6 +136,8 @@ def compact_hopper(source: Path, target: Path) -> None:
         copy_number=np.array(numbers, np.uint16),
         copy_size=np.array([copy.get("last", 0) for copy in copies], np.uint16),
         copy_digest=np.array(digests, np.uint64),
+        sparse=sparse,
+        sparse_digest=sparse_digests,
     )
 
 

@@ -1,6 +1,8 @@
 """A GPU as a machine, without one: its kernels run on the golden model, a stand-in takes its place."""
 
+import re
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ from openwmma.gpu.driver import _granules
 
 SM_90 = (9, 0)
 TEXTS = [text for text in certify.instructions() if text not in FORMS and not text.startswith("wgmma")]
+GROUPS = [text for text in certify.instructions() if re.match(r"wgmma.*m64n8k", text)]
 KERNEL = """
 .version 8.0
 .target sm_80
@@ -57,6 +60,22 @@ def test_kernel_of_each_multiply(text):
     size = warps * instruction.fragments["d"].registers * LANES * 4
     found = launch_on_golden(multiply.kernel_text(instruction, SM_90), words, size, warps, warps * LANES)
     d = multiply.warp_results(instruction, found, 5)
+    np.testing.assert_array_equal(d, golden.mma(instruction, *operands, **sparse))
+
+
+@pytest.mark.parametrize("text", GROUPS)
+def test_kernel_of_each_multiply_of_four_warps(monkeypatch, text):
+    instruction = resolve_instruction(text)
+    random = np.random.default_rng(7)
+    operands = random_operands(random, instruction, 3)
+    sparse = {"metadata": random_metadata(random, instruction, 3)} if instruction.is_sparse else {}
+
+    def run(gpu, text, inputs, result_bytes, grid, n):
+        return launch_on_golden(text, inputs, result_bytes, n, 128 * grid)
+
+    monkeypatch.setattr(multiply, "_run", run)
+    gpu = SimpleNamespace(capability=SM_90)
+    d = multiply.multiply_on_gpu(gpu, instruction, *operands, *sparse.values())
     np.testing.assert_array_equal(d, golden.mma(instruction, *operands, **sparse))
 
 
