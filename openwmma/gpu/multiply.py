@@ -360,7 +360,7 @@ def _multiply_group(
     a, b, c, *metadata = operands
     tile, shape, tiles = warp_tile(_dense(instruction)), instruction.shape, len(a)
     places, size_of = list(tile_places(_dense(instruction))), _row_bytes(instruction)
-    lines = [
+    lines: list[NDArray[Any]] = [
         pack(np.ascontiguousarray(matrix), type).reshape(tiles, -1, 8, size // 16, 16).swapaxes(2, 3)
         for matrix, type, size in (
             (a, instruction.a_type, size_of["a"]),
