@@ -1,7 +1,7 @@
 """Chains of fused dot-product-adds on batches of tiles: some columns of a tile are lanes."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any, Final
 
@@ -9,24 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic import arrays
-from golden.arithmetic.arrays import look_up
-from golden.arithmetic.decode import NAN, ZERO_EXPONENT, Layout, layout
+from golden.arithmetic.decode import NAN, Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
-    CODE_BITS,
-    CODE_ZERO,
     GROUP,
-    INFINITE_EXPONENT,
-    NAN_EXPONENT,
     Operand,
+    Pairs,
     Rules,
-    choose_columns,
     decode_factors,
     dot_products,
-    mark_columns,
-    marks_of_row,
-    signed_term,
-    unpack_factors,
+    entry,
 )
 from golden.tables.formats import FloatFormat
 
@@ -39,8 +31,10 @@ _FACTORS = 1 << 15
 _LANES = 16
 """Columns of a tile that are lanes."""
 
-_NONE: Final = np.empty(0, np.int32)
-"""Scales where there are none."""
+_FEW_EXPONENT_BITS: Final = 5
+"""Of formats whose products are normal numbers of f32."""
+
+_TABLE_BITS: Final = 8
 
 _FEW_LANES = 8
 """Likewise of a tile of so few columns."""
@@ -106,27 +100,32 @@ def _by_lanes(
     a = _whole_blocks(a, 2, blocks, length)
     depth = 1 if places is None else 2
     b = side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
-    sets, groups = b.shape[1], depth * len(blocks) * rules.groups
+    sets = b.shape[1]
     whole = sets * lanes
-    if whole > n:
-        c = np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
-    results = d if whole == n else np.empty(c.shape, d.dtype)
-    step = max(1, min(tiles, _FACTORS // ((m + whole) * groups * GROUP)))
-    rows = _room(step * m, len(blocks), rules.groups, 1)
-    columns = _room(step * sets, len(blocks), depth * rules.groups, lanes)
-    chosen = _room(1, len(blocks), rules.groups, lanes)
-    sums = scratch(lanes)
-    room = tuple(scratch(lanes) for _ in range(5))
-    factors = (None if _has_codes(format) else layout(format) for format in formats)
-    multiply = _multiplier(*factors, layout(rules.format), rules.rounding, lanes, rules.wide)
-    numbers = (*rules[:4], rules.discarded_bits)
-    flat = (_coded(np.ascontiguousarray(x).reshape(-1), y) for x, y in zip((a, b), formats, strict=True))
-    a_scales, b_scales = (_NONE, _NONE) if scales is None else scales
+    results = d if whole == n else np.zeros((tiles, m, whole), d.dtype)
+    results[:, :, :n] = c
+    step = max(1, min(tiles, _FACTORS // ((m + whole) * depth * len(blocks) * length)))
+    few = all(format.exponent_bits <= _FEW_EXPONENT_BITS for format in formats)
+    kind: Any = np.float32 if few else np.float64
+    rows = _room((step * m, len(blocks), length), kind)
+    columns = _room((step * sets, len(blocks), depth * length * lanes), kind)
+    room = (*(scratch(lanes) for _ in range(5)), *(np.empty(lanes, kind) for _ in range(2)))
+    met = np.arange(length, dtype=np.int32) if places is None else _inner_places(places, blocks, length)
+    of_rows, of_columns = (np.zeros(count, np.int32) for count in (1, lanes))
     if scales is not None:
-        b_scales = side_by_side(b_scales, lanes)
-    inner = _NONE if places is None else _inner_places(places, blocks, length)
-    others = (x.reshape(-1).astype(np.int32, copy=False) for x in (a_scales, b_scales, inner))
-    multiply(*read_only(*flat, c, *others), results, rows, columns, chosen, sums, room, numbers)
+        of_rows, of_columns = scales[0], side_by_side(scales[1], lanes)
+    parts = 1 if scales is None else len(blocks)
+    tables = (
+        met.reshape(-1, 1 if places is None else len(blocks), length),
+        of_rows.reshape(-1, parts),
+        of_columns.reshape(-1, parts, lanes),
+    )
+    decoders = (None if _has_table(format) else layout(format) for format in formats)
+    multiply = _multiplier(*decoders, layout(rules.format), rules.rounding, lanes, rules.wide)
+    flat = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
+    numbers = (*rules[:3], rules.discarded_bits)
+    codes = tuple(_table(format if _has_table(format) else None) for format in formats)
+    multiply(*read_only(*flat), codes, Pairs(*read_only(*tables)), results, rows, columns, room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room
@@ -138,24 +137,22 @@ def _inner_places(places: Patterns, blocks: Sequence[int], length: int) -> Patte
         return places
     starts = np.concatenate([[2 * sum(blocks[:x])] * block for x, block in enumerate(blocks)])
     inner = _whole_blocks(places - starts + 1, 2, blocks, length) - 1
-    return np.where(inner < 0, 2 * length - 1, inner)
+    return np.where(inner < 0, 2 * length - 1, inner).astype(np.int32)
 
 
-def _has_codes(format: FloatFormat) -> bool:
+def _has_table(format: FloatFormat) -> bool:
     """Whether elements are looked up, by the same compiled code for every format."""
-    return format.bits <= CODE_BITS
-
-
-def _coded(bits: Patterns, format: FloatFormat) -> Patterns:
-    """Codes of elements that have codes; the bit patterns of others."""
-    return look_up(_codes(format), bits) if _has_codes(format) else bits
+    return format.bits <= _TABLE_BITS
 
 
 @cache
-def _codes(format: FloatFormat) -> NDArray[np.int32]:
-    """See `golden.arithmetic.fdpa.unpack_factors`."""
-    found = [signed_term(bits, format) for bits in range(1 << format.bits)]
-    return np.array([exponent << CODE_BITS | term + CODE_ZERO for term, exponent in found], np.int32)
+def _table(format: FloatFormat | None) -> tuple[NDArray[Any], ...]:
+    """Value and exponent of every bit pattern."""
+    values, exponents = np.empty(1 << _TABLE_BITS, np.float32), np.empty(1 << _TABLE_BITS, np.int32)
+    if format is not None:
+        with np.errstate(invalid="ignore"):
+            decode_factors(range(1 << format.bits), format, values, exponents)
+    return read_only(values, exponents)
 
 
 def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) -> Patterns:
@@ -189,7 +186,7 @@ def block_sums(
         room = _by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
         count = tile[2].shape[2]
         largest[i, columns] = room[0][:count]
-        total[i, columns] = sum(part[:count].astype(np.int64) for part in room[2:])
+        total[i, columns] = sum(part[:count].astype(np.int64) for part in room[2:5])
     number, x, y = arrays.decode(d, fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
     special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | arrays.decode(c, fused).special
     special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
@@ -197,60 +194,23 @@ def block_sums(
     return np.where(special, values, total), largest - rules.fraction_bits, d
 
 
-def _room(lines: int, blocks: int, groups: int, lanes: int) -> Operand:
-    """Tables of terms, exponents and marks."""
-    tables = [np.empty((lines, blocks, groups, GROUP * lanes), np.int32) for _ in range(2)]
-    return Operand(*tables, *(np.empty((lines, blocks, lanes), np.int32) for _ in range(4)))
+def _room(axes: tuple[int, ...], kind: Any) -> Operand:
+    return Operand(np.empty(axes, kind), np.empty(axes, np.int32))
 
 
 @cache
-def _decoder(format: Layout | None, lanes: int) -> Compiled:
-    """Decodes rows, or columns side by side; without a format from codes."""
-    fill: Any = decode_factors if format else unpack_factors
-    constants = format or ()
+def _decoder(format: Layout | None) -> Compiled:
+    """Decodes rows, or columns side by side; without a format by a table."""
 
-    def decode(bits: Any, scale: int, operand: Operand, groups: int) -> None:
-        terms, exponents = operand.terms.reshape(-1), operand.exponents.reshape(-1)
-        fill(bits, constants, scale, terms, exponents)
-        length = groups * GROUP
-        lines, blocks, _ = operand.nan.shape
-        for line in range(min(lines, len(bits) // (blocks * length * lanes))):
-            if lanes > 1:
-                mark_columns(operand, line, groups, lanes)
-            else:
-                for block in range(blocks):
-                    start = (line * blocks + block) * length
-                    (
-                        operand.nan[line, block, 0],
-                        operand.infinite[line, block, 0],
-                        operand.zero[line, block, 0],
-                        operand.negative[line, block, 0],
-                    ) = marks_of_row(terms[start : start + length], exponents[start : start + length])
+    def look_up(bits: Any, table: Any, operand: Operand) -> None:
+        values, exponents = operand.values.reshape(-1), operand.exponents.reshape(-1)
+        for i in range(len(bits)):
+            values[i], exponents[i] = table[0][bits[i]], table[1][bits[i]]
 
-    return Compiled(decode)
+    def decode(bits: Any, table: Any, operand: Operand) -> None:
+        decode_factors(bits, format, operand.values.reshape(-1), operand.exponents.reshape(-1))
 
-
-@cache
-def _raiser(lanes: int) -> Compiled:
-    """Adds scales to the exponents of rows, or of columns side by side."""
-
-    def add(scales: Any, operand: Operand) -> None:
-        _, blocks, groups, places = operand.exponents.shape
-        for x in range(len(scales)):
-            line, block, lane = x // (blocks * lanes), x // lanes % blocks, x % lanes
-            nan = scales[x] == NAN_EXPONENT
-            if nan:
-                operand.nan[line, block, lane] = -1
-            for group in range(groups):
-                for place in range(lane, places, lanes):
-                    exponent = operand.exponents[line, block, group, place]
-                    if nan:
-                        exponent = NAN_EXPONENT
-                    elif ZERO_EXPONENT < exponent < INFINITE_EXPONENT:
-                        exponent += scales[x]
-                    operand.exponents[line, block, group, place] = exponent
-
-    return Compiled(add)
+    return Compiled(decode if format else look_up, apart=True)
 
 
 @cache
@@ -258,38 +218,33 @@ def _multiplier(
     a_format: Layout | None, b_format: Layout | None, format: Layout, rounding: int, lanes: int, wide: bool
 ) -> Callable[..., None]:
     """Decodes and multiplies as many tiles at a time as there is room for decoded ones."""
-    decode_rows, decode_columns = _decoder(a_format, 1).dispatcher(), _decoder(b_format, lanes).dispatcher()
+    decode_rows, decode_columns = (_decoder(each).dispatcher() for each in (a_format, b_format))
     multiply_decoded = _chains(format, rounding, lanes, wide).dispatcher()
-
-    raise_rows, raise_columns = _raiser(1).dispatcher(), _raiser(lanes).dispatcher()
 
     def multiply(
         a: Any,
         b: Any,
-        c: Any,
-        a_scales: Any,
-        b_scales: Any,
-        places: Any,
+        tables: Any,
+        pairs: Pairs,
         d: Any,
         rows: Operand,
         columns: Operand,
-        chosen: Operand,
-        sums: Any,
         room: Any,
         numbers: Any,
     ) -> None:
-        tiles, m, _ = c.shape
-        groups, fraction_bits, product_bits = numbers[:3]
-        scale = 1 << max(fraction_bits - product_bits, 0)
-        a_size, b_size, step = len(a) // tiles, len(b) // tiles, len(rows.nan) // m
+        tiles, m, n = d.shape
+        sets = n // lanes
+        a_size, b_size, step = len(a) // tiles, len(b) // tiles, len(rows.values) // m
         for start in range(0, tiles, step):
             end = min(start + step, tiles)
-            decode_rows(a[start * a_size : end * a_size], scale, rows, groups)
-            decode_columns(b[start * b_size : end * b_size], 1, columns, columns.terms.shape[2])
-            raise_rows(a_scales[start * len(a_scales) // tiles : end * len(a_scales) // tiles], rows)
-            raise_columns(b_scales[start * len(b_scales) // tiles : end * len(b_scales) // tiles], columns)
-            some = places[start * len(places) // tiles : end * len(places) // tiles]
-            multiply_decoded(rows, columns, chosen, some, c[start:end], d[start:end], sums, room, numbers)
+            here = Pairs(
+                pairs.places[entry(start * m, pairs.places) : end * m],
+                pairs.a_scales[entry(start * m, pairs.a_scales) : end * m],
+                pairs.b_scales[entry(start * sets, pairs.b_scales) : end * sets],
+            )
+            decode_rows(a[start * a_size : end * a_size], tables[0], rows)
+            decode_columns(b[start * b_size : end * b_size], tables[1], columns)
+            multiply_decoded(rows, columns, here, d[start:end], room, numbers)
 
     return Compiled(multiply)
 
@@ -298,55 +253,18 @@ def _multiplier(
 def _chains(format: Layout, rounding: int, lanes: int, wide: bool) -> Compiled:
     """Multiplies decoded tiles."""
 
-    def multiply(
-        rows: Operand,
-        columns: Operand,
-        chosen: Operand,
-        places: Any,
-        c: Any,
-        d: Any,
-        sums: Any,
-        room: Any,
-        numbers: Any,
-    ) -> None:
-        groups, fraction_bits, product_bits, least_exponent, discarded_bits = numbers
-        rules = Rules(
-            groups, fraction_bits, product_bits, least_exponent, format, rounding, discarded_bits, wide
-        )
-        tiles, m, n = c.shape
-        sets, blocks, length = n // lanes, rows.nan.shape[1], groups * GROUP
-        terms, exponents = columns.terms.reshape(-1), columns.exponents.reshape(-1)
-        chosen_terms, chosen_exponents = chosen.terms.reshape(-1), chosen.exponents.reshape(-1)
-        was_special = True
+    places_of_lanes = tuple(range(lanes))
+
+    def multiply(rows: Operand, columns: Operand, pairs: Pairs, d: Any, room: Any, numbers: Any) -> None:
+        groups, fraction_bits, least_exponent, discarded_bits = numbers
+        rules = Rules(groups, fraction_bits, least_exponent, format, rounding, discarded_bits, wide)
+        tiles, m, n = d.shape
+        sets = n // lanes
         for tile in range(tiles):
             for i in range(m):
                 for j in range(sets):
-                    addends, results = c[tile, i, j * lanes : (j + 1) * lanes], d[tile, i, j * lanes :]
-                    for lane in range(lanes):
-                        sums[lane] = addends[lane]
                     row, column = tile * m + i, tile * sets + j
-                    if len(places):
-                        special = False
-                        for block in range(blocks):
-                            first, base = (
-                                (row * blocks + block) * length,
-                                (column * blocks + block) * 2 * length,
-                            )
-                            part = slice(block * length * lanes, (block + 1) * length * lanes)
-                            to = chosen_terms[part], chosen_exponents[part]
-                            special |= choose_columns(terms, exponents, base, places, first, lanes, to)
-                            special |= rows.infinite[row, block, 0] != 0
-                        if special:
-                            mark_columns(chosen, 0, groups, lanes)
-                            was_special = True
-                        elif was_special:
-                            chosen.nan[:] = 0
-                            chosen.infinite[:] = 0
-                            was_special = False
-                        dot_products(rows, row, chosen, 0, sums, lanes, room, rules)
-                    else:
-                        dot_products(rows, row, columns, column, sums, lanes, room, rules)
-                    for lane in range(lanes):
-                        results[lane] = sums[lane]
+                    some = d[tile, i, j * lanes : (j + 1) * lanes]
+                    dot_products(rows, row, columns, column, pairs, some, places_of_lanes, room, rules)
 
-    return Compiled(multiply)
+    return Compiled(multiply, apart=True)

@@ -6,7 +6,11 @@ masks give the same fields of both.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from math import isfinite
+from typing import Any, Final, TypeVar
+
+TOGETHER: Final = 8
+"""Factors of a row that meet those of some columns in one step."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -30,9 +34,9 @@ def bit_count(value: int) -> int:
     return value.bit_count()
 
 
-def word(value: int) -> int:
-    """An integer that fits into 32 bits; compiled, it has 32: a vector holds twice as many."""
-    return value
+def word(value: float) -> int:
+    """The whole part of a number, which fits into 32 bits; compiled, it has 32: a vector holds twice as many."""
+    return int(value)
 
 
 def unsigned_word(value: int) -> int:
@@ -45,6 +49,11 @@ def like(value: int, other: int) -> int:
     return value
 
 
+def power_of_two(exponent: int, other: float) -> float:
+    """``2.0**exponent``, at the limit of normal numbers for what is beyond; compiled, of the other's width."""
+    return 2.0 ** max(-1022, min(exponent, 1023))
+
+
 def shift(value: int, distance: int) -> int:
     """The whole part of ``value * 2**distance``; compiled, of the value's width. The value has no sign."""
     return value << distance if distance >= 0 else value >> -distance
@@ -53,6 +62,36 @@ def shift(value: int, distance: int) -> int:
 def choose(condition: bool, yes: int, no: int) -> int:
     """One of two integers; compiled, without a branch that a processor would often predict wrongly."""
     return yes if condition else no
+
+
+def raise_to_sums(largest: Any, a: Any, b: Any, places: Any, start: int, lanes: tuple[int, ...]) -> None:
+    """Raise the largest number of each lane to the sums of `TOGETHER` factors ``a[start:]`` and of its own.
+
+    ``a[k]`` meets the factors of all lanes that stand side by side in `b` from ``places[k] * len(lanes)`` on.
+    """
+    for k in range(start, start + TOGETHER):
+        for lane in lanes:
+            largest[lane] = max(largest[lane], a[k] + b[places[k] * len(lanes) + lane])
+
+
+def add_products(
+    totals: Any, a: Any, b: Any, places: Any, start: int, lanes: tuple[int, ...], units: Any
+) -> None:
+    """Likewise add the whole parts of the products, each of them multiplied by the unit of its lane.
+
+    What is not finite adds any number.
+    """
+    for k in range(start, start + TOGETHER):
+        for lane in lanes:
+            product = a[k] * b[places[k] * len(lanes) + lane] * units[lane]
+            totals[lane] += int(product) if isfinite(product) else 0
+
+
+def add_values(totals: Any, a: Any, b: Any, places: Any, start: int, lanes: tuple[int, ...]) -> None:
+    """Likewise add the products, by the rules of IEEE 754 for infinities and NaN."""
+    for k in range(start, start + TOGETHER):
+        for lane in lanes:
+            totals[lane] += a[k] * b[places[k] * len(lanes) + lane]
 
 
 def one_by_one() -> None:

@@ -35,11 +35,16 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.compiled import (
     MARKED,
+    TOGETHER,
+    add_products,
+    add_values,
     bit_count,
     bit_length,
     choose,
     like,
     one_by_one,
+    power_of_two,
+    raise_to_sums,
     shift,
     unsigned_word,
     word,
@@ -108,6 +113,16 @@ def _ones(context: Any, value: Any) -> Any:
 
 
 @intrinsic
+def _with_bits(context: Any, bits: Any) -> Any:
+    kind = types.float32 if bits == types.int32 else types.float64
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(kind))
+
+    return kind(bits), generate
+
+
+@intrinsic
 def _opaque(context: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         """No instruction, but one that may not be moved."""
@@ -115,6 +130,78 @@ def _opaque(context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(), generate
+
+
+def _side_by_side(term: Callable[..., Any], combine: Callable[..., Any]) -> Any:
+    """A term for each of `TOGETHER` factors, combined with what was there, for all lanes as one vector.
+
+    LLVM would compute loops of so few passes one by one, as it cannot know that arrays do not overlap.
+    """
+
+    @intrinsic
+    def operation(context: Any, sums: Any, a: Any, b: Any, places: Any, start: Any, lanes: Any, units: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            *arrays, first, _, last = zip(signature.args, arguments, strict=True)
+            data = [context.make_array(kind)(context, builder, value).data for kind, value in (*arrays, last)]
+            index = ir.IntType(64)
+
+            def vector(pointer: Any) -> Any:
+                kind = ir.VectorType(pointer.type.pointee, lanes.count)
+                return builder.bitcast(pointer, kind.as_pointer())
+
+            def load(pointer: Any) -> Any:
+                return builder.load(vector(pointer), align=pointer.type.pointee.get_abi_size(context.target_data))
+
+            def splat(number: Any) -> Any:
+                one = ir.Constant(ir.VectorType(number.type, lanes.count), ir.Undefined)
+                one = builder.insert_element(one, number, ir.IntType(32)(0))
+                return builder.shuffle_vector(one, one, ir.VectorType(ir.IntType(32), lanes.count)(None))
+
+            terms, unit = [], load(data[4])
+            for k in range(TOGETHER):
+                place = builder.add(first[1], index(k))
+                found = builder.sext(builder.load(builder.gep(data[3], [place])), index)
+                other = load(builder.gep(data[2], [builder.mul(found, index(lanes.count))]))
+                terms.append(term(builder, splat(builder.load(builder.gep(data[1], [place]))), other, unit))
+            total = load(data[0])
+            for x, y in zip(terms[::2], terms[1::2], strict=True):
+                total = combine(builder, total, combine(builder, x, y))
+            builder.store(total, vector(data[0]), align=4)
+            return context.get_dummy_value()
+
+        return types.none(sums, a, b, places, start, lanes, units), generate
+
+    return operation
+
+
+_raised = _side_by_side(
+    lambda builder, a, b, _: builder.add(a, b),
+    lambda builder, x, y: builder.select(builder.icmp_signed(">", x, y), x, y),
+)
+_added = _side_by_side(
+    lambda builder, a, b, unit: builder.fptosi(
+        builder.fmul(builder.fmul(a, b), unit), ir.VectorType(ir.IntType(32), a.type.count)
+    ),
+    lambda builder, x, y: builder.add(x, y),
+)
+_summed = _side_by_side(
+    lambda builder, a, b, _: builder.fmul(a, b), lambda builder, x, y: builder.fadd(x, y)
+)
+
+
+@overload(raise_to_sums)
+def _raise_to_sums(largest, a, b, places, start, lanes):  # type: ignore[no-untyped-def]
+    return lambda largest, a, b, places, start, lanes: _raised(largest, a, b, places, start, lanes, largest)
+
+
+@overload(add_products)
+def _add_products(totals, a, b, places, start, lanes, units):  # type: ignore[no-untyped-def]
+    return lambda totals, a, b, places, start, lanes, units: _added(totals, a, b, places, start, lanes, units)
+
+
+@overload(add_values)
+def _add_values(totals, a, b, places, start, lanes):  # type: ignore[no-untyped-def]
+    return lambda totals, a, b, places, start, lanes: _summed(totals, a, b, places, start, lanes, totals)
 
 
 @overload(one_by_one)
@@ -151,6 +238,15 @@ def _choose(condition, yes, no):  # type: ignore[no-untyped-def]
 def _like(value, other):  # type: ignore[no-untyped-def]
     kind = other
     return lambda value, other: kind(value)
+
+
+@overload(power_of_two)
+def _power_of_two(exponent, other):  # type: ignore[no-untyped-def]
+    kind, bias, place = (types.int32, 127, 23) if other == types.float32 else (types.int64, 1023, 52)
+    least, most = kind(1), kind(2 * bias)
+    return lambda exponent, other: _with_bits(  # type: ignore[call-arg]
+        kind(max(least, min(kind(exponent + bias), most)) << place)
+    )
 
 
 @overload(word)

@@ -7,25 +7,36 @@ lanes with one instruction. With one lane it is a dot product.
 Sources: ``docs/explanation/numerics.md``.
 """
 
+from math import inf, nan
 from typing import Any, Final, NamedTuple
 
-from golden.arithmetic.compiled import compiled, shift, unsigned_word, word
+from golden.arithmetic.compiled import (
+    TOGETHER,
+    add_products,
+    add_values,
+    compiled,
+    like,
+    power_of_two,
+    raise_to_sums,
+    shift,
+    unsigned_word,
+    word,
+)
 from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
 from golden.arithmetic.round_pack import pack, round_significand
 
-GROUP: Final = 4
+GROUP: Final = TOGETHER
 """Products added in one step; blocks of other lengths are filled up with zeros."""
 
-HALF: Final = 4
+HALF: Final = 16 // GROUP
 """Groups whose sum fits into a word; those behind them have a sum of their own."""
 
-INFINITE_EXPONENT: Final = 1 << 13
-NAN_EXPONENT: Final = 1 << 14
+INFINITE_EXPONENT: Final = -3 * ZERO_EXPONENT
+NAN_EXPONENT: Final = 4 * INFINITE_EXPONENT
 """Stand where factors are not finite."""
 
-CODE_BITS: Final = 8
-CODE_ZERO: Final = 1 << CODE_BITS - 1
-"""Of a code: bits below the exponent, and the number that stands for a term of 0."""
+SPECIAL_EXPONENT: Final = -ZERO_EXPONENT
+"""Products have at least this exponent if a factor is not finite, zero times infinity included."""
 
 _LARGE: Final = 1 << 29
 """Four times as much still fits into a word without a sign."""
@@ -44,8 +55,6 @@ class Rules(NamedTuple):
     """Groups of products in one sum."""
     fraction_bits: int
     """Alignment keeps multiples of ``2**(Emax - fraction_bits)``."""
-    product_bits: int
-    """Fraction bits of a product."""
     least_exponent: int
     """Lower limit of Emax."""
     format: Format
@@ -60,19 +69,26 @@ class Rules(NamedTuple):
 class Operand(NamedTuple):
     """Rows of A, or columns of B side by side, decoded.
 
-    Terms and exponents have the axes (row or columns, block, group, place): place ``k * lanes + lane`` has
-    factor k of a lane, and a row has one lane. The others have one bit for each product of a block, and the
-    axes (row or columns, block, lane).
+    The axes are (row or columns, block, place): place ``k * lanes + lane`` has factor k of a lane, and a row
+    has one lane.
     """
 
-    terms: Table
-    """Signed significands; of A multiplied by ``2**(fraction_bits - product_bits)`` where that is whole."""
+    values: Table
+    """Floating-point numbers, whose products are exact."""
     exponents: Table
     """With `ZERO_EXPONENT`, `INFINITE_EXPONENT` and `NAN_EXPONENT`."""
-    nan: Table
-    infinite: Table
-    zero: Table
-    negative: Table
+
+
+class Pairs(NamedTuple):
+    """What meets what. Along the axes of rows, columns and blocks the last entry is also for all behind it."""
+
+    places: Table
+    """The factor of B that meets each factor of A; axes (row, block, k)."""
+    a_scales: Table
+    """Added to the exponents of the products of a block; `NAN_EXPONENT` makes their sum NaN. Axes (row,
+    block)."""
+    b_scales: Table
+    """Axes (columns, block, lane)."""
 
 
 @compiled
@@ -93,38 +109,6 @@ def align(term: int, distance: int) -> int:
     """
     magnitude = word(word(abs(word(term))) >> min(unsigned_word(distance), _FAR))
     return word(-magnitude if term < 0 else magnitude)
-
-
-@compiled
-def largest_of_group(largest: int, a_exponents: Any, b_exponents: Any, lanes: int, lane: int) -> int:
-    """The largest exponent so far; a product's is the sum of its factors' exponents."""
-    for k in range(GROUP):
-        largest = word(max(word(largest), word(a_exponents[k] + b_exponents[k * lanes + lane])))
-    return largest
-
-
-@compiled
-def add_group(
-    total: int,
-    reach: int,
-    a_terms: Any,
-    a_exponents: Any,
-    b_terms: Any,
-    b_exponents: Any,
-    lanes: int,
-    lane: int,
-) -> int:
-    """Add a group's products to the total, each truncated to whole units; nothing is rounded in between.
-
-    From the exponent `reach` on a product is whole units: one of a lesser exponent is shifted by the
-    difference.
-    """
-    for k in range(GROUP):
-        place = k * lanes + lane
-        product = word(a_terms[k] * b_terms[place])
-        distance = word(reach - word(a_exponents[k] + b_exponents[place]))
-        total = word(total + align(product, distance))
-    return total
 
 
 @compiled
@@ -178,150 +162,95 @@ def round_sum(negative: int, magnitude: int, exponent: int, rules: Rules) -> int
 
 
 @compiled
-def special_sum(nan: int, plus: int, minus: int, addend: int, exponent: int, format: Format) -> int:
-    """The result where a term is not finite; 0 where all are.
+def float_value(term: int, exponent: int, fraction_bits: int, other: float) -> float:
+    """The number of a `signed_term`; compiled, of the other's width."""
+    scale = power_of_two(exponent - fraction_bits, other)
+    if exponent == INFINITE_EXPONENT:
+        scale = like(inf, other)
+    if exponent == NAN_EXPONENT:
+        scale = like(nan, other)
+    return like(term, other) * scale
 
-    `nan`, `plus` and `minus` are not zero where a product is NaN (infinity times zero included), +infinity,
-    -infinity; `addend` and `exponent` are the addend as a `signed_term`.
-    """
-    infinite = exponent == INFINITE_EXPONENT
-    positive = (plus != 0) | (infinite & (addend > 0))
-    negative = (minus != 0) | (infinite & (addend < 0))
-    if (nan != 0) | (exponent == NAN_EXPONENT) | (positive & negative):
+
+@compiled
+def special_bits(value: float, format: Format) -> int:
+    """The bit pattern of an infinity or of NaN; 0 for any other number."""
+    if value != value:  # noqa: PLR0124  NaN
         return format.canonical_nan
-    if positive | negative:
-        return format.infinity | (1 if negative else 0) << (format.bits - 1)
+    if abs(value) == inf:
+        return format.infinity | (1 if value < 0 else 0) << (format.bits - 1)
     return 0
 
 
 @compiled
-def decode_factors(bits: Any, format: Format, factor: int, terms: Any, exponents: Any) -> None:
-    """Decode any number of bit patterns into exponents and terms, which are multiplied by `factor`."""
+def decode_factors(bits: Any, format: Format, values: Any, exponents: Any) -> None:
+    """Decode any number of bit patterns into values and exponents."""
     for i in range(len(bits)):
         term, exponents[i] = signed_term(bits[i], format)
-        terms[i] = word(word(term) * word(factor))
+        values[i] = float_value(word(term), exponents[i], format.fraction_bits, values[i])
 
 
 @compiled
-def unpack_factors(codes: Any, _: Any, factor: int, terms: Any, exponents: Any) -> None:
-    """As `decode_factors`, from codes instead of bit patterns: the exponent, and the term in the low byte."""
-    for i in range(len(codes)):
-        exponents[i] = codes[i] >> CODE_BITS
-        terms[i] = word(word((codes[i] & CODE_ZERO * 2 - 1) - CODE_ZERO) * word(factor))
-
-
-@compiled
-def marks(term: int, exponent: int, mark: int) -> tuple[int, int, int, int]:
-    """The mark where a factor is NaN, infinite, zero and negative."""
-    return (
-        word(mark if exponent == NAN_EXPONENT else 0),
-        word(mark if exponent == INFINITE_EXPONENT else 0),
-        word(mark if exponent == ZERO_EXPONENT else 0),
-        word(mark if term < 0 else 0),
-    )
-
-
-@compiled
-def marks_of_row(terms: Any, exponents: Any) -> tuple[int, int, int, int]:
-    """The four marks of a row's block."""
-    nan = infinite = zero = negative = word(0)
-    for k in range(len(terms)):
-        found = marks(terms[k], exponents[k], word(word(1) << (k & 31)))
-        nan = word(nan | found[0])
-        infinite = word(infinite | found[1])
-        zero = word(zero | found[2])
-        negative = word(negative | found[3])
-    return nan, infinite, zero, negative
-
-
-@compiled
-def mark_columns(operand: Operand, columns: int, groups: int, lanes: int) -> None:
-    """Fill the marks of columns side by side from their terms and exponents, blocks of so many groups."""
-    for block in range(len(operand.nan[columns])):
-        nan, infinite = operand.nan[columns][block], operand.infinite[columns][block]
-        zero, negative = operand.zero[columns][block], operand.negative[columns][block]
-        for lane in range(lanes):
-            nan[lane] = infinite[lane] = zero[lane] = negative[lane] = 0
-        for group in range(groups):
-            terms, exponents = operand.terms[columns][block][group], operand.exponents[columns][block][group]
-            for k in range(GROUP):
-                mark = word(1 << group * GROUP + k)
-                for lane in range(lanes):
-                    found = marks(terms[k * lanes + lane], exponents[k * lanes + lane], mark)
-                    nan[lane] |= found[0]
-                    infinite[lane] |= found[1]
-                    zero[lane] |= found[2]
-                    negative[lane] |= found[3]
-
-
-@compiled
-def choose_columns(
-    terms: Any, exponents: Any, base: int, places: Any, first: int, lanes: int, chosen: tuple[Any, Any]
-) -> bool:
-    """Copy as many factors as `chosen` has for each lane; whether one is not finite.
-
-    The factors stand at `base` and the places ``places[first:]`` behind it, `lanes` side by side. `chosen`
-    are their terms and exponents.
-    """
-    to_terms, to_exponents = chosen
-    largest = word(0)
-    for k in range(len(to_terms) // lanes):
-        source = unsigned_word((base + places[first + k]) * lanes)
-        target = unsigned_word(k * lanes)
-        for lane in range(lanes):
-            to_terms[target + lane] = terms[source + lane]
-            exponent = exponents[source + lane]
-            to_exponents[target + lane] = exponent
-            largest = max(word(largest), word(exponent))
-    return largest >= INFINITE_EXPONENT // 2
+def entry(index: int, table: Any) -> int:
+    """Where a table of `Pairs` has what is for this row, columns or block."""
+    return min(index, len(table) - 1)
 
 
 @compiled
 def dot_products(
-    a: Operand, row: int, b: Operand, columns: int, c: Any, lanes: int, room: tuple[Any, ...], rules: Rules
+    a: Operand,
+    row: int,
+    b: Operand,
+    columns: int,
+    pairs: Pairs,
+    c: Any,
+    lanes: tuple[int, ...],
+    room: Any,
+    rules: Rules,
 ) -> None:
     """The chain of FDPAs over ascending k, for each lane.
 
-    `c` has a bit pattern for each lane; the results take their place. The five sequences of `room` take, of
-    each lane's last sum, the largest exponent, the exponent of the addend, and in units
-    ``2**(largest - fraction_bits)`` the addend, the sum of the products of the first groups and the others'.
+    `c` has a bit pattern for each lane; the results take their place. The seven sequences of `room` take, of
+    each lane's last sum, the largest exponent, the exponent of the addend, in units
+    ``2**(largest - fraction_bits)`` the addend, the sum of the products of the first groups and the others',
+    the power of two that turns a value into units, and of products that are not finite the sum as numbers.
     """
-    largest, powers, addends, products, more = room
+    largest, powers, addends, products, more, units, specials = room
     format = rules.format
-    fraction_bits = rules.fraction_bits
-    beyond = max(rules.product_bits - fraction_bits, 0)
-    for block in range(len(a.nan[row])):
-        a_terms, a_exponents = a.terms[row][block], a.exponents[row][block]
-        b_terms, b_exponents = b.terms[columns][block], b.exponents[columns][block]
+    fraction_bits, count = rules.fraction_bits, len(lanes)
+    for block in range(len(a.values[row])):
+        a_values, a_exponents = a.values[row][block], a.exponents[row][block]
+        b_values, b_exponents = b.values[columns][block], b.exponents[columns][block]
+        places, a_scales = pairs.places[entry(row, pairs.places)], pairs.a_scales[entry(row, pairs.a_scales)]
+        b_scales = pairs.b_scales[entry(columns, pairs.b_scales)]
+        places, a_scale = places[entry(block, places)], a_scales[entry(block, a_scales)]
+        b_scales = b_scales[entry(block, b_scales)]
         # 1. The largest exponent of all terms that are not zero, with its lower limit.
-        for lane in range(lanes):
-            addends[lane], powers[lane] = signed_term(c[lane], format)
-            largest[lane] = max(word(rules.least_exponent), word(powers[lane]))
-            products[lane] = more[lane] = 0
+        for lane in range(count):
+            largest[lane] = ZERO_EXPONENT
         for group in range(rules.groups):
-            a_powers, b_powers = a_exponents[group], b_exponents[group]
-            for lane in range(lanes):
-                largest[lane] = largest_of_group(largest[lane], a_powers, b_powers, lanes, lane)
+            raise_to_sums(largest, a_exponents, b_exponents, places, group * GROUP, lanes)
+        most = word(0)
+        for lane in range(count):
+            addends[lane], powers[lane] = signed_term(c[lane], format)
+            scale = word(a_scale + b_scales[lane])
+            limit = max(word(rules.least_exponent), word(powers[lane]))
+            largest[lane] = max(limit, word(largest[lane] + scale))
+            units[lane] = power_of_two(word(fraction_bits + scale) - largest[lane], units[lane])
+            most = max(most, word(largest[lane]))
+            products[lane] = more[lane] = 0
+            specials[lane] = like(nan if scale >= SPECIAL_EXPONENT else 0.0, units[lane])
+        if most >= SPECIAL_EXPONENT:
+            for group in range(rules.groups):
+                add_values(specials, a_values, b_values, places, group * GROUP, lanes)
         # 2. The products in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
         for group in range(rules.groups):
-            a_factors, a_powers = a_terms[group], a_exponents[group]
-            b_factors, b_powers = b_terms[group], b_exponents[group]
             totals = more if rules.wide and group >= HALF else products
-            for lane in range(lanes):
-                reach = word(largest[lane] + beyond)
-                totals[lane] = add_group(
-                    totals[lane], reach, a_factors, a_powers, b_factors, b_powers, lanes, lane
-                )
+            add_products(totals, a_values, b_values, places, group * GROUP, lanes, units)
         # 3. The addend likewise, and one rounding, unless a term is NaN or an infinity.
-        a_nan, a_infinite = a.nan[row][block][0], a.infinite[row][block][0]
-        a_zero, a_negative = a.zero[row][block][0], a.negative[row][block][0]
-        b_nan, b_infinite = b.nan[columns][block], b.infinite[columns][block]
-        b_zero, b_negative = b.zero[columns][block], b.negative[columns][block]
-        for lane in range(lanes):
-            infinite = a_infinite | b_infinite[lane]
-            nan = a_nan | b_nan[lane] | a_infinite & b_zero[lane] | a_zero & b_infinite[lane]
-            minus = infinite & (a_negative ^ b_negative[lane])
-            special = word(special_sum(nan, infinite & ~minus, minus, addends[lane], powers[lane], format))
+        for lane in range(count):
+            addend = float_value(word(addends[lane]), powers[lane], format.fraction_bits, units[lane])
+            special = word(special_bits(specials[lane] + addend, format))
             addends[lane] = aligned_addend(
                 addends[lane], powers[lane], largest[lane], format.fraction_bits, fraction_bits
             )

@@ -3,14 +3,17 @@
 It is no fused dot-product-add of `golden.arithmetic.fdpa`: a group is aligned by the exponents of its scales
 alone, whatever its elements are.
 
+Four elements of e2m1, doubled, are the fields of one integer of 64 bits. The product of two such integers,
+one of them with its fields in reverse order, has the dot product of the elements in its top field, above
+which nothing is left modulo ``2**64``.
+
 Sources: ``docs/explanation/small-formats.md``.
 """
 
 from typing import Any, Final
 
 from golden.arithmetic.compiled import compiled, unsigned_word, word
-from golden.arithmetic.decode import ZERO_EXPONENT, Format
-from golden.arithmetic.fdpa import signed_term, special_sum
+from golden.arithmetic.decode import Format
 from golden.arithmetic.round_pack import TOWARDS_ZERO, pack, round_significand
 from golden.arithmetic.scales import SCALE_BITS
 
@@ -23,77 +26,66 @@ LEAST_EXPONENT: Final = -139
 TERM_BITS: Final = 2 + 2 * SCALE_BITS
 """Fraction bits of a term: its elements have one each."""
 
-VALUES: Final = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
-"""The elements, doubled, by their bits."""
+WORDS: Final = 4
+"""Words of four elements whose products are added in one step."""
 
-_FAR: Final = 63
+FIELD: Final = 16
+FIELDS: Final = 0x0001000100010001
+"""A one at the low end of each field."""
 
-
-@compiled
-def align_wide(term: int, bits: int, distance: int) -> int:
-    """A term of `bits` fraction bits in units of ``2**-KEPT_BITS`` after a shift right, towards zero."""
-    magnitude = (abs(term) << (KEPT_BITS - bits)) >> min(distance, _FAR)
-    return -magnitude if term < 0 else magnitude
+_TOP: Final = 3 * FIELD
+_HALF: Final = 1 << (FIELD - 1)
 
 
 @compiled
-def scaled_exponent(takes_part: bool, a_scale: int, b_scale: int, exponent: int) -> int:
-    """The exponent of a group: of its scales, if a product is not zero and neither scale is."""
-    return exponent if takes_part & (a_scale != 0) & (b_scale != 0) else ZERO_EXPONENT
+def doubled(codes: int) -> int:
+    """The elements of four fields, doubled: the sum of each, with its sign, at the low end of its field.
+
+    The magnitudes 0, 1, 2, 3, 4, 6, 8, 12 are the code, from 4 on with its low two bits once more, and 2 more
+    for 7.
+    """
+    large = codes >> 2 & FIELDS
+    magnitude = (codes & 7 * FIELDS) + (codes & 3 * large) + 2 * (large & codes >> 1 & codes)
+    return magnitude - 2 * (magnitude & 15 * (codes >> 3 & FIELDS))
 
 
 @compiled
-def magnitude_in_word(total: int) -> tuple[int, int, int]:
-    """Sign and magnitude of a sum below ``2**56`` in units of ``2**exponent``, which is the last result.
+def nonzero(codes: int) -> int:
+    """A one in each field whose element is not zero."""
+    return (codes | codes >> 1 | codes >> 2) & FIELDS
 
-    Bits are cut off where a word cannot hold them, and at least 24 are left.
+
+@compiled
+def reversed_fields(fields: int) -> int:
+    """The fields in reverse order; none has its top bit set."""
+    low = (1 << FIELD) - 1
+    middle = (fields >> FIELD & low << FIELD) | (fields & low << FIELD) << FIELD
+    return fields >> _TOP | middle | (fields & low) << _TOP
+
+
+@compiled
+def sum_of_words(row: Any, first: int, columns: Any, start: int, lanes: int) -> int:
+    """The dot product of the elements of `WORDS` words of a row and of one of some columns side by side."""
+    total = 1 << (_TOP - 1)  # what is below the top field may be negative
+    for k in range(WORDS):
+        total += row[first + k] * columns[start + k * lanes]
+    return ((total >> _TOP) + _HALF & 2 * _HALF - 1) - _HALF
+
+
+@compiled
+def rounded_sum(total: int, exponent: int, format: Format) -> int:
+    """The result of a sum below ``2**56`` in units of ``2**exponent``, truncated; every zero is +0.
+
+    Beyond the largest finite number it is an infinity.
     """
     magnitude = abs(total)
-    exponent = word(
+    # A word holds at least 24 bits of it.
+    raised = word(
         (8 if magnitude >> 32 else 0) + (8 if magnitude >> 40 else 0) + (8 if magnitude >> 48 else 0)
     )
-    return 1 if total < 0 else 0, unsigned_word(magnitude >> exponent), exponent
-
-
-@compiled
-def sums_of_groups(
-    terms: Any, exponents: Any, groups: int, lanes: int, nans: Any, c: Any, room: Any, format: Format
-) -> None:
-    """The results for some elements side by side.
-
-    Parameters
-    ----------
-    terms, exponents : sequence of int
-        Of each group, and in it of each lane, its sum multiplied by both significands, with `TERM_BITS`
-        fraction bits; and its `scaled_exponent`.
-    groups, lanes : int
-    nans : sequence of int
-        Of each lane, not 0 where a scale is NaN, which counts whatever C is.
-    c : sequence of int
-        A bit pattern for each lane, of a format that the result has too; the results take their place. If it
-        is infinite or NaN, it decides alone.
-    room : sequence of int, four
-        Takes, of each lane, the largest exponent, the addend and its exponent, and the sum.
-    format : FloatFormat or Layout
-    """
-    largest, addends, powers, totals = room
-    for lane in range(lanes):
-        addends[lane], powers[lane] = signed_term(c[lane], format)
-        largest[lane] = max(word(LEAST_EXPONENT), word(powers[lane]))
-    for group in range(groups):
-        for lane in range(lanes):
-            largest[lane] = max(word(largest[lane]), word(exponents[group * lanes + lane]))
-    for lane in range(lanes):
-        totals[lane] = align_wide(addends[lane], format.fraction_bits, largest[lane] - powers[lane])
-    for group in range(groups):
-        for lane in range(lanes):
-            place = group * lanes + lane
-            totals[lane] += align_wide(terms[place], TERM_BITS, largest[lane] - exponents[place])
-    for lane in range(lanes):
-        special = word(special_sum(nans[lane], 0, 0, addends[lane], powers[lane], format))
-        negative, magnitude, raised = magnitude_in_word(totals[lane])
-        exponent = word(word(largest[lane] - KEPT_BITS) + raised)
-        normal, _, kept, _ = round_significand(negative, magnitude, exponent, format, TOWARDS_ZERO, 0)
-        packed = word(pack(negative, kept, normal, format, TOWARDS_ZERO, True))
-        result = word(packed if kept else 0)
-        c[lane] = special if special else result
+    negative, short = 1 if total < 0 else 0, unsigned_word(magnitude >> raised)
+    normal, _, kept, _ = round_significand(
+        negative, short, word(word(exponent) + raised), format, TOWARDS_ZERO, 0
+    )
+    packed = word(pack(negative, kept, normal, format, TOWARDS_ZERO, True))
+    return word(packed if kept else 0)

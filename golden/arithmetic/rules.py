@@ -53,7 +53,6 @@ def fused_rules(
         Rules(
             groups=-(-block // GROUP),
             fraction_bits=kept,
-            product_bits=a_format.fraction_bits + b_format.fraction_bits,
             least_exponent=least,
             format=fused,
             rounding=TOWARDS_ZERO if truncated else NEAREST,

@@ -14,7 +14,15 @@ import golden
 from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
-from golden.arithmetic.fdpa import GROUP, Operand, decode_factors, dot_products, mark_columns, marks_of_row
+from golden.arithmetic.fdpa import (
+    GROUP,
+    Operand,
+    Pairs,
+    decode_factors,
+    dot_products,
+    mark_columns,
+    marks_of_row,
+)
 from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.integer import (
     OPERATIONS,
@@ -57,31 +65,29 @@ FAMILIES = (
 
 def chained(a, b, c, formats, rules, block):
     """One element of D by the functions of the FDPA, as plain Python on lists."""
-    blocks = -(-len(a) // block)
+    blocks, length = -(-len(a) // block), rules.groups * GROUP
 
-    def split(flat, size):
-        return [flat[start : start + size] for start in range(0, len(flat), size)]
+    def split(flat):
+        return [[flat[start : start + length] for start in range(0, len(flat), length)]]
 
-    def tables(elements, format, scale):
-        length = rules.groups * GROUP
+    def operand(elements, format):
         padded = [0] * (blocks * length)
-        terms, exponents = padded[:], padded[:]
         for k, bits in enumerate(elements):
             padded[k // block * length + k % block] = bits
-        decode_factors(padded, format, scale, terms, exponents)
-        factors = ([[split(part, GROUP) for part in split(table, length)]] for table in (terms, exponents))
-        return Operand(*factors, *([[[0] for _ in range(blocks)]] for _ in range(4))), terms, exponents
+        values, exponents = padded[:], padded[:]
+        decode_factors(padded, format, values, exponents)
+        return Operand(split(values), split(exponents), *([[[0] for _ in range(blocks)]] for _ in range(5)))
 
-    rows, *decoded = tables(a, formats[0], 1 << max(rules.fraction_bits - rules.product_bits, 0))
-    columns, _, _ = tables(b, formats[1], 1)
-    mark_columns(columns, 0, rules.groups, 1)
-    for part, factors in enumerate(
-        zip(*(split(table, rules.groups * GROUP) for table in decoded), strict=True)
-    ):
-        for marks, mark in zip(rows[2:], marks_of_row(*factors), strict=True):
+    rows, columns = operand(a, formats[0]), operand(b, formats[1])
+    places = list(range(length))
+    for part in range(blocks):
+        found = marks_of_row(rows.values[0][part], rows.exponents[0][part], places, 0)
+        for marks, mark in zip(rows[2:], found, strict=True):
             marks[0][part][0] = mark
+    mark_columns(columns, 0, 1)
     d = [c]
-    dot_products(rows, 0, columns, 0, d, 1, tuple([0] for _ in range(5)), rules)
+    pairs = Pairs([[places]], [[0]], [[[0]]])
+    dot_products(rows, 0, columns, 0, pairs, d, 1, tuple([0] for _ in range(6)), rules)
     return d[0]
 
 
