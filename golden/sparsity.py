@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_array, checked_registers, given_array
-from golden.arithmetic.sparse_tiles import scattered
+from golden.arithmetic.sparse_tiles import are_among, places_of, scattered
 from golden.integers import checked_integer
 from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction
@@ -16,7 +16,6 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.sparsity import ROWS, Sparsity
 
-_UNDEFINED: Final = -1
 _TWICE_E2M1: Final = np.array([0, 1, 2, 3, 4, 6, 8, 12])
 """The magnitudes of e2m1, doubled."""
 
@@ -145,21 +144,16 @@ def first_undefined(
     sparsity: Sparsity, nibbles: NDArray[np.uint8]
 ) -> tuple[list[int], InvalidArgument] | None:
     """The place of the first nibble that is not defined, and the error; None if all are."""
-    defined = _places_table(sparsity)[:, 0] != _UNDEFINED
-    found = defined[nibbles]
-    if found.all():
+    if are_among(nibbles, sparsity.nibbles):
         return None
-    first: list[int] = np.argwhere(~found)[0].tolist()
+    first: list[int] = np.argwhere(~np.isin(nibbles, sparsity.nibbles))[0].tolist()
     given = f"{nibbles[tuple(first)]:04b} in row {first[-2]}, group {first[-1]}"
     return first, InvalidArgument("metadata", given, ", ".join(f"{each:04b}" for each in sparsity.nibbles))
 
 
 def stored_places(sparsity: Sparsity, nibbles: NDArray[np.uint8]) -> NDArray[np.int32]:
     """The k of every stored element, shape (..., rows, k / 2), from metadata that has been checked."""
-    starts = np.arange(nibbles.shape[-1], dtype=np.int32)[:, None] * np.int32(sparsity.group)
-    places = np.take(_places_table(sparsity), nibbles, axis=0, mode="clip")
-    places += starts
-    return places.reshape(*nibbles.shape[:-1], -1)
+    return places_of(nibbles, _places_table(sparsity), sparsity.group)
 
 
 def _matrix(argument: str, given: ArrayLike, type: str, multiple: int) -> NDArray[Any]:
@@ -172,8 +166,8 @@ def _matrix(argument: str, given: ArrayLike, type: str, multiple: int) -> NDArra
 
 @cache
 def _places_table(sparsity: Sparsity) -> NDArray[np.int32]:
-    """The stored elements of a group by its nibble; `_UNDEFINED` for nibbles that are not defined."""
-    table = np.full((256, sparsity.group // 2), _UNDEFINED, np.int32)
+    """The stored elements of a group by its nibble."""
+    table = np.zeros((256, sparsity.group // 2), np.int32)
     for nibble in sparsity.nibbles:
         table[nibble] = sparsity.places(nibble)
     return table

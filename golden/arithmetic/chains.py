@@ -1,7 +1,7 @@
 """Chains of fused dot-product-adds on batches of tiles: some columns of a tile are lanes."""
 
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from typing import Any, Final
 
@@ -207,10 +207,13 @@ def _decoder(format: Layout | None) -> Compiled:
         for i in range(len(bits)):
             values[i], exponents[i] = table[0][bits[i]], table[1][bits[i]]
 
+    if format is None:
+        return Compiled(look_up, apart=True)
+
     def decode(bits: Any, table: Any, operand: Operand) -> None:
         decode_factors(bits, format, operand.values.reshape(-1), operand.exponents.reshape(-1))
 
-    return Compiled(decode if format else look_up, apart=True)
+    return Compiled(decode, apart=True)
 
 
 @cache
@@ -252,7 +255,6 @@ def _multiplier(
 @cache
 def _chains(format: Layout, rounding: int, lanes: int, wide: bool) -> Compiled:
     """Multiplies decoded tiles."""
-
     places_of_lanes = tuple(range(lanes))
 
     def multiply(rows: Operand, columns: Operand, pairs: Pairs, d: Any, room: Any, numbers: Any) -> None:

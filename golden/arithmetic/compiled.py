@@ -13,6 +13,7 @@ TOGETHER: Final = 8
 """Factors of a row that meet those of some columns in one step."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Number = TypeVar("_Number", int, float)
 
 MARKED: list[Callable[..., Any]] = []
 """Every marked function that has been imported."""
@@ -35,7 +36,7 @@ def bit_count(value: int) -> int:
 
 
 def word(value: float) -> int:
-    """The whole part of a number, which fits into 32 bits; compiled, it has 32: a vector holds twice as many."""
+    """The whole part of a number, which fits into 32 bits; compiled, it has 32: a vector holds more."""
     return int(value)
 
 
@@ -44,13 +45,13 @@ def unsigned_word(value: int) -> int:
     return value & ((1 << 32) - 1)
 
 
-def like(value: int, other: int) -> int:
-    """An integer; compiled, of the width of the other."""
+def like(value: _Number, other: _Number) -> _Number:
+    """A number; compiled, of the other's type."""
     return value
 
 
 def power_of_two(exponent: int, other: float) -> float:
-    """``2.0**exponent``, at the limit of normal numbers for what is beyond; compiled, of the other's width."""
+    """``2.0**exponent``, or the limit of normal numbers; compiled, of the other's width."""
     return 2.0 ** max(-1022, min(exponent, 1023))
 
 

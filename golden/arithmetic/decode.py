@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Final, NamedTuple
 
-from golden.arithmetic.compiled import compiled
+from golden.arithmetic.compiled import compiled, word
 from golden.tables.formats import FloatFormat
 
 ZERO: Final = 0
@@ -72,9 +72,9 @@ def decode(bits: int, format: Format, flush: bool = False) -> tuple[int, int, in
     hidden = 1 << format.fraction_bits
     significand = stored & (hidden - 1)
     greatest = (1 << format.exponent_bits) - 1
-    field = stored >> format.fraction_bits & greatest
-    negative = bits >> (format.bits - 1) & 1
-    exponent = max(field, 1) - format.bias
+    field = word(stored >> format.fraction_bits & greatest)
+    negative = word(bits >> (format.bits - 1) & 1)
+    exponent = word(max(field, word(1)) - format.bias)
     if field == greatest and (format.has_infinity or (format.has_nan and significand == hidden - 1)):
         return negative, significand, exponent, NAN if significand else INFINITE
     if field:

@@ -139,7 +139,9 @@ def _side_by_side(term: Callable[..., Any], combine: Callable[..., Any]) -> Any:
     """
 
     @intrinsic
-    def operation(context: Any, sums: Any, a: Any, b: Any, places: Any, start: Any, lanes: Any, units: Any) -> Any:
+    def operation(
+        context: Any, sums: Any, a: Any, b: Any, places: Any, start: Any, lanes: Any, units: Any
+    ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             *arrays, first, _, last = zip(signature.args, arguments, strict=True)
             data = [context.make_array(kind)(context, builder, value).data for kind, value in (*arrays, last)]
@@ -150,7 +152,9 @@ def _side_by_side(term: Callable[..., Any], combine: Callable[..., Any]) -> Any:
                 return builder.bitcast(pointer, kind.as_pointer())
 
             def load(pointer: Any) -> Any:
-                return builder.load(vector(pointer), align=pointer.type.pointee.get_abi_size(context.target_data))
+                return builder.load(
+                    vector(pointer), align=pointer.type.pointee.get_abi_size(context.target_data)
+                )
 
             def splat(number: Any) -> Any:
                 one = ir.Constant(ir.VectorType(number.type, lanes.count), ir.Undefined)
@@ -184,9 +188,7 @@ _added = _side_by_side(
     ),
     lambda builder, x, y: builder.add(x, y),
 )
-_summed = _side_by_side(
-    lambda builder, a, b, _: builder.fmul(a, b), lambda builder, x, y: builder.fadd(x, y)
-)
+_summed = _side_by_side(lambda builder, a, b, _: builder.fmul(a, b), lambda builder, x, y: builder.fadd(x, y))
 
 
 @overload(raise_to_sums)
@@ -196,7 +198,9 @@ def _raise_to_sums(largest, a, b, places, start, lanes):  # type: ignore[no-unty
 
 @overload(add_products)
 def _add_products(totals, a, b, places, start, lanes, units):  # type: ignore[no-untyped-def]
-    return lambda totals, a, b, places, start, lanes, units: _added(totals, a, b, places, start, lanes, units)
+    return lambda totals, a, b, places, start, lanes, units: _added(  # noqa: PLW0108
+        totals, a, b, places, start, lanes, units
+    )
 
 
 @overload(add_values)

@@ -80,7 +80,7 @@ class Operand(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What meets what. Along the axes of rows, columns and blocks the last entry is also for all behind it."""
+    """What meets what. On the axes of rows, columns and blocks the last entry is for all behind it, too."""
 
     places: Table
     """The factor of B that meets each factor of A; axes (row, block, k)."""

@@ -26,9 +26,6 @@ LEAST_EXPONENT: Final = -139
 TERM_BITS: Final = 2 + 2 * SCALE_BITS
 """Fraction bits of a term: its elements have one each."""
 
-WORDS: Final = 4
-"""Words of four elements whose products are added in one step."""
-
 FIELD: Final = 16
 FIELDS: Final = 0x0001000100010001
 """A one at the low end of each field."""
@@ -64,10 +61,10 @@ def reversed_fields(fields: int) -> int:
 
 
 @compiled
-def sum_of_words(row: Any, first: int, columns: Any, start: int, lanes: int) -> int:
-    """The dot product of the elements of `WORDS` words of a row and of one of some columns side by side."""
+def sum_of_words(row: Any, first: int, columns: Any, start: int, words: int, lanes: int) -> int:
+    """The dot product of the elements of some words of a row and of one of some columns side by side."""
     total = 1 << (_TOP - 1)  # what is below the top field may be negative
-    for k in range(WORDS):
+    for k in range(words):
         total += row[first + k] * columns[start + k * lanes]
     return ((total >> _TOP) + _HALF & 2 * _HALF - 1) - _HALF
 

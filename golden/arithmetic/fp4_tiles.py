@@ -1,6 +1,6 @@
 """Batches of tiles of e2m1 with block scales."""
 
-from functools import cache, partial
+from functools import cache
 from math import nan
 from typing import Any, Final
 
@@ -9,15 +9,14 @@ from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns, side_by_side
 from golden.arithmetic.compiled import power_of_two, word
-from golden.arithmetic.decode import ZERO_EXPONENT, Layout, layout
-from golden.arithmetic.engine import Compiled, read_only, scratch
+from golden.arithmetic.decode import ZERO_EXPONENT, layout
+from golden.arithmetic.engine import Compiled, read_only
 from golden.arithmetic.fdpa import NAN_EXPONENT, float_value, signed_term, special_bits
 from golden.arithmetic.fp4 import (
     FIELD,
     FIELDS,
     KEPT_BITS,
     LEAST_EXPONENT,
-    WORDS,
     doubled,
     nonzero,
     reversed_fields,
@@ -30,12 +29,6 @@ from golden.tables.formats import float_format
 _LANES: Final = 8
 """Columns that are computed at once."""
 
-_LEAST_NAN: Final = NAN_EXPONENT - NAN_EXPONENT // 4
-"""Exponents beyond are NaN, of a scale or of C."""
-
-_CODES: Final = 8
-"""Elements in a word of 64 bits, a byte each."""
-
 
 @cache
 def scale_table(scale_type: str) -> NDArray[np.int32]:
@@ -46,9 +39,9 @@ def scale_table(scale_type: str) -> NDArray[np.int32]:
 
 @cache
 def _scales(scale_type: str) -> tuple[NDArray[Any], ...]:
-    """The value of each byte, and its exponent, which says so where it is NaN."""
+    """Half the value of each byte, for doubled elements, and its exponent, which says so where it is NaN."""
     significand, exponent, nan = scale_table(scale_type).T
-    values = np.where(nan, 0, np.ldexp(significand, exponent - SCALE_BITS))
+    values = np.where(nan, 0, np.ldexp(significand, exponent - SCALE_BITS - 1))
     return read_only(values.astype(np.float64), np.where(nan, NAN_EXPONENT, exponent).astype(np.int64))
 
 
@@ -78,116 +71,110 @@ def fp4_tiles(
         Takes the results.
     """
     tiles, m, n = c.shape
-    columns, bytes_ = side_by_side(b, _LANES), side_by_side(scale_b, _LANES)
+    groups = a.shape[2] // group
+    repeat = groups // scale_a.shape[2]
+    of_rows, of_columns = np.repeat(scale_a, repeat, axis=2), np.repeat(scale_b, repeat, axis=1)
+    columns, of_columns = side_by_side(b, _LANES), side_by_side(of_columns, _LANES)
     whole = _LANES * columns.shape[1]
     addends = np.pad(c, ((0, 0), (0, 0), (0, whole - n))) if whole > n else c
     words = np.ascontiguousarray(a).reshape(-1).view(np.int64).reshape(tiles, -1)
-    d = np.empty((tiles, m, whole), np.uint32)
-    # For rows and columns: words of elements, and of each group its value, exponent and places of non-zeros.
-    groups = a.shape[2] // group
-    room = tuple(
-        (np.empty(size * groups * group // 4, np.int64), *_room(size * groups)) for size in (m, _LANES)
-    )
-    row = (*(scratch(_LANES) for _ in range(2)), np.empty(_LANES, np.int64), np.empty(groups * _LANES))
-    operands = read_only(words, columns, addends, scale_a, bytes_)
-    _add_groups(*operands, _scales(scale_type), d, *room, row, layout(float_format("f32")), group)
-    out[...] = d[:, :, :n]
+    sets = columns.reshape(tiles, columns.shape[1], -1)
+    scales = of_rows.reshape(tiles, -1), of_columns.reshape(*sets.shape[:2], -1)
+    d = out if whole == n else np.empty((tiles, m, whole), np.uint32)
+    room = tuple(_room(lines, groups, group // 4) for lines in (m, _LANES))
+    terms = np.empty(groups * _LANES)
+    operands = read_only(words, sets, addends, *scales)
+    _adder(groups, group // 4)(*operands, _scales(scale_type), d, *room, terms)
+    if whole > n:
+        out[...] = d[:, :, :n]
     return out
 
 
-def _room(count: int) -> tuple[NDArray[Any], ...]:
-    return np.empty(count), np.empty(count, np.int64), np.empty(count, np.int64)
+def _room(lines: int, groups: int, words: int) -> tuple[NDArray[Any], ...]:
+    """Words of rows or columns; of each group scale, exponent and where it has no zeros; NaN of scales."""
+    count = lines * groups
+    numbers = np.empty(count), *np.empty((2, count), np.int64)
+    return np.empty(count * words, np.int64), *numbers, np.empty(lines, np.bool_)
 
 
-@partial(Compiled, apart=True)
-def _add_groups(
-    a: Any,
-    b: Any,
-    c: Any,
-    a_scales: Any,
-    b_scales: Any,
-    tables: Any,
-    d: Any,
-    rows: Any,
-    columns: Any,
-    room: Any,
-    format: Layout,
-    group: int,
-) -> None:
-    """Multiply tiles, `_LANES` columns of a row at once."""
-    tiles, m, _ = c.shape
-    values, exponents = tables
-    row_words, row_values, row_exponents, row_places = rows
-    column_words, column_values, column_exponents, column_places = columns
-    addends, powers, largest, terms = room
-    codes_of_group, words_of_group = group // _CODES, group // 4
-    groups = len(column_values) // _LANES
-    for tile in range(tiles):
-        codes = a[tile]
-        for x in range(len(codes)):
-            row_words[2 * x] = doubled(codes[x] & 15 * FIELDS)
-            row_words[2 * x + 1] = doubled(codes[x] >> 8 & 15 * FIELDS)
-        for i in range(m):
-            for g in range(groups):
-                x = i * groups + g
-                scale = a_scales[tile, i, g * a_scales.shape[2] // groups]
-                row_values[x], row_exponents[x] = values[scale] / 4, exponents[scale]  # of doubled elements
+@cache
+def _adder(groups: int, words: int) -> Compiled:
+    """Multiplies tiles, `_LANES` columns of a row at once, of so many groups of so many words."""
+    format, codes = layout(float_format("f32")), words // 2
+
+    def add(
+        a: Any,
+        b: Any,
+        c: Any,
+        a_scales: Any,
+        b_scales: Any,
+        tables: Any,
+        d: Any,
+        rows: Any,
+        columns: Any,
+        terms: Any,
+    ) -> None:
+        tiles, m, _ = c.shape
+        row_words, row_values, row_exponents, row_places, row_nans = rows
+        column_words, column_values, column_exponents, column_places, column_nans = columns
+        for tile in range(tiles):
+            elements = a[tile]
+            for x in range(len(elements)):
+                row_words[2 * x] = doubled(elements[x] & 15 * FIELDS)
+                row_words[2 * x + 1] = doubled(elements[x] >> 8 & 15 * FIELDS)
+            for x in range(len(row_places)):
                 places = 0
-                for y in range(codes_of_group):
-                    some = codes[x * codes_of_group + y]
+                for y in range(codes):
+                    some = elements[x * codes + y]
                     places |= (nonzero(some) | nonzero(some >> 8) << 8) << y
-                row_places[x] = places if values[scale] != 0 else 0
-        for j in range(b.shape[1]):
-            column = b[tile, j]
-            for g in range(groups):
-                for lane in range(_LANES):
-                    column_places[g * _LANES + lane] = 0
-                for y in range(codes_of_group):
-                    for odd in range(2):
-                        k = (g * codes_of_group + y) * _CODES + odd
-                        target = ((g * codes_of_group + y) * 2 + odd) * _LANES
-                        for lane in range(_LANES):
-                            some = column[k + 6, lane] | column[k + 4, lane] << FIELD
-                            some |= column[k + 2, lane] << 2 * FIELD | column[k, lane] << 3 * FIELD
-                            column_words[target + lane] = doubled(some)
-                            column_places[g * _LANES + lane] |= nonzero(some) << (8 * odd + y)
-                for lane in range(_LANES):
-                    x = g * _LANES + lane
-                    scale = b_scales[tile, j, g * b_scales.shape[2] // groups, lane]
-                    column_values[x], column_exponents[x] = values[scale], exponents[scale]
-                    places = reversed_fields(column_places[x])
-                    column_places[x] = places if values[scale] != 0 else 0
+                row_places[x] = places
             for i in range(m):
-                first = j * _LANES
+                row_nans[i] = False
+            for x in range(len(row_places)):
+                row_nans[x // groups] |= tables[1][a_scales[tile, x]] == NAN_EXPONENT
+                scale = a_scales[tile, x]
+                row_values[x], row_exponents[x] = tables[0][scale], tables[1][scale]
+                row_places[x] = row_places[x] if tables[0][scale] != 0 else 0
+            for j in range(b.shape[1]):
                 for lane in range(_LANES):
-                    addends[lane], powers[lane] = signed_term(c[tile, i, first + lane], format)
-                    largest[lane] = max(LEAST_EXPONENT, powers[lane])
+                    column_nans[lane] = False
+                for x in range(len(column_places)):
+                    scale = b_scales[tile, j, x]
+                    column_nans[x % _LANES] |= tables[1][scale] == NAN_EXPONENT
+                    column_values[x], column_exponents[x] = tables[0][scale], tables[1][scale]
                 for g in range(groups):
-                    x = i * groups + g
                     for lane in range(_LANES):
-                        terms[g * _LANES + lane] = 0.0
-                    for start in range(0, words_of_group, WORDS):
-                        for lane in range(_LANES):
-                            terms[g * _LANES + lane] += sum_of_words(
-                                row_words,
-                                x * words_of_group + start,
-                                column_words,
-                                (g * words_of_group + start) * _LANES + lane,
-                                _LANES,
+                        places = 0
+                        for word_ in range(words):
+                            first = (g * words * 4 + word_ // 2 * 8 + word_ % 2) * _LANES + lane
+                            some = 0
+                            for k in range(4):
+                                some = some << FIELD | b[tile, j, first + 2 * k * _LANES]
+                            column_words[(g * words + word_) * _LANES + lane] = doubled(some)
+                            places |= nonzero(some) << (word_ % 2 * 8 + word_ // 2)
+                        some_value = column_values[g * _LANES + lane]
+                        column_places[g * _LANES + lane] = reversed_fields(places) if some_value != 0 else 0
+                for i in range(m):
+                    for lane in range(_LANES):
+                        addend, power = signed_term(c[tile, i, j * _LANES + lane], format)
+                        largest = max(LEAST_EXPONENT, power)
+                        for g in range(groups):
+                            x, y = i * groups + g, g * _LANES + lane
+                            total = sum_of_words(
+                                row_words, x * words, column_words, g * words * _LANES + lane, words, _LANES
                             )
-                    for lane in range(_LANES):
-                        y = g * _LANES + lane
-                        terms[y] *= row_values[x] * column_values[y]
-                        meets = row_places[x] & column_places[y] != 0
-                        exponent = row_exponents[x] + column_exponents[y]
-                        takes_part = meets | (exponent > _LEAST_NAN)
-                        largest[lane] = max(largest[lane], exponent if takes_part else ZERO_EXPONENT)
-                for lane in range(_LANES):
-                    unit = power_of_two(KEPT_BITS - largest[lane], 0.0)
-                    value = float_value(addends[lane], powers[lane], format.fraction_bits, 0.0)
-                    total = int(value * unit)
-                    for g in range(groups):
-                        total += int(terms[g * _LANES + lane] * unit)
-                    special = word(special_bits(nan if largest[lane] > _LEAST_NAN else value, format))
-                    result = rounded_sum(total, largest[lane] - KEPT_BITS, format)
-                    d[tile, i, first + lane] = special if special else result
+                            terms[y] = total * (row_values[x] * column_values[y])
+                            exponent = row_exponents[x] + column_exponents[y]
+                            takes_part = row_places[x] & column_places[y] != 0
+                            largest = max(largest, exponent if takes_part else ZERO_EXPONENT)
+                        unit = power_of_two(KEPT_BITS - largest, 0.0)
+                        number = float_value(addend, power, format.fraction_bits, 0.0)
+                        total = int(number * unit)
+                        for g in range(groups):
+                            total += int(terms[g * _LANES + lane] * unit)
+                        is_nan = row_nans[i] | column_nans[lane]
+                        special = word(special_bits(nan if is_nan else number, format))
+                        result = rounded_sum(total, largest - KEPT_BITS, format)
+                        d[tile, i, j * _LANES + lane] = special if special else result
+
+    return Compiled(add, apart=True)

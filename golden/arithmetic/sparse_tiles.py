@@ -1,18 +1,58 @@
 """Tiles whose A is 2:4 sparse: what another arithmetic makes of the products that are stored."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
+from golden.arithmetic.compiled import word
+from golden.arithmetic.engine import Compiled, read_only
 
 
 def scattered(stored: Patterns, places: NDArray[np.int32], depth: int) -> Patterns:
     """Stored elements at their places along the last axis, zeros elsewhere."""
     dense = np.zeros((*stored.shape[:-1], depth), stored.dtype)
-    np.put_along_axis(dense, places, stored, axis=-1)
+    lines = (x.reshape(-1, x.shape[-1]) for x in (stored, places))
+    _scatter(*read_only(*lines), dense.reshape(-1, depth))
     return dense
+
+
+@Compiled
+def _scatter(stored: Any, places: Any, dense: Any) -> None:
+    for line in range(len(dense)):
+        for x in range(stored.shape[1]):
+            dense[line, places[line, x]] = stored[line, x]
+
+
+def are_among(nibbles: NDArray[np.uint8], defined: tuple[int, ...]) -> bool:
+    """Whether every byte is one of these, which are below 16."""
+    return not _others(*read_only(nibbles.reshape(-1)), sum(1 << nibble for nibble in defined))
+
+
+@Compiled
+def _others(nibbles: Any, defined: int) -> int:
+    found = word(0)
+    for x in range(len(nibbles)):
+        found = word(found | ~word(word(defined) >> min(word(nibbles[x]), word(16))))
+    return found & 1
+
+
+def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) -> NDArray[np.int32]:
+    """The entries of a table for each nibble of a row, each group that far behind the one before."""
+    places = np.empty((*nibbles.shape, table.shape[1]), np.int32)
+    lines = nibbles.reshape(-1, nibbles.shape[-1])
+    _place(*read_only(lines, table), group, places.reshape(*lines.shape, -1))
+    return places.reshape(*nibbles.shape[:-1], -1)
+
+
+@Compiled
+def _place(nibbles: Any, table: Any, group: int, places: Any) -> None:
+    for line in range(len(nibbles)):
+        for x in range(nibbles.shape[1]):
+            for y in range(table.shape[1]):
+                places[line, x, y] = table[nibbles[line, x], y] + x * group
 
 
 def expanded_tiles(

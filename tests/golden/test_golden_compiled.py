@@ -20,8 +20,6 @@ from golden.arithmetic.fdpa import (
     Pairs,
     decode_factors,
     dot_products,
-    mark_columns,
-    marks_of_row,
 )
 from golden.arithmetic.fma import add, fused_multiply_add, multiply
 from golden.arithmetic.integer import (
@@ -67,27 +65,20 @@ def chained(a, b, c, formats, rules, block):
     """One element of D by the functions of the FDPA, as plain Python on lists."""
     blocks, length = -(-len(a) // block), rules.groups * GROUP
 
-    def split(flat):
-        return [[flat[start : start + length] for start in range(0, len(flat), length)]]
-
     def operand(elements, format):
         padded = [0] * (blocks * length)
         for k, bits in enumerate(elements):
             padded[k // block * length + k % block] = bits
-        values, exponents = padded[:], padded[:]
-        decode_factors(padded, format, values, exponents)
-        return Operand(split(values), split(exponents), *([[[0] for _ in range(blocks)]] for _ in range(5)))
+        tables = padded[:], padded[:]
+        decode_factors(padded, format, *tables)
+        return Operand(
+            *([[table[start : start + length] for start in range(0, len(table), length)]] for table in tables)
+        )
 
-    rows, columns = operand(a, formats[0]), operand(b, formats[1])
-    places = list(range(length))
-    for part in range(blocks):
-        found = marks_of_row(rows.values[0][part], rows.exponents[0][part], places, 0)
-        for marks, mark in zip(rows[2:], found, strict=True):
-            marks[0][part][0] = mark
-    mark_columns(columns, 0, 1)
     d = [c]
-    pairs = Pairs([[places]], [[0]], [[[0]]])
-    dot_products(rows, 0, columns, 0, pairs, d, 1, tuple([0] for _ in range(6)), rules)
+    pairs = Pairs([[list(range(length))]], [[0]], [[[0]]])
+    room = tuple([0] for _ in range(7))
+    dot_products(operand(a, formats[0]), 0, operand(b, formats[1]), 0, pairs, d, (0,), room, rules)
     return d[0]
 
 
