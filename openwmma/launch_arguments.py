@@ -14,6 +14,7 @@ from golden.host_arrays import raw_bytes
 from golden.integers import parsed_integer, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
+from golden.simt.buffers import DeviceBuffer
 from golden.simt.tensor_map import TensorMap, tensor_map
 from openwmma.arguments import input_files, is_file, load_array, parse_number
 from openwmma.modules import Kernel, Module
@@ -63,25 +64,22 @@ class LaunchOutput:
     Parameters
     ----------
     path : Path
-    parameter : str
-        The parameter; empty for a variable.
-    array : ndarray or None
-        The argument, updated in place; None for a variable.
-    variable : str
-        The variable of the module.
+    name : str
+        The parameter or the variable.
+    array : ndarray or DeviceBuffer
+        The argument, updated in place, or the variable.
     view : _View or None
         The type and shape in which it is written; None for the argument's own.
     """
 
     path: Path
-    parameter: str
-    array: NDArray[Any] | None
-    variable: str
+    name: str
+    array: NDArray[Any] | DeviceBuffer
     view: _View | None
 
-    def contents(self, module: Module) -> bytes:
+    def contents(self) -> bytes:
         """What the file is to hold."""
-        array = module[self.variable].numpy() if self.array is None else self.array
+        array = self.array.numpy() if isinstance(self.array, DeviceBuffer) else self.array
         if self.view is not None:
             data = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
             array = data[: self.view.size].view(self.view.dtype).reshape(self.view.shape)
@@ -152,7 +150,7 @@ def prepare_launch(
     outputs = [_output(text, module, kernel, given) for text in outs]
     require_outputs([(f"--out {text}", output.path) for text, output in zip(outs, outputs, strict=True)])
     for text, output in zip(outs, outputs, strict=True):
-        others = [path for name, paths in files.items() if name != output.parameter for path in paths]
+        others = [path for name, paths in files.items() if name != output.name for path in paths]
         require_outputs([(f"--out {text}", output.path)], [*inputs, *others])
     missing = [name for name in names if name not in given]
     if missing:
@@ -252,20 +250,22 @@ def _output(text: str, module: Module, kernel: Kernel, given: dict[str, Any]) ->
     path = Path(match["path"])
     require_folder(f"--out {text}", path)
     view = None if match["view"] is None else _parse_view(text, match["view"])
-    key = match["key"]
-    if _is_variable(module, kernel, key):
-        _require_room(text, view, module[key].nbytes)
-        return LaunchOutput(path, key, None, key, view)
-    name = _parameter("--out", text, key, kernel)
-    if name not in given:
-        if view is None:
-            raise UsageError(f"--out {text}: expected an --arg for {name}, or KEY=FILE.npy:TYPE:SHAPE")
-        given[name] = np.zeros(view.shape, view.dtype)
-    array = given[name].tensor if isinstance(given[name], TensorMap) else given[name]
-    if not isinstance(array, np.ndarray):
-        raise UsageError(f"--out {text}: expected an array as argument {name}, not {shortened(array)}")
-    _require_room(text, view, array.nbytes)
-    return LaunchOutput(path, name, array, "", view)
+    name = match["key"]
+    if _is_variable(module, kernel, name):
+        array: Any = module[name]
+    else:
+        name = _parameter("--out", text, name, kernel)
+        if name not in given:
+            if view is None:
+                raise UsageError(f"--out {text}: expected an --arg for {name}, or KEY=FILE.npy:TYPE:SHAPE")
+            given[name] = np.zeros(view.shape, view.dtype)
+        array = given[name].tensor if isinstance(given[name], TensorMap) else given[name]
+        if not isinstance(array, np.ndarray):
+            raise UsageError(f"--out {text}: expected an array as argument {name}, not {shortened(array)}")
+    if view is not None and view.size > array.nbytes:
+        message = f"expected at most the {array.nbytes} bytes there are, not {view.size}"
+        raise UsageError(f"--out {text}: {message}")
+    return LaunchOutput(path, name, array, view)
 
 
 def _parse_view(text: str, view: str) -> _View:
@@ -283,8 +283,3 @@ def _parse_view(text: str, view: str) -> _View:
         allowed = f"at most {DEVICE_BYTES} bytes, not {shortened(found.size)} bytes"
         raise UsageError(f"--out {shortened(text)}: expected {allowed}")
     return found
-
-
-def _require_room(text: str, view: _View | None, available: int) -> None:
-    if view is not None and view.size > available:
-        raise UsageError(f"--out {text}: expected at most the {available} bytes there are, not {view.size}")

@@ -117,14 +117,16 @@ def _call(context: Context, writer: Writer, found: MatrixStatement, index: int) 
         return f"B.transpose_matrix({threads}, {_tuple(writer, found, 'a')}, {index})"
     access = writer.access(context, found.address, SHARED if parsed.space == "shared" else 0)
     if isinstance(parsed, MoveInstruction):
-        what, head = "matrices", f"{access}, {parsed.count}, {parsed.transposed}"
+        load, store = "B.load_matrices", "B.store_matrices"
+        head = f"{access}, {parsed.count}, {parsed.transposed}"
     else:
+        load, store = "B.load_fragment", "B.store_fragment"
         step = "None" if found.stride is None else writer.array(found.stride, 32)
-        what, head = "fragment", f"{writer.bind(parsed)}, {access}, {step}"
+        head = f"{writer.bind(parsed)}, {access}, {step}"
     if found.destination is not None:
-        return f"B.load_{what}({head})"
+        return f"{load}({head})"
     (use,) = found.fragments
-    return f"B.store_{what}({head}, {_tuple(writer, found, use)})"
+    return f"{store}({head}, {_tuple(writer, found, use)})"
 
 
 def _tuple(writer: Writer, found: MatrixStatement, use: Use) -> str:

@@ -20,7 +20,7 @@ from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access
 from golden.simt.memory_access import MemoryAccess
 
-_MOST: Final = (1 << 20) - 1
+_MAX_COUNT: Final = (1 << 20) - 1
 """Greatest count of arrivals, and of transactions in either direction."""
 
 _BYTES: Final = 8
@@ -40,9 +40,9 @@ class _State:
     @property
     def word(self) -> int:
         return (
-            (-self.expected & _MOST) << 1
-            | (-self.transactions & (2 * _MOST + 1)) << 21
-            | (-self.pending & _MOST) << 43
+            (-self.expected & _MAX_COUNT) << 1
+            | (-self.transactions & (2 * _MAX_COUNT + 1)) << 21
+            | (-self.pending & _MAX_COUNT) << 43
             | self.phase << 63
         )
 
@@ -55,8 +55,8 @@ class _State:
 
 def pending_count(words: NDArray[np.uint64]) -> NDArray[np.uint32]:
     """``mbarrier.pending_count``: the arrivals that were pending before an arrival, from its result."""
-    field = (words >> np.uint64(43)) & np.uint64(_MOST)
-    return ((np.uint64(_MOST + 1) - field) & np.uint64((1 << 32) - 1)).astype(np.uint32)
+    field = (words >> np.uint64(43)) & np.uint64(_MAX_COUNT)
+    return ((np.uint64(_MAX_COUNT + 1) - field) & np.uint64((1 << 32) - 1)).astype(np.uint32)
 
 
 class MbarrierAccess(MemoryAccess):
@@ -110,8 +110,8 @@ class MbarrierAccess(MemoryAccess):
             amount, total = amounts[position], state.transactions + sign * expected[position]
             if amount > state.pending:
                 refuse(f"{amount} arrivals, but {state.pending} are pending")
-            if abs(total) > _MOST:
-                refuse(f"{total} transactions, beyond -{_MOST} to {_MOST}")
+            if abs(total) > _MAX_COUNT:
+                refuse(f"{total} transactions, beyond -{_MAX_COUNT} to {_MAX_COUNT}")
             pending = state.pending - amount
             following = state.expected - (amount if mode == "arrive_drop" else 0)
             if pending or total:
@@ -128,8 +128,8 @@ class MbarrierAccess(MemoryAccess):
             self.arrive_mbarrier(access, None, None, "arrive", True)
             return
         for position, _, offset, state in self._states(access):
-            if state.pending == _MOST:
-                self._refuse(offset, access, position, f"more than {_MOST} arrivals")
+            if state.pending == _MAX_COUNT:
+                self._refuse(offset, access, position, f"more than {_MAX_COUNT} arrivals")
 
     def wait_mbarrier(self, access: Access, phases: NDArray[Any]) -> NDArray[np.bool_]:
         """Whether phases are complete, each given by its parity."""
@@ -170,10 +170,10 @@ class MbarrierAccess(MemoryAccess):
         self.fault(access.number, access.threads, message, position, SHARED + offset)
 
     def _require_counts(self, access: Access, counts: NDArray[np.uint32]) -> None:
-        wrong = np.flatnonzero((counts < 1) | (counts > _MOST))
+        wrong = np.flatnonzero((counts < 1) | (counts > _MAX_COUNT))
         if wrong.size:
             position = int(wrong[0])
-            message = f"a count of arrivals is 1 to {_MOST}, not {int(counts[position])}"
+            message = f"a count of arrivals is 1 to {_MAX_COUNT}, not {int(counts[position])}"
             self.fault(access.number, access.threads, message, position)
 
     def to_shared(self, access: Access) -> Access:

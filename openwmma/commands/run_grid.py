@@ -228,7 +228,7 @@ def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
     except Stopped:
         tell("stopped; nothing is written")
         return 0
-    write_files({output.path: output.contents(module) for output in outputs})
+    write_files({output.path: output.contents() for output in outputs})
     print_launch(readable(kernel.name), options.target, run)
     options.draw({readable(kernel.name): run})
     return _tell_reports(run)
