@@ -1,6 +1,6 @@
 """The golden machine: a warp's registers and memory, and commands executed on them to the bit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from types import NoneType
 from typing import Final, NoReturn
@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.block_scales import unpack_scales, uses_of_scales
 from golden.fragments import collect, distribute
 from golden.integers import checked_integer, checked_object, checked_objects, shortened
 from golden.invalid_argument import InvalidArgument
@@ -35,6 +36,7 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, WARP_FAMILIES, Family, Space
 from golden.tables.layouts import LANES
 from golden.tables.profiles import HOPPER, Profile
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 from golden.warpgroup_share import (
     A_REGISTERS,
     accumulator_registers,
@@ -253,28 +255,46 @@ class GoldenMachine:
             if not self.profile.executes(instruction.family):
                 what += f": profile {self.profile.name} has none, as no measurement of its fp8 is known"
             self._fault(Cause.ILLEGAL_INSTRUCTION, f"this machine has no {what}")
-        if instruction.is_sparse:
-            last = instruction.sparsity.selectors[-1]
-            if not 0 <= command.selector <= last:
-                detail = f"the selector must be from 0 to {last}, not {command.selector}"
-                self._fault(Cause.ILLEGAL_INSTRUCTION, detail)
-            self._held(command.metadata, 1, "the metadata")
+        self._check_selectors(command)
+        registers = {
+            name: self._held(getattr(command, name), 1, f"the {name.replace('_', ' of ')}")[0]
+            for name in instruction.side_registers
+        }
         held = {
             use: self._held(getattr(command, use), layout.registers, f"fragment {use}")
             for use, layout in instruction.fragments.items()
         }
-        extra = {"metadata": self._metadata(command)} if instruction.is_sparse else {}
+        extra = {
+            f"scale_{use}": unpack_scales(
+                instruction,
+                use,
+                registers[f"scale_{use}"],
+                getattr(command, f"byte_{use}"),
+                getattr(command, f"thread_{use}"),
+            )
+            for use in uses_of_scales(instruction)
+        }
+        if instruction.is_sparse:
+            extra["metadata"] = unpack_metadata(instruction, registers["metadata"], command.selector)
+            undefined = first_undefined(instruction.sparsity, extra["metadata"])
+            if undefined is not None:
+                self._fault(Cause.UNDEFINED_METADATA, str(undefined[1]))
         held["d"][:] = multiply_fragments(instruction, held["a"], held["b"], held["c"], self.profile, extra)
 
-    def _metadata(self, command: Mma) -> NDArray[np.uint8]:
-        """The metadata of a sparse multiply; its register exists."""
+    def _check_selectors(self, command: Mma) -> None:
+        """Which lanes and bytes of their registers have metadata and scales."""
         instruction = command.instruction
-        register = self._files[self._warp, command.metadata]
-        nibbles = unpack_metadata(instruction, register, command.selector)
-        undefined = first_undefined(instruction.sparsity, nibbles)
-        if undefined is not None:
-            self._fault(Cause.UNDEFINED_METADATA, str(undefined[1]))
-        return nibbles
+        allowed: dict[str, Sequence[int]] = {}
+        if instruction.is_sparse:
+            allowed["selector"] = instruction.sparsity.selectors
+        for use in uses_of_scales(instruction):
+            allowed[f"byte_{use}"] = BYTE_IDS[instruction.scale_vec]
+            allowed[f"thread_{use}"] = THREAD_IDS[use]
+        for name, values in allowed.items():
+            given, last = getattr(command, name), values[-1]
+            if given not in values:
+                range_ = f"from 0 to {last}" if len(values) > last else " or ".join(map(str, values))
+                self._fault(Cause.ILLEGAL_INSTRUCTION, f"the {name} must be {range_}, not {given}")
 
     def _multiply_share(self, command: Wgmma) -> None:
         held = self._checked_share(command)

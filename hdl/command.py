@@ -20,7 +20,17 @@ from golden.tables.commands import (
     Wgmma,
 )
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import BIT_OPERATIONS, ROUNDINGS, SHAPES, SPACES, USES, Layout, Shape, Use
+from golden.tables.instruction_set import (
+    BIT_OPERATIONS,
+    ROUNDINGS,
+    SCALE_VECS,
+    SHAPES,
+    SPACES,
+    USES,
+    Layout,
+    Shape,
+    Use,
+)
 from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp_tile
 
 COMMAND_WORDS = 5
@@ -80,7 +90,8 @@ class MmaCommand(data.Struct):
 
     `is_wgmma` tells a warp's share of a `wgmma` from the `mma` of that shape and those types. A core that has
     only one of them ignores it. `metadata` is the register with the metadata of a sparse A, and `selector`
-    says which of its lanes.
+    says which of its lanes. With block scales `rounding` is 1, 2 or 3 for `.scale_vec::1X`, 2X or 4X, which
+    are of type ue8m0 or ue4m3; without, the fields of scales do not count.
     """
 
     opcode: unsigned(3)
@@ -100,7 +111,14 @@ class MmaCommand(data.Struct):
     c: unsigned(8)
     metadata: unsigned(8)
     selector: unsigned(2)
-    unused: unsigned(86)
+    scale_a: unsigned(8)
+    byte_a: unsigned(2)
+    thread_a: unsigned(2)
+    scale_b: unsigned(8)
+    byte_b: unsigned(2)
+    thread_b: unsigned(2)
+    ue4m3: unsigned(1)
+    unused: unsigned(61)
 
     @property
     def multiply(self) -> Value:
@@ -213,11 +231,19 @@ def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
 
 
 def multiply_key(instruction: MmaInstruction) -> int:
-    """`MmaCommand.multiply`, `is_wgmma`, and whether A is sparse, in multiplies of a shape and types."""
+    """`MmaCommand.multiply`, `is_wgmma`, whether A is sparse, and `_scale_code`."""
     types = (type_code(instruction.types[use]) for use in USES)
-    codes = (shape_code(instruction.shape), *types, _is_wgmma(instruction))
+    codes = (shape_code(instruction.shape), *types)
     key = sum(code << 4 * place for place, code in enumerate(codes))
-    return key | instruction.is_sparse << 4 * (len(USES) + 1) + 1
+    more = _is_wgmma(instruction) | instruction.is_sparse << 1 | _scale_code(instruction) << 2
+    return key | more << 4 * len(codes)
+
+
+def _scale_code(instruction: MmaInstruction) -> int:
+    """`MmaCommand.rounding` of a multiply with block scales, and above it `ue4m3`; 0 without scales."""
+    if not instruction.scale_vec:
+        return 0
+    return SCALE_VECS.index(instruction.scale_vec) + 1 | (instruction.scale_type == "ue4m3") << 2
 
 
 def _is_wgmma(instruction: MmaInstruction) -> int:
@@ -230,7 +256,7 @@ def _multiply_fields(instruction: MmaInstruction) -> dict[str, int]:
         "tile_shape": shape_code(instruction.shape),
         **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
         "saturate": int(instruction.saturate),
-        "rounding": ROUNDINGS.index(instruction.rounding or "rn"),
+        "rounding": _scale_code(instruction) & 3 or ROUNDINGS.index(instruction.rounding or "rn"),
         "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
         "is_wgmma": _is_wgmma(instruction),
     }
@@ -293,7 +319,8 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
             return MmaCommand, {
                 "opcode": (Opcode.SPARSE if instruction.is_sparse else Opcode.MMA).value,
                 **_multiply_fields(instruction),
-                **{name: getattr(command, name) for name in (*USES, "metadata", "selector")},
+                **{name: value for name, value in vars(command).items() if isinstance(value, int)},
+                "ue4m3": _scale_code(instruction) >> 2,
             }
         case Wgmma(instruction):
             return WgmmaCommand, {

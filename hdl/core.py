@@ -20,8 +20,9 @@ from hdl.memory.port import MemoryPort
 from hdl.memory.row_addresses import RowAddresses
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.f64.multiplier import F64Multiplier
-from hdl.multiply.tile.metadata import MetadataReader
+from hdl.multiply.tile.mixed_unit import MixedUnit
 from hdl.multiply.tile.multiplier import TileMultiplier
+from hdl.multiply.tile.side_operands import SideOperandReader, side_members
 from hdl.registers.file import RegisterFile
 from hdl.registers.mover import RegisterMover
 from hdl.registers.register_ports import share_read_port, share_write_port
@@ -88,11 +89,13 @@ class Core(Component):
         m.submodules.mover = mover = RegisterMover(config)
         m.submodules.registers = registers = RegisterFile(config)
         for index in range(config.dot_product_units):
-            dot_product = SharedModule(
+            dot_product: Any = SharedModule(
                 DOT_PRODUCT_MODULE,
                 dot_product_signature(config.dot_product),
                 lambda: DotProductUnit(config.dot_product),
             )
+            if config.mxf4:
+                dot_product = MixedUnit(config, dot_product)
             m.submodules[f"dot_product_{index}"] = dot_product
             connect(m, tile.operands[index], dot_product.operands)
             connect(m, dot_product.result, tile.result[index])
@@ -185,7 +188,7 @@ class Core(Component):
         tile: TileMultiplier,
         registers: RegisterFile,
     ) -> list[Any]:
-        """Wire what reads registers before a command starts: addresses of rows, and metadata."""
+        """Wire what reads registers before a command starts: addresses of rows, and side operands."""
         readers: list[Any] = []
         if self._config.shared_bytes:
             m.submodules.rows = rows = RowAddresses(self._config)
@@ -194,25 +197,24 @@ class Core(Component):
             connect(m, rows.load_rows, load.rows)
             connect(m, rows.store_rows, store.rows)
             readers.append(rows)
-        if self._config.sparse:
-            m.submodules.metadata = metadata = MetadataReader(self._config)
+        if self._config.has_side_operands:
+            m.submodules.side = side = SideOperandReader(self._config)
             m.d.comb += [
-                metadata.request.eq(warps.sparse),
-                metadata.word.eq(registers.shared_read.word),
-                metadata.read_enable.eq(tile.read_enable),
-                metadata.asked.eq(tile.asked),
-                metadata.release.eq(tile.released),
-                tile.low_codes.eq(metadata.low),
-                tile.high_codes.eq(metadata.high),
+                side.request.eq(warps.side),
+                side.word.eq(registers.shared_read.word),
+                side.read_enable.eq(tile.read_enable),
+                side.asked.eq(tile.asked),
+                side.release.eq(tile.released),
+                *(getattr(tile, name).eq(getattr(side, name)) for name in side_members(self._config)),
             ]
-            self._before_start(m, warps, metadata)
-            readers.append(metadata)
+            self._before_start(m, warps, side)
+            readers.append(side)
         return readers
 
-    def _before_start(self, m: Module, warps: Warps, reader: RowAddresses | MetadataReader) -> None:
+    def _before_start(self, m: Module, warps: Warps, reader: RowAddresses | SideOperandReader) -> None:
         """Wire when a reader reads and what it found; where there are two, a command names one of them."""
-        both = self._config.sparse and self._config.shared_bytes
-        chosen = warps.reads_metadata == isinstance(reader, MetadataReader) if both else None
+        both = self._config.has_side_operands and self._config.shared_bytes
+        chosen = warps.reads_side == isinstance(reader, SideOperandReader) if both else None
         m.d.comb += [
             reader.start.eq(warps.rows_start if chosen is None else warps.rows_start & chosen),
             reader.keep.eq(warps.rows_keep if chosen is None else warps.rows_keep & chosen),

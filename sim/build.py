@@ -111,7 +111,7 @@ def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | Non
 def _gates(config: CoreConfig) -> dict[str, Gate]:
     """Of the dot-product units: the multiplicands of floating point in 16 or 19 bits are the usual ones."""
     unit, usual = config.dot_product, frozenset({"f16", "bf16", "tf32"})
-    if unit.depth == 1 or not unit.formats & usual or unit.formats <= usual:
+    if unit.depth == 1 or not unit.formats & usual or unit.formats <= usual or unit.block_scale:
         return {}
     shape = data.Layout.cast(DotProductOperands)
     kind = data.Layout.cast(Operation)["multiplicand"]

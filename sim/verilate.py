@@ -22,6 +22,7 @@ from rich.console import Console
 from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
+from hdl.multiply.tile.mixed_unit import GROUP_SUM_MODULE
 from sim import host_map
 from sim.blocks import BLOCK_SOURCES, COLD, Block, instances, separate
 from sim.cache import cache_folder, cached
@@ -54,7 +55,7 @@ _VERILATOR_FLAGS = (
     *("--output-split", "100000", "--output-split-cfuncs", "4000"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
-SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE)
+SHARED_MODULES = (DOT_PRODUCT_MODULE, FMA64_MODULE, ADDITION_MODULE, GROUP_SUM_MODULE)
 """Modules of which a core may have many instances; what they put out follows from their registers alone."""
 
 OBSERVED_INSTANCES = 4

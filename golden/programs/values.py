@@ -23,8 +23,11 @@ def describe_command(command: Command) -> str:
             end = "" if stride is None else f", stride {stride}"
             return f"{instruction} with register {register}, address {address:#x}{end}"
         case Mma(instruction, d, a, b, c, metadata, selector):
-            sparse = f", metadata {metadata}, selector {selector}" if instruction.is_sparse else ""
-            return f"{instruction} with registers d {d}, a {a}, b {b}, c {c}{sparse}"
+            more = f", metadata {metadata}, selector {selector}" if instruction.is_sparse else ""
+            if instruction.scales:
+                more += f", scale_a {command.scale_a} {{{command.byte_a}, {command.thread_a}}}"
+                more += f", scale_b {command.scale_b} {{{command.byte_b}, {command.thread_b}}}"
+            return f"{instruction} with registers d {d}, a {a}, b {b}, c {c}{more}"
         case Wgmma(instruction, d, a, b):
             first = f"a {a}" if command.a_in_registers else f"a at {a:#x}"
             return f"{instruction} with registers d {d}, {first}, b at {b:#x}"

@@ -68,6 +68,14 @@ class Mma(_OfWarp):
     """The register with the metadata of a sparse multiply."""
     selector: int = 0
     """The lanes of it that have the metadata: `golden.tables.sparsity`."""
+    scale_a: int = 0
+    scale_b: int = 0
+    """The registers with the block scales of A and B."""
+    byte_a: int = 0
+    thread_a: int = 0
+    byte_b: int = 0
+    thread_b: int = 0
+    """The bytes and lanes of them that have the scales: `golden.tables.scales`."""
 
 
 @dataclass(frozen=True)

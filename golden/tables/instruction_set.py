@@ -57,6 +57,10 @@ WIDE_K16 = (Shape(16, 16, 16), Shape(8, 32, 16), Shape(32, 8, 16))
 """Shapes of `wmma` of 8-bit and 16-bit multiplicands."""
 
 
+FP4_KINDS = ("mxf4", "mxf4nvf4")
+"""Kinds whose sums are of groups: `golden.arithmetic.fp4`."""
+
+
 @dataclass(frozen=True)
 class Family:
     """One row of the instruction tables."""
@@ -112,6 +116,8 @@ class Family:
     @property
     def formats(self) -> frozenset[str]:
         """Multiplicand formats that a machine must have for it."""
+        if self.kind in FP4_KINDS:
+            return frozenset({"mxf4", *(("sparse",) if self.is_sparse else ())})
         more = (self.converted_to, self.is_sparse and "sparse", self.scales and "block_scale")
         return multiplicand_formats((*self.multiplicands, *(name for name in more if name)))
 
@@ -137,7 +143,8 @@ _MULTIPLICAND_FORMATS: dict[str, str] = {
     **dict.fromkeys(("e3m2", "e2m3"), "fp6"),
     "e2m1": "fp4",
 }
-"""Types that a multiplier has together, and the name of both; `sparse` and `block_scale` are names too."""
+"""Types that a multiplier has together, and the name of both. `sparse`, `block_scale`, and `mxf4`, which is what
+has sums of groups, are names too."""
 
 
 def _m16n8(*depths: int) -> tuple[Shape, ...]:
@@ -208,11 +215,11 @@ CORE_FAMILIES: tuple[Family, ...] = (
 
 _SMALL = ("e4m3", "e5m2", "e3m2", "e2m3", "e2m1")
 _BYTES = ("e4m3", "e5m2")
-FP4_KINDS = ("mxf4", "mxf4nvf4")
-"""Kinds whose sums are of groups: `golden.arithmetic.fp4`."""
-
 SCALES = ("scale_a", "scale_b")
 """Names of the operands with block scales."""
+
+SCALE_VECS = ("1X", "2X", "4X")
+"""Block scales for all k, by their ``.scale_vec::``."""
 
 _E8 = (("1X", "ue8m0"),)
 _MXF4 = (("2X", "ue8m0"),)
@@ -231,10 +238,11 @@ NARROW_FAMILIES: tuple[Family, ...] = (
 )
 """Multiplies of 8, 6 and 4 bits, with block scales or not, of compute capability 12.0."""
 
-CORE_NARROW_FAMILIES: tuple[Family, ...] = tuple(
-    family for family in NARROW_FAMILIES if not family.scales and not family.is_sparse
+CORE_NARROW_FAMILIES: tuple[Family, ...] = (
+    *NARROW_FAMILIES,
+    *(family for family in SPARSE_FAMILIES if "fp8" in family.formats),
 )
-"""Those which a core of such a generation can have."""
+"""What a core of such a generation executes beside the others: its fp8 is not emulated."""
 
 WARP_FAMILIES: tuple[Family, ...] = tuple(
     dict.fromkeys((*CORE_FAMILIES, QUAD_PAIRS, *SPARSE_FAMILIES, *NARROW_FAMILIES))

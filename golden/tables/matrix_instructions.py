@@ -14,6 +14,7 @@ from golden.message_text import sentence
 from golden.tables.instruction_set import (
     LAYOUTS,
     OPCODES,
+    SCALES,
     SPACES,
     SPARSE_WGMMA_FAMILIES,
     USES,
@@ -210,6 +211,11 @@ class MmaInstruction:
     def scale_extent(self, use: Use) -> tuple[int, int]:
         """Rows and columns of the block scales of A or B."""
         return (self.shape.m, self.scales) if use == "a" else (self.scales, self.shape.n)
+
+    @property
+    def side_registers(self) -> tuple[str, ...]:
+        """Names of the registers that it reads beside its fragments: of metadata, and of block scales."""
+        return ("metadata",) * self.is_sparse + SCALES * bool(self.scale_vec)
 
     @property
     def types(self) -> dict[Use, str]:

@@ -1,9 +1,8 @@
 """The decoder: from a command to what the units need, by the golden tables."""
 
 from itertools import product
-from typing import Any, Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
@@ -22,64 +21,13 @@ from hdl.command import (
 )
 from hdl.component import Component
 from hdl.config import REGISTER_BITS, CoreConfig
+from hdl.control.decoded import Decoded, Operand, Operands, name_registers, side_layout
 from hdl.control.lookup import MORE_BITS, Constants, drive_all, is_share, look_up
-from hdl.control.scoreboard import Footprint, Range, Unit
+from hdl.control.scoreboard import Unit
+from hdl.control.side_decoder import decode_side_operands
 from hdl.dot_product.operands import Multiplicand, Result
-from hdl.memory.access import AccessRequest
-from hdl.memory.beats import CAUSE_BITS
 from hdl.memory.fragment_geometry import log2_exact, matrix_geometry
-from hdl.memory.row_addresses import RowRequest
-from hdl.multiply.f64.request import F64Request
-from hdl.multiply.tile.metadata import MetadataRequest
-from hdl.multiply.tile.request import TileRequest
-from hdl.registers.mover import MoveRequest
 from hdl.warpgroup.request import A_REGISTERS, WgmmaRequest
-
-_BYTES: Final = Multiplicand.I8.value & Multiplicand.I4.value
-"""The bit of integers, whose metadata is of bytes."""
-
-_LANES_OF_QUAD: Final = 4
-
-
-class Decoded(data.Struct):
-    """A command as the units take it; only the request for its `unit` has a meaning."""
-
-    unit: Unit
-    cause: unsigned(CAUSE_BITS)
-    """Zero, or why the command is refused."""
-    footprint: Footprint
-    """The registers of its warp that it reads and writes."""
-    memory: AccessRequest
-    """For loads and stores, still to be checked."""
-    rows: RowRequest
-    """For loads and stores whose rows are listed, likewise."""
-    tile: TileRequest
-    f64: F64Request
-    move: MoveRequest
-
-
-class _Operand(data.Struct):
-    """A register of its warp that a command reads or writes, and `more` behind it; none unless `valid`."""
-
-    valid: unsigned(1)
-    first: unsigned(8)
-    more: signed(MORE_BITS)
-
-
-class _Operands(data.Struct):
-    """The operands of a command, as in its `Footprint`."""
-
-    reads: data.ArrayLayout(_Operand, 3)
-    write: _Operand
-
-
-class DecodedMetadata(data.Struct):
-    """What a sparse multiply has beside a dense one."""
-
-    is_sparse: unsigned(1)
-    register: Range
-    """Which it reads; likewise not valid in others."""
-    request: MetadataRequest
 
 
 class Decoder(Component):
@@ -107,8 +55,8 @@ class Decoder(Component):
         The command is taken.
     decoded : Out(Decoded)
         Of the command that was taken last.
-    sparse : Out(DecodedMetadata)
-        Likewise, if multiplies may be sparse.
+    side : Out(side_layout(config))
+        Likewise, if multiplies may have side operands.
     share : Out(WgmmaRequest)
         The request, if it is a `wgmma`. Only where there is `wgmma`.
     """
@@ -117,8 +65,8 @@ class Decoder(Component):
         self._config = config
         self._warp = warp
         members = {"command": In(COMMAND_BITS), "take": In(1), "decoded": Out(Decoded)}
-        if config.sparse:
-            members["sparse"] = Out(DecodedMetadata)
+        if config.has_side_operands:
+            members["side"] = Out(side_layout(config))
         if config.wgmma:
             members["share"] = Out(WgmmaRequest)
         super().__init__(members)
@@ -131,13 +79,13 @@ class Decoder(Component):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
             if self._config.wgmma:
                 m.d.sync += is_tile.eq(is_share(m, self._config, self.command))
-        operands = Signal(_Operands)
-        ranges: list[tuple[Any, Any]] = []
-        if self._config.sparse:
-            operand = Signal(_Operand, name="metadata_operand")
-            drive_all(m, operand, command)
-            drive_all(m, self.sparse, command)
-            ranges.append((self.sparse.register, operand))
+        operands = Signal(Operands)
+        side, ranges, has_scales = None, [], self._config.scales
+        if self._config.has_side_operands:
+            drive_all(m, self.side, command)
+            side = Signal(data.ArrayLayout(Operand, len(self.side.registers)), name="side_operands")
+            drive_all(m, side, command)
+            ranges = list(zip(self.side.registers, side, strict=True))
         drive_all(m, self.decoded, command)
         drive_all(m, operands, command)
         legal = Signal()
@@ -146,16 +94,15 @@ class Decoder(Component):
         with m.Switch(memory.opcode):
             with m.Case(Opcode.LOAD):
                 m.d.comb += [self.decoded.unit.eq(Unit.LOAD), legal.eq(found.accessible)]
-                m.d.comb += _name(operands.write, memory.register, found.fragment_more)
+                m.d.comb += name_registers(operands.write, memory.register, found.fragment_more)
             with m.Case(Opcode.STORE):
                 m.d.comb += [self.decoded.unit.eq(Unit.STORE), legal.eq(found.accessible)]
-                m.d.comb += _name(operands.reads[0], memory.register, found.fragment_more)
+                m.d.comb += name_registers(operands.reads[0], memory.register, found.fragment_more)
             with m.Case(Opcode.MMA):
-                self._mma(m, MmaCommand(command), found, operands, legal)
+                self._mma(m, MmaCommand(command), found, operands, legal, side if has_scales else None)
             if self._config.sparse:
                 with m.Case(Opcode.SPARSE):
-                    self._mma(m, MmaCommand(command), found, operands, legal)
-                    self._sparse(m, MmaCommand(command), found, operand, legal)
+                    self._mma(m, MmaCommand(command), found, operands, legal, side, is_sparse=True)
             with m.Case(Opcode.FILL, Opcode.MOVE):
                 self._move(m, RegisterCommand(command), found, operands, legal)
             if self._config.shared_bytes:
@@ -242,33 +189,27 @@ class Decoder(Component):
         ]
 
     def _mma(
-        self, m: Module, command: data.View, found: data.View, operands: data.View, legal: Signal
+        self,
+        m: Module,
+        command: data.View,
+        found: data.View,
+        operands: data.View,
+        legal: Signal,
+        side: data.View | None,
+        *,
+        is_sparse: bool = False,
     ) -> None:
+        selects: Value = Const(1)
+        if side is not None:
+            selects = decode_side_operands(
+                *(m, self._config, command, found, self.side, side, self._in_file), is_sparse=is_sparse
+            )
         for index, use in enumerate("abc"):
-            m.d.comb += _name(operands.reads[index], command[use], found.more[index])
+            m.d.comb += name_registers(operands.reads[index], command[use], found.more[index])
         m.d.comb += [
-            *_name(operands.write, command.d, found.more[3]),
+            *name_registers(operands.write, command.d, found.more[3]),
             self.decoded.unit.eq(Mux(found.is_f64, Unit.F64, Unit.TILE)),
-            legal.eq(found.multiplies),
-        ]
-
-    def _sparse(
-        self, m: Module, command: data.View, found: data.View, operand: data.View, legal: Signal
-    ) -> None:
-        """What a sparse multiply has beside a dense one; its selector chooses among the lanes of a quad."""
-        request = self.sparse.request
-        multiplicand = Value.cast(found.tile.operation.multiplicand)
-        lanes_log2 = Signal(2)
-        m.d.comb += [
-            *_name(operand, command.metadata, 0),
-            self.sparse.is_sparse.eq(1),
-            request.register.eq(self._in_file(command.metadata)),
-            request.selector.eq(command.selector),
-            request.halves.eq(found.tile.halves),
-            request.of_bytes.eq((multiplicand & _BYTES).any()),
-            request.is_tf32.eq(multiplicand == Multiplicand.TF32),
-            lanes_log2.eq(request.halves + request.of_bytes),
-            legal.eq(found.multiplies & ((command.selector << lanes_log2) < _LANES_OF_QUAD)),
+            legal.eq(found.multiplies if side is None else found.multiplies & selects),
         ]
 
     def _share(
@@ -291,14 +232,14 @@ class Decoder(Component):
         behind, before = command.a - command.d, command.d - command.a
         overlaps = command.a_in_registers & Mux(behind < 0, before < A_REGISTERS, behind <= more)
         m.d.comb += [
-            *_name(
+            *name_registers(
                 operands.reads[0],
                 Mux(command.a_in_registers, command.a, 0),
                 A_REGISTERS - 1,
                 command.a_in_registers,
             ),
-            *_name(operands.reads[2], command.d, more, command.scale_d),
-            *_name(operands.write, command.d, more),
+            *name_registers(operands.reads[2], command.d, more, command.scale_d),
+            *name_registers(operands.write, command.d, more),
             self.decoded.unit.eq(Unit.WGMMA),
             legal.eq(
                 is_tile
@@ -325,8 +266,8 @@ class Decoder(Component):
     ) -> None:
         is_any = ~found.move_more[-1]
         with m.If(command.opcode == Opcode.MOVE):
-            m.d.comb += _name(operands.reads[0], command.source, found.move_more, is_any)
-        m.d.comb += _name(operands.write, command.destination, found.move_more, is_any)
+            m.d.comb += name_registers(operands.reads[0], command.source, found.move_more, is_any)
+        m.d.comb += name_registers(operands.write, command.destination, found.move_more, is_any)
         m.d.comb += [self.decoded.unit.eq(Unit.MOVE), legal.eq(1)]
 
     def _matrix(self, m: Module, command: data.View, operands: data.View, legal: Signal) -> None:
@@ -350,26 +291,21 @@ class Decoder(Component):
             with m.Case(MatrixMove.LOAD):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.LOAD),
-                    *_name(operands.write, command.register, more),
-                    *_name(operands.reads[0], command.source, 0),
+                    *name_registers(operands.write, command.register, more),
+                    *name_registers(operands.reads[0], command.source, 0),
                 ]
             with m.Case(MatrixMove.STORE):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.STORE),
-                    *_name(operands.reads[0], command.register, more),
-                    *_name(operands.reads[1], command.source, 0),
+                    *name_registers(operands.reads[0], command.register, more),
+                    *name_registers(operands.reads[1], command.source, 0),
                 ]
             with m.Case(MatrixMove.REGISTER):
                 m.d.comb += [
                     self.decoded.unit.eq(Unit.MOVE),
-                    *_name(operands.write, command.register, 0),
-                    *_name(operands.reads[0], command.source, 0),
+                    *name_registers(operands.write, command.register, 0),
+                    *name_registers(operands.reads[0], command.source, 0),
                     legal.eq(1),
                 ]
             with m.Default():
                 m.d.comb += legal.eq(0)
-
-
-def _name(operand: data.View, first: Value, more: Value | int, valid: Value | int = 1) -> list[Any]:
-    """Let an operand be the register `first` and `more` behind it."""
-    return [operand.valid.eq(valid), operand.first.eq(first), operand.more.eq(more)]

@@ -1,10 +1,16 @@
 """What the golden tables say of a command: whether it is legal, and the constants of its operands."""
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data
 
 from golden.tables.formats import FORMATS, IntegerFormat
-from golden.tables.instruction_set import SPACES, USES, WGMMA_FAMILIES, multiplicand_formats
+from golden.tables.instruction_set import (
+    FP4_KINDS,
+    SPACES,
+    USES,
+    WGMMA_FAMILIES,
+    multiplicand_formats,
+)
 from golden.tables.layouts import fragment
 from golden.tables.matrix_instructions import MmaInstruction, multiplies_of, warp_tile
 from hdl.command import (
@@ -18,7 +24,7 @@ from hdl.command import (
     type_code,
 )
 from hdl.config import CoreConfig
-from hdl.dot_product.operands import Multiplicand, Result
+from hdl.dot_product.operands import GROUPS, Multiplicand, Result
 from hdl.memory.fragment_geometry import (
     FragmentGeometry,
     block_order,
@@ -105,6 +111,8 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
     key = Cat(multiply.multiply, multiply.is_wgmma & has_wgmma)
     if config.sparse:
         key = Cat(key, multiply.opcode == Opcode.SPARSE)
+    if config.scales:
+        key = Cat(key, *(() if config.sparse else (Const(0, 1),)), _scale_code(config, multiply))
     with m.Switch(key):
         for instruction in instructions:
             with m.Case(multiply_key(instruction)):
@@ -132,6 +140,14 @@ def is_share(m: Module, config: CoreConfig, command: Value) -> Signal:
     return found
 
 
+def _scale_code(config: CoreConfig, command: data.View) -> Value:
+    """What `multiply_key` has of block scales; 0 where the rounding is one, or the command no multiply."""
+    has_rounding = [command.a_type == type_code("f64")] if config.f64_units else []
+    is_other = Cat(*has_rounding, *([command.opcode == Opcode.WGMMA] if config.wgmma else [])).any()
+    code = Cat(command.rounding, command.ue4m3 & command.rounding.any())
+    return Mux(is_other, 0, code)
+
+
 def _multiply(
     m: Module, config: CoreConfig, command: data.View, instruction: MmaInstruction, found: data.View
 ) -> None:
@@ -139,9 +155,11 @@ def _multiply(
     tile, layouts = found.tile, instruction.fragments
     a, b = layouts["a"], layouts["b"]
     x, y = (a, b) if a.wide else (b, a)
+    # The key has the scales, and what takes the place of the rounding without them is 0.
+    any_rounding = bool(instruction.family.roundings or instruction.scales)
     m.d.comb += [
         found.multiplies.eq(
-            ((len(instruction.family.roundings) > 0) | (command.rounding == 0))
+            (any_rounding | (command.rounding == 0))
             & ~(command.saturate & (instruction.family.saturate == "never"))
         ),
         *(found.more[index].eq(layouts[use].registers - 1) for index, use in enumerate(USES)),
@@ -158,19 +176,25 @@ def _multiply(
         tile.tile_shape.eq(_TILE_SHAPES[x.x_blocks, y.x_blocks]),
         tile.halves.eq(x.y_blocks == 2),
         tile.passes.eq(passes(instruction, config.dot_product.profile) - 1),
-        tile.converted.eq(converted is not None),
+        tile.converted.eq(converted is not None or instruction.scales > 0),
         tile.x_is_b.eq(b.wide),
         tile.x_order.eq(block_order(x)),
         tile.y_order.eq(block_order(y)),
-        tile.operation.multiplicand.eq(_multiplicand(converted or instruction.a_type)),
-        tile.operation.a_e5m2.eq(instruction.a_type in _TWO_FRACTION_BITS),
+        Value.cast(tile.operation.multiplicand).eq(
+            GROUPS
+            if instruction.kind in FP4_KINDS
+            else _multiplicand(converted or instruction.a_type)
+        ),
+        tile.operation.a_e5m2.eq(
+            instruction.a_type in _TWO_FRACTION_BITS or instruction.scale_type == "ue4m3"
+        ),
         tile.operation.b_e5m2.eq(instruction.b_type in _TWO_FRACTION_BITS),
         tile.operation.a_signed.eq(_is_signed(instruction.a_type) or instruction.a_type in _SMALL),
         tile.operation.b_signed.eq(_is_signed(instruction.b_type) or instruction.b_type in _SMALL),
         tile.operation.c_is_f16.eq(instruction.c_type == "f16"),
         tile.operation.result.eq(_result(instruction)),
     ]
-    if config.dot_product.small:
+    if config.dot_product.small and instruction.kind not in FP4_KINDS:
         m.d.comb += [
             tile.operation.saturate.eq(instruction.a_type == "e2m1"),
             tile.operation.bitwise_and.eq(instruction.b_type == "e2m1"),

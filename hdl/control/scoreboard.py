@@ -47,8 +47,8 @@ have rows in common anyway."""
 _TILE_CYCLES: Final = 22
 """From a tile's slot to its registers, beside the depth of the units."""
 
-_SPARSE_CYCLES: Final = 100
-"""Of a sparse tile more: its metadata, and twice as many words of B."""
+_SIDE_CYCLES: Final = 100
+"""More with side operands: to read these, and twice as many words of B if A is sparse."""
 
 
 def slots(config: CoreConfig) -> dict[Unit, int]:
@@ -58,8 +58,8 @@ def slots(config: CoreConfig) -> dict[Unit, int]:
     """
     issue_cycles = max(128 // config.dot_product_units, 2)
     cycles = config.dot_product.depth + _TILE_CYCLES
-    if config.sparse:
-        cycles += min(_SPARSE_CYCLES, 3 * issue_cycles)
+    if config.has_side_operands:
+        cycles += min(_SIDE_CYCLES, 3 * issue_cycles)
     tiles = max(-(-cycles // issue_cycles), 3)
     shares = {Unit.WGMMA: 3} if config.wgmma else {}
     return {Unit.LOAD: 4, Unit.STORE: 3, Unit.TILE: tiles, Unit.F64: 2, Unit.MOVE: 1, **shares}
@@ -161,7 +161,7 @@ class Scoreboard(Component):
     load_tag, store_tag : Out(tag_bits(config))
         Of the oldest load and store in flight: with its `done`, the one that has finished.
     again : In(1)
-        If multiplies may be sparse: this first cycle follows another one, and compares more sources.
+        If multiplies may have side operands: this first cycle follows another one, and compares more sources.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -184,7 +184,7 @@ class Scoreboard(Component):
             "clear": In(1),
             "load_tag": Out(tag_bits(config)),
             "store_tag": Out(tag_bits(config)),
-            **({"again": In(1)} if config.sparse else {}),
+            **({"again": In(1)} if config.has_side_operands else {}),
         }
         if config.wgmma:
             members["narrow"] = In(1)
@@ -204,7 +204,8 @@ class Scoreboard(Component):
                         of_read = of_read & ~self._adds_to(m, slot, f"share_{index}")
                     found = slot.writing & (of_read | (of_other & (foreign | ~self.second)))
                     with m.If(~self.second):
-                        m.d.sync += before.eq(found | (before & self.again) if self._config.sparse else found)
+                        again = found | (before & self.again) if self._config.has_side_operands else found
+                        m.d.sync += before.eq(again)
                     with m.If(self.allocate):
                         m.d.sync += slot.until_done.eq(found | (before & slot.writing))
                     registers.append(slot.until_done)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -10,15 +10,16 @@ from golden.tables.faults import Cause
 from hdl.command import COMMAND_BITS
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.control.decoder import Decoded, DecodedMetadata, Decoder
+from hdl.control.decoded import Decoded, side_layout
+from hdl.control.decoder import Decoder
 from hdl.control.scoreboard import BLOCK_BITS, COMPARED, Scoreboard, Unit, slots, tag_bits, unit_count
 from hdl.dot_product.operands import Result
 from hdl.memory.access import AccessCheck
 from hdl.memory.beats import CAUSE_BITS, access_layout
 from hdl.memory.row_addresses import RowRequest
 from hdl.multiply.f64.request import F64Request
-from hdl.multiply.tile.metadata import MetadataRequest
 from hdl.multiply.tile.request import TileRequest
+from hdl.multiply.tile.side_operands import side_request
 from hdl.registers.mover import MoveRequest
 from hdl.warpgroup.descriptor_check import DescriptorCheck
 from hdl.warpgroup.request import WgmmaRequest
@@ -44,13 +45,13 @@ def unit_members(config: CoreConfig) -> dict[str, wiring.Member]:
         "load_cause": In(CAUSE_BITS),
         "store_cause": In(CAUSE_BITS),
         "store_progress": In(16),
-        **({"sparse": Out(MetadataRequest), "reads_metadata": Out(1)} if config.sparse else {}),
+        **({"side": Out(side_request(config)), "reads_side": Out(1)} if config.has_side_operands else {}),
     }
 
 
 def looks_ahead(config: CoreConfig) -> bool:
-    """Whether commands read registers before they start: addresses of rows, or metadata."""
-    return bool(config.shared_bytes) or config.sparse
+    """Whether commands read registers before they start: addresses of rows, or side operands."""
+    return bool(config.shared_bytes) or config.has_side_operands
 
 
 class _Issued(data.Struct):
@@ -93,7 +94,7 @@ class Sequencer(Component):
     """Starts the commands of one warp in order; they run side by side and may end in any order.
 
     A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
-    command with those in flight (two cycles, of sparse multiplies three,
+    command with those in flight (two cycles, with side operands one more for each two of them,
     `hdl.control.scoreboard.Scoreboard`), and checks an access for
     alignment and range meanwhile; the command then takes its slot. The third waits until no conflict is left
     and hands the command to its unit. Before that, the rows of a move of matrices are read from their
@@ -138,8 +139,8 @@ class Sequencer(Component):
         From the moment a command needs `rows_room` to its start or refusal.
     rows_room : In(1), rows_done : In(1), rows_cause : In(4)
         From it.
-    sparse : Out(MetadataRequest), reads_metadata : Out(1)
-        If multiplies may be sparse: the row addresses that are asked for are metadata, in the same way.
+    side : Out(side_request(config)), reads_side : Out(1)
+        If multiplies may have side operands: these are asked for in place of row addresses, in the same way.
     fetched, done : In(unit_count(config))
         A bit for each `Unit`: its oldest command has read all its registers; is at its end.
     load_cause, store_cause : In(4)
@@ -192,7 +193,7 @@ class Sequencer(Component):
         m.submodules.check = check = AccessCheck(self._config)
         pipe = _Handover(**{field.name: Signal(name=field.name) for field in fields(_Handover)})
         decoded = Signal(Decoded, reset_less=True)
-        metadata = Signal(DecodedMetadata, reset_less=True) if self._config.sparse else None
+        side = Signal(side_layout(self._config), reset_less=True) if self._config.has_side_operands else None
         share = Signal(WgmmaRequest, reset_less=True)  # of a decoded `wgmma`
         compared = Signal(COMPARED, reset_less=True)
         tag_values = 1 << tag_bits(self._config)
@@ -225,9 +226,9 @@ class Sequencer(Component):
         may_start = ~pipe.failed & ~one_at_work
         m.submodules.decoder = Decoder(self._config, self._warp)
         shares = self._check_shares(m, pipe, decoded, share, scoreboard) if self._config.wgmma else None
-        self._decode(m, pipe, decoded, metadata, compared)
-        self._compare(m, pipe, decoded, metadata, compared, scoreboard, check, shares)
-        self._issue(m, pipe, decoded, metadata, scoreboard, check, may_start, share)
+        self._decode(m, pipe, decoded, side, compared)
+        self._compare(m, pipe, decoded, side, compared, scoreboard, check, shares)
+        self._issue(m, pipe, decoded, side, scoreboard, check, may_start, share)
         checked_cause = check.checked.payload.cause
         if shares is not None:
             checked_cause = Mux(decoded.unit == Unit.WGMMA, Cause.ADDRESS_RANGE, checked_cause)
@@ -245,7 +246,7 @@ class Sequencer(Component):
         m: Module,
         pipe: "_Handover",
         decoded: data.View,
-        metadata: data.View | None,
+        side: data.View | None,
         compared: data.View,
     ) -> None:
         """First stage: a command from the queue, decoded as soon as the second stage empties."""
@@ -258,8 +259,8 @@ class Sequencer(Component):
         ]
         with m.If(pipe.decode):
             m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
-            if metadata is not None:
-                m.d.sync += metadata.eq(decoder.sparse)
+            if side is not None:
+                m.d.sync += side.eq(decoder.side)
             m.d.sync += [compared[index].eq(decoder.decoded.footprint.reads[index]) for index in (0, 1)]
         with m.If(self.commands.ready):
             m.d.sync += pipe.has_command.eq(self.commands.valid)
@@ -284,7 +285,7 @@ class Sequencer(Component):
         m: Module,
         pipe: "_Handover",
         decoded: data.View,
-        metadata: data.View | None,
+        side: data.View | None,
         compared: data.View,
         scoreboard: Scoreboard,
         check: AccessCheck,
@@ -301,6 +302,9 @@ class Sequencer(Component):
             scoreboard.span.last.eq(checked.last[BLOCK_BITS:]),
             scoreboard.allocate.eq(pipe.allocate),
         ]
+        # The side operands, two at a time.
+        registers = [] if side is None else [Value.cast(item) for item in side.registers]
+        pairs = [Cat(registers[place : place + 2]) for place in range(0, len(registers), 2)]
         # A cycle late: while the command waits, its unit's slots only become free.
         full = Signal()
         m.d.sync += full.eq(scoreboard.full)
@@ -321,16 +325,15 @@ class Sequencer(Component):
                     m.d.sync += compared[0].eq(decoded.footprint.reads[2])
                     m.d.sync += compared[1].eq(decoded.footprint.write)
                     m.next = "SECOND"
-                    if metadata is not None:
-                        with m.If(metadata.is_sparse):
-                            m.d.sync += [compared[0].eq(metadata.register), compared[1].valid.eq(0)]
-                            m.next = "METADATA"
-            if metadata is not None:
-                with m.State("METADATA"):
+                    if side is not None:
+                        with m.If(side.present):
+                            m.d.sync += compared.eq(pairs[0])
+                            m.next = "SIDE_0"
+            for number, following in enumerate([*pairs[1:], Cat(decoded.footprint.reads[2], decoded.footprint.write)] if pairs else []):
+                with m.State(f"SIDE_{number}"):
                     m.d.comb += scoreboard.again.eq(1)
-                    m.d.sync += compared[0].eq(decoded.footprint.reads[2])
-                    m.d.sync += compared[1].eq(decoded.footprint.write)
-                    m.next = "SECOND"
+                    m.d.sync += compared.eq(following)
+                    m.next = f"SIDE_{number + 1}" if number < len(pairs) - 1 else "SECOND"
                     with m.If(pipe.halt):
                         m.next = "EMPTY"
             with m.State("SECOND"):
@@ -365,7 +368,7 @@ class Sequencer(Component):
         m: Module,
         pipe: "_Handover",
         decoded: data.View,
-        metadata: data.View | None,
+        side: data.View | None,
         scoreboard: Scoreboard,
         check: AccessCheck,
         may_start: Value,
@@ -373,19 +376,17 @@ class Sequencer(Component):
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
         issued = Signal(_Issued, reset_less=True)
-        if metadata is not None:
-            asked = Signal(DecodedMetadata, name="issued_metadata", reset_less=True)
+        listed = decoded.memory.listed & _is_access(decoded.unit)
+        if side is not None:
+            listed |= side.present
+            asked = Signal(side_layout(self._config), name="issued_side", reset_less=True)
             with m.If(~pipe.has_issued):
-                m.d.sync += asked.eq(metadata)
-            m.d.comb += [self.sparse.eq(asked.request), self.reads_metadata.eq(asked.is_sparse)]
+                m.d.sync += asked.eq(side)
+            m.d.comb += [self.side.eq(asked.request), self.reads_side.eq(asked.present)]
         with m.If(~pipe.has_issued):
             m.d.sync += [
                 issued.unit.eq(decoded.unit),
-                issued.listed.eq(
-                    decoded.memory.listed & _is_access(decoded.unit)
-                    if metadata is None
-                    else (decoded.memory.listed & _is_access(decoded.unit)) | metadata.is_sparse
-                ),
+                issued.listed.eq(listed),
                 *(issued[name].eq(decoded[name]) for name in ("rows", "tile", "f64", "move")),
             ]
         access = check.checked.payload.access

@@ -152,8 +152,8 @@ class Warps(Component):
             for warp, sequencer in enumerate(sequencers):
                 with m.Case(warp) if warp < len(sequencers) - 1 else m.Default():
                     m.d.comb += [self.rows.eq(sequencer.rows), sequencer.rows_room.eq(self.rows_room)]
-                    if self._config.sparse:
+                    if self._config.has_side_operands:
                         m.d.comb += [
-                            self.sparse.eq(sequencer.sparse),
-                            self.reads_metadata.eq(sequencer.reads_metadata),
+                            self.side.eq(sequencer.side),
+                            self.reads_side.eq(sequencer.reads_side),
                         ]

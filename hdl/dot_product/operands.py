@@ -1,5 +1,7 @@
 """The ports of the dot-product unit: what goes in with each operation, and what comes out."""
 
+from typing import Final
+
 from amaranth.hdl import unsigned
 from amaranth.lib import data, enum
 
@@ -28,6 +30,11 @@ class Multiplicand(enum.Enum, shape=7):
     """32 products of 4-bit integers, in the low 128 bits."""
     B1 = 8 + 64
     """128 single bits, in the low 128 bits."""
+
+
+GROUPS: Final = 8 + 4
+"""In place of a `Multiplicand`: 64 products of e2m1 in sums of groups, which no dot-product unit computes
+(`hdl.omma.unit`). `Operation.a_e5m2` says that their scales are ue4m3."""
 
 
 class Result(enum.Enum, shape=2):

@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Const, Value
 
 from golden.tables.formats import float_format
 from golden.tables.profiles import Profile
-from hdl.config import MULTIPLIERS, DotProductConfig
 from hdl.dot_product.operands import Multiplicand
+from hdl.unit_config import MULTIPLIERS, DotProductConfig
 
 LANES = MULTIPLIERS
 """Multipliers of one unit."""

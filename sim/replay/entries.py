@@ -76,7 +76,7 @@ class Entry:
         Of the kernel: file, number and text.
     block, warp : int
     sources : tuple of bytes
-        The contents that it reads: a, b and c of a multiply, and metadata if it is sparse; the fragment of a
+        The contents that it reads: a, b and c of a multiply, and its `side_registers`; the fragment of a
         store; behind the matrices of a move the addresses of their rows.
     result : bytes or None
         The content that it writes into registers.
@@ -179,8 +179,10 @@ def entries_of(
         steps = None if strides < 0 else np.frombuffer(part.blobs[strides], "<u4").tolist()
         for number, (warp, result) in enumerate(zip(numbers, results, strict=False)):
             read = next(sources, ())
-            if isinstance(decoded, MmaInstruction) and decoded.is_sparse:
-                read = *read[:2], read[2][:-_REGISTER_BYTES], read[2][-_REGISTER_BYTES:]
+            if isinstance(decoded, MmaInstruction):
+                size = len(read[2]) - _REGISTER_BYTES * len(decoded.side_registers)
+                starts = range(size, len(read[2]), _REGISTER_BYTES)
+                read = *read[:2], read[2][:size], *(read[2][at : at + _REGISTER_BYTES] for at in starts)
             entry = Entry(decoded, text, block, warp, read, result)
             if isinstance(decoded, MmaInstruction) and rows is not None:
                 assert steps is not None

@@ -253,7 +253,8 @@ class Replayer:
             a = sources[0] if entry.share.a_in_registers else entry.share.a
             return replace(entry.share, d=first, a=a, warp=warp)
         if isinstance(instruction, MmaInstruction):
-            return Mma(instruction, first, *sources, warp=warp)
+            side = dict(zip(instruction.side_registers, sources[3:], strict=True))
+            return Mma(instruction, first, *sources[:3], **side, warp=warp)
         if isinstance(instruction, LoadInstruction | StoreInstruction):
             place = entry.place
             assert place is not None

@@ -38,13 +38,25 @@ PROFILE_CODES: Final[Mapping[str, int]] = MappingProxyType(
 )
 """What PROFILE.profile reads, by the name of the profile."""
 
-_FORMATS: Final = ("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8", "sparse", "fp6", "fp4")
+_FORMATS: Final = (
+    *("f16", "bf16", "tf32", "i8", "i4", "b1", "f64", "fp8", "sparse", "fp6", "fp4"),
+    *("block_scale", "mxf4"),
+)
 """Formats of the multiplicands, by their bits: append new ones at the end."""
+
+_OPTIONS: Final = MappingProxyType(
+    {
+        "f64": "The f64 unit multiplies f64.",
+        "sparse": "A may be 2:4 sparse.",
+        "block_scale": "fp8, fp6 and fp4 may have block scales.",
+        "mxf4": "Units for sums of groups multiply e2m1 with block scales.",
+    }
+)
+"""What those mean that the dot-product unit does not multiply."""
 
 
 def _format(name: str, bit: int) -> Field:
-    unit = "f64 unit" if name == "f64" else "dot-product unit"
-    meaning = "A may be 2:4 sparse." if name == "sparse" else f"The {unit} multiplies {name}."
+    meaning = _OPTIONS.get(name, f"The dot-product unit multiplies {name}.")
     return Field(name, bit, 1, meaning, lambda config: int(name in config.formats))
 
 

@@ -1,6 +1,7 @@
 """Chains: results that a unit makes in several dot products, each with the one before for its C."""
 
 from golden.tables.formats import FORMATS, FloatFormat, float_format
+from golden.tables.instruction_set import FP4_KINDS
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import Profile
 from hdl.config import CoreConfig
@@ -27,6 +28,8 @@ def passes(instruction: MmaInstruction, profile: Profile) -> int:
         if not block or block * _CONVERTED_PASSES < instruction.shape.k:
             raise ValueError(f"Products of {instruction} in one block must be half of its k, not {block}")
         return _CONVERTED_PASSES
+    if instruction.kind in FP4_KINDS:
+        return 1
     depth, multiplicand = instruction.stored.k, FORMATS[instruction.a_type]
     products: int | None = QUAD_BITS // multiplicand.bits
     if isinstance(multiplicand, FloatFormat):

@@ -158,7 +158,11 @@ class TileFetch(Component):
         m.d.comb += [
             self.result_tile.valid.eq(requests.output.valid & may_begin),
             self.result_tile.payload.tile_shape.eq(waiting.tile_shape),
-            self.result_tile.payload.passes.eq(Mux(waiting.converted, ADDED_PASSES, waiting.passes)),
+            self.result_tile.payload.passes.eq(
+                waiting.passes
+                if self._config.scales
+                else Mux(waiting.converted, ADDED_PASSES, waiting.passes)
+            ),
             self.result_tile.payload.d_is_f16.eq(waiting.operation.result != Result.F32),
             self.result_tile.payload.d.eq(waiting.d),
             begin.eq(self.result_tile.valid & self.result_tile.ready),

@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.dot_product.operands import DotProductOperands, Multiplicand, Operation, Result
+from hdl.dot_product.operands import Multiplicand, Operation, Result
 from hdl.multiply.tile.chains import (
     SIXTEEN_BITS,
     has_chains,
@@ -19,10 +19,13 @@ from hdl.multiply.tile.chains import (
 from hdl.multiply.tile.conversion import RowConversion, half_of_row
 from hdl.multiply.tile.fetch import fetched_tile
 from hdl.multiply.tile.metadata import CODES_OF_WORD
-from hdl.multiply.tile.request import TileShape, last_block
+from hdl.multiply.tile.request import TileShape, has_scales, last_block
 from hdl.multiply.tile.rows import row_read_layout, row_widths
-from hdl.multiply.tile.sparse import SparseSelection
+from hdl.multiply.tile.scales import ONE, SCALES, scale_bits, unit_operands
+from hdl.multiply.tile.side_operands import side_members
+from hdl.multiply.tile.sparse import SparseSelection, selected_units
 from hdl.multiply.tile.tile_steps import Steps
+from hdl.omma.widths import SCALE
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
 
@@ -69,17 +72,18 @@ class TileIssue(Component):
         As `hdl.multiply.tile.rows.RowMemories` gives them.
     carried : In(1)
         In this cycle the results of one more step of a pass that is not the last are written.
-    operands : Out(stream.Signature(DotProductOperands)).array(units)
+    operands : Out(stream.Signature(unit_operands(config))).array(units)
     addend_enable : Out(1)
         In this cycle `addend_data` are elements of C that are to be added to the results of a step.
     addend_step : Out(bits of a step)
     addend_data : Out(32 * units)
     busy_units : Out(range(units + 1))
         Units that accepted operands two cycles ago.
-    low_codes, high_codes : In(32 * rows of X in a step)
-        If multiplies may be sparse, what `hdl.multiply.tile.metadata.MetadataReader` gives for these rows.
+    low_codes, high_codes, scale_a, scale_b : In(...)
+        If multiplies may have side operands, what `hdl.multiply.tile.side_operands.SideOperandReader` gives
+        for these rows.
     released : Out(1)
-        In this cycle the last rows of a sparse tile are read.
+        In this cycle the last rows of a tile with side operands are read.
     """
 
     def __init__(self, config: CoreConfig) -> None:
@@ -92,15 +96,14 @@ class TileIssue(Component):
             **{name: In(bits) for name, bits in row_widths(config).items()},
             "carry": In(LANE_BITS * units),
             "carried": In(1),
-            "operands": Out(stream.Signature(DotProductOperands)).array(units),
+            "operands": Out(stream.Signature(unit_operands(config))).array(units),
             "addend_enable": Out(1),
             "addend_step": Out(Steps(config).bits),
             "addend_data": Out(LANE_BITS * units),
             "busy_units": Out(range(units + 1)),
         }
-        if config.sparse:
-            codes = CODES_OF_WORD * Steps(config).x_rows
-            members |= {"low_codes": In(codes), "high_codes": In(codes), "released": Out(1)}
+        if config.has_side_operands:
+            members |= {**side_members(config), "released": Out(1)}
         super().__init__(members)
 
     def _logic(self, m: Module) -> None:
@@ -136,7 +139,9 @@ class TileIssue(Component):
             is_sparse = Signal(name="read_sparse", reset_less=True)
             with m.If(advance):
                 m.d.sync += is_sparse.eq(tile.sparse)
-            m.d.comb += self.released.eq(self.tile.ready & tile.sparse)
+        if self._config.has_side_operands:
+            of_sparse = tile.sparse if self._config.sparse else 0
+            m.d.comb += self.released.eq(self.tile.ready & (of_sparse | has_scales(self._config, tile)))
         self._operands(m, advance, read_valid, read_step, read, is_sparse)
 
     def _step(self, m: Module, advance: Signal) -> tuple[Signal, Signal, Signal]:
@@ -222,6 +227,7 @@ class TileIssue(Component):
             name: [_held(m, taken, row, f"{name}_row_{number}") for number, row in enumerate(some)]
             for name, some in rows.items()
         }
+        scales = self._scales(m, taken, read)
         for unit, port in enumerate(self.operands):
             x_number, y_number = divmod(unit, steps.y_rows)
             # A register for each unit. All are loaded in the same cycles, but synthesis, which would make one
@@ -236,6 +242,8 @@ class TileIssue(Component):
                 Cat(port.payload.c, port.payload.c_beyond).eq(c),
                 port.payload.operation.eq(offered),
             ]
+            for name, number in zip(SCALES, (x_number, y_number) if self._config.scales else (), strict=False):
+                m.d.comb += port.payload[name].eq(scales[name][number])
 
         counted = Signal(steps.units)
         m.d.sync += [
@@ -270,6 +278,20 @@ class TileIssue(Component):
                 rows[name][number] = conversion.converted
         return Value.cast(late), late_valid
 
+    def _scales(self, m: Module, taken: Value, read: data.View) -> dict[str, list[Signal]]:
+        """The scales of the rows of X and Y, in a register as these are."""
+        if not self._config.scales:
+            return {}
+        bits, steps = scale_bits(self._config), Steps(self._config)
+        held = {}
+        for name, rows in zip(SCALES, (steps.x_rows, steps.y_rows), strict=True):
+            found = [getattr(self, name).word_select(row, bits) for row in range(rows)]
+            if self._config.dot_product.block_scale:
+                scaled = has_scales(self._config, read)
+                found = [Cat(Mux(scaled, scale[:SCALE], ONE), scale[SCALE:]) for scale in found]
+            held[name] = [_held(m, taken, scale, f"{name}_{row}") for row, scale in enumerate(found)]
+        return held
+
     def _choice(self, read: data.View, is_sparse: Value) -> dict[str, list[Value]]:
         """Odd lanes of the rows of Y, and for each row of X the codes that choose from even and odd ones."""
         if not self._config.sparse:
@@ -296,7 +318,7 @@ class TileIssue(Component):
         chosen: list[Value] = []
         for unit in range(steps.units):
             x_number, y_number = divmod(unit, steps.y_rows)
-            m.submodules[f"selection_{unit}"] = selection = SparseSelection()
+            m.submodules[f"selection_{unit}"] = selection = SparseSelection(selected_units(self._config))
             m.d.comb += [
                 selection.even.eq(even[y_number]),
                 selection.odd.eq(choice["odd"][y_number]),

@@ -20,13 +20,13 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.dot_product.operands import DotProductOperands, DotProductResult
+from hdl.dot_product.operands import DotProductResult
 from hdl.multiply.tile.collect import TileCollect, tiles_in_flight
 from hdl.multiply.tile.fetch import ResultTile, TileFetch, request_shape
 from hdl.multiply.tile.issue import TileIssue
-from hdl.multiply.tile.metadata import CODES_OF_WORD
 from hdl.multiply.tile.rows import RowMemories, row_read_layout, row_widths
-from hdl.multiply.tile.tile_steps import Steps
+from hdl.multiply.tile.scales import unit_operands
+from hdl.multiply.tile.side_operands import side_members
 from hdl.registers.register_ports import register_write_signature, word_read_signature
 from hdl.stream.queue import Queue
 
@@ -58,7 +58,7 @@ class TileMultiplier(Component):
         High for one cycle for each request, in order, when all its registers have been read.
     done : Out(1)
         High for one cycle for each request, in order, after its last result is in the register file.
-    operands : Out(stream.Signature(DotProductOperands)).array(units)
+    operands : Out(stream.Signature(unit_operands(config))).array(units)
         To each dot-product unit.
     result : In(stream.Signature(DotProductResult)).array(units)
         From each dot-product unit.
@@ -68,8 +68,8 @@ class TileMultiplier(Component):
     read : Out(word_read_signature(config)).array(word_registers)
         Of multiplicands.
     c_read : Out(word_read_signature(config))
-    read_enable, asked, low_codes, high_codes, released
-        If multiplies may be sparse, from and to `hdl.multiply.tile.metadata.MetadataReader`.
+    read_enable, asked, low_codes, high_codes, scale_a, scale_b, released
+        If multiplies may have side operands, from and to `hdl.multiply.tile.side_operands.SideOperandReader`.
     stored_read : Out(word_read_signature(config)).array(word_registers)
         Of the operand storage. Only where there is `wgmma`.
     """
@@ -85,14 +85,13 @@ class TileMultiplier(Component):
             "write": Out(register_write_signature(config, registers=config.word_registers)),
             "read": Out(word_read_signature(config)).array(config.word_registers),
             "c_read": Out(word_read_signature(config)),
-            "operands": Out(stream.Signature(DotProductOperands)).array(units),
+            "operands": Out(stream.Signature(unit_operands(config))).array(units),
             "result": In(stream.Signature(DotProductResult)).array(units),
         }
-        if config.sparse:
-            codes = In(CODES_OF_WORD * Steps(config).x_rows)
+        if config.has_side_operands:
             members |= {
-                **{"low_codes": codes, "high_codes": codes, "released": Out(1)},
-                **{"read_enable": Out(1), "asked": Out(row_read_layout(config))},
+                **side_members(config),
+                **{"released": Out(1), "read_enable": Out(1), "asked": Out(row_read_layout(config))},
             }
         if config.wgmma:
             members["stored_read"] = Out(word_read_signature(config)).array(config.word_registers)
@@ -143,11 +142,10 @@ class TileMultiplier(Component):
             self.done.eq(collect.done),
             self.busy_units.eq(issue.busy_units),
         ]
-        if config.sparse:
+        if config.has_side_operands:
             m.d.comb += [
                 self.read_enable.eq(issue.read_enable),
                 self.asked.eq(issue.read),
-                issue.low_codes.eq(self.low_codes),
-                issue.high_codes.eq(self.high_codes),
+                *(getattr(issue, name).eq(getattr(self, name)) for name in side_members(config)),
                 self.released.eq(issue.released),
             ]

@@ -1,9 +1,11 @@
 """What the tile multiplier is asked for."""
 
-from amaranth.hdl import Cat, Value, unsigned
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Value, unsigned
 from amaranth.lib import data, enum
 
-from hdl.config import REGISTER_BITS
+from hdl.config import REGISTER_BITS, CoreConfig
 from hdl.dot_product.operands import Operation
 from hdl.memory.fragment_geometry import BlockOrder
 
@@ -26,6 +28,12 @@ def sparse_y(request: data.View) -> Value:
     orders = BlockOrder.YY, BlockOrder.Y
     two, one = (request.y_order == order for order in orders)
     return two | (one & ~request.halves)
+
+
+def has_scales(config: CoreConfig, request: Any) -> Value:
+    """Whether a `TileRequest`, or what is made of it, has block scales."""
+    converted: Value = request.converted
+    return converted if config.scales else Const(0, 1)
 
 
 def last_block(tile_shape: Value) -> Value:
@@ -54,7 +62,9 @@ class TileRequest(data.Struct):
     converted: unsigned(1)
     """Multiplicands are fp8 and become f16, which `operation` names. Of two passes the first takes the k
     with ``k % 4 < 2`` and zero for C, the second the others; in the end C is added, with one rounding.
-    Only if `hdl.multiply.tile.chains.has_conversion` says so of the configuration."""
+    Only if `hdl.multiply.tile.chains.has_conversion` says so of the configuration. Where multiplies may have
+    block scales, which is never both, this one has some. (A bit of its own would widen the queue of every
+    core.)"""
     x_order: BlockOrder
     y_order: BlockOrder
     """How the blocks of the multiplicands are numbered."""

@@ -6,8 +6,10 @@ from typing import Final
 from amaranth.hdl import Cat, Module, Mux, Value
 from amaranth.lib.wiring import In, Out
 
+from golden.tables.instruction_set import CORE_NARROW_FAMILIES
 from golden.tables.sparsity import NIBBLES, Sparsity
 from hdl.component import Component
+from hdl.config import CoreConfig
 from hdl.registers.register_ports import LANE_BITS, QUAD_BITS
 
 _BYTE_BITS: Final = 8
@@ -87,6 +89,12 @@ def _choices(byte: int, units: Iterable[int] = (PAIRS, SINGLES)) -> list[int]:
     """The bytes that may meet a byte, by their code; code 0 is the one of a dense A."""
     found = {_source(byte, unit, place) for unit in units for place in _places(_position(byte, unit)[1])}
     return [byte, *sorted(found - {byte})]
+
+
+def selected_units(config: CoreConfig) -> tuple[int, ...]:
+    """Units in the second word of a row: integers leave it empty, elements of 8 bits with one pass do not."""
+    of_bytes = any(family.is_sparse and family in CORE_NARROW_FAMILIES for family in config.families)
+    return (PAIRS, SINGLES) if of_bytes else (PAIRS,)
 
 
 class SparseSelection(Component):
