@@ -12,8 +12,15 @@ from hdl.omma.widths import GROUP
 from hdl.unit_config import DotProductConfig
 
 __all__ = [
-    *("MAX_SHARED_BYTES", "MAX_WARPS", "PAGE_BYTES", "PRESETS", "QUADS", "REGISTER_BITS", "WARPS_OF_A_GROUP"),
-    *("CoreConfig", "DotProductConfig"),
+    "MAX_SHARED_BYTES",
+    "MAX_WARPS",
+    "PAGE_BYTES",
+    "PRESETS",
+    "QUADS",
+    "REGISTER_BITS",
+    "WARPS_OF_A_GROUP",
+    "CoreConfig",
+    "DotProductConfig",
 ]
 
 QUADS: Final = 8

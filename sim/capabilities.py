@@ -137,15 +137,15 @@ class Capabilities:
             raise CapabilityError(
                 f"the core has profile {self.profile}; this software knows {', '.join(PROFILES)}"
             )
-        options = ("sparse", "mxf4")
         try:
             return CoreConfig(
                 dot_product=DotProductConfig(
-                    formats=self.formats - {"f64", "block_scale", *options},
+                    formats=self.formats - {"f64", "sparse", "block_scale", "mxf4"},
                     profile=PROFILES[self.profile],
                     block_scale="block_scale" in self.formats,
                 ),
-                **{name: name in self.formats for name in options},
+                sparse="sparse" in self.formats,
+                mxf4="mxf4" in self.formats,
                 wgmma=self.wgmma,
                 **{name: getattr(self, name) for name in _SIZES},
                 **({"shared_base": self.shared_base} if self.shared_bytes else {}),

@@ -12,6 +12,7 @@ from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import (
     LAYOUTS,
     ROUNDINGS,
+    SCALE_VECS,
     SHAPES,
     SPACES,
     USES,
@@ -28,6 +29,7 @@ from golden.tables.matrix_instructions import (
     multiplies_of,
     warp_tile,
 )
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 from golden.tables.sparsity import Sparsity
 from hdl.command import (
     COMMAND_BITS,
@@ -53,6 +55,15 @@ _UNUSED = {
 }
 """Fields that another opcode with the same fields uses."""
 
+_MULTIPLIES = (Opcode.MMA.value, Opcode.SPARSE.value)
+_OF_SCALES = ("scale_a", "byte_a", "thread_a", "scale_b", "byte_b", "thread_b", "ue4m3")
+_SCALE_BITS = sum(
+    ((1 << field.width) - 1) << field.offset
+    for name, field in data.Layout.cast(MmaCommand)
+    if name in _OF_SCALES
+)
+"""Without meaning where there are no block scales."""
+
 _IGNORED = {
     opcode.value: sum(
         ((1 << field.width) - 1) << field.offset
@@ -67,7 +78,17 @@ _IGNORED = {
 
 def with_noise(bits: int, rng: random.Random) -> int:
     """A command with any values of the bits that have no meaning."""
-    return bits ^ rng.getrandbits(COMMAND_BITS) & _IGNORED[bits & 7]
+    ignored = _IGNORED[bits & 7]
+    if bits & 7 in _MULTIPLIES and not scale_of(MULTIPLY.unpack(bits)):
+        ignored |= _SCALE_BITS
+    return bits ^ rng.getrandbits(COMMAND_BITS) & ignored
+
+
+def scale_of(command: Any) -> tuple[str, str] | None:
+    """The block scales that a multiply asks for: vector size and type."""
+    if not command.rounding or list(FORMATS)[command.a_type] == "f64":
+        return None
+    return SCALE_VECS[command.rounding - 1], "ue4m3" if command.ue4m3 else "ue8m0"
 
 
 def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -> int:
@@ -102,22 +123,28 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
             "stride": rng.getrandbits(32),
         }
         return MEMORY.pack(fields)
-    if opcode in (Opcode.MMA.value, Opcode.SPARSE.value):
+    if opcode in _MULTIPLIES:
+        vec, type_ = rng.choice(family.scales) if family.scales else ("", "")
+        code = SCALE_VECS.index(vec) + 1 if vec else 0
         fields = {
             "tile_shape": pick(shapes, 4),
             "a_type": pick(multiplicands, 4),
             "b_type": pick(multiplicands, 4),
             "c_type": pick(accumulators, 4),
             "d_type": pick(accumulators, 4),
-            "saturate": rng.getrandbits(1),
-            "rounding": pick([0], 2),
+            "saturate": rng.random() < 0.2 if code else rng.getrandbits(1),
+            "rounding": pick([code], 2),
             "bitwise_and": rng.getrandbits(1),
             "is_wgmma": pick([family.mnemonic == "wgmma"], 1),
             "warp": pick([warp], 4),
             **{use: pick(range(registers - 2), 8) for use in "dabc"},
             "metadata": pick(place, 8),
             "selector": pick((0, 0, 1), 2),
-            "unused": rng.getrandbits(86),
+            **{name: pick(place, 8) for name in ("scale_a", "scale_b")},
+            **{f"byte_{use}": pick(BYTE_IDS.get(vec, (0,)), 2) for use in "ab"},
+            **{f"thread_{use}": pick(THREAD_IDS[use], 2) for use in "ab"},
+            "ue4m3": pick([type_ == "ue4m3"], 1),
+            "unused": rng.getrandbits(61),
         }
         return MULTIPLY.pack(fields)
     if opcode == Opcode.WGMMA.value:
@@ -174,7 +201,7 @@ def expected_cause(bits: int, config: CoreConfig, warp: int) -> int:
         return Cause.WARP_RANGE
     if opcode in (Opcode.LOAD.value, Opcode.STORE.value):
         return expected_memory_cause(bits, config)
-    if opcode == Opcode.MMA.value or (opcode == Opcode.SPARSE.value and config.sparse):
+    if opcode in _MULTIPLIES and (opcode == Opcode.MMA.value or config.sparse):
         return expected_multiply_cause(bits, config)
     if opcode in (Opcode.FILL.value, Opcode.MOVE.value):
         command = REGISTER.unpack(bits)
@@ -267,6 +294,7 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
     command = MULTIPLY.unpack(bits)
     is_sparse = bits & 7 == Opcode.SPARSE.value
     names = list(FORMATS)
+    has_tiles = any(family.mnemonic == "wgmma" for family in config.families)
     try:
         types = {
             use: names[code]
@@ -281,8 +309,8 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
         is_legal(family, shape, types, command)
         for family in config.families
         if shape in family.shapes and types["a"] in family.multiplicands and family.is_sparse == is_sparse
-        # Without fp8 there are no tiles of wgmma, and the bit that tells them is reserved.
-        if "fp8" not in config.formats or (family.mnemonic == "wgmma") == command.is_wgmma
+        # Where there are no tiles of wgmma, the bit that tells them is reserved.
+        if not has_tiles or (family.mnemonic == "wgmma") == command.is_wgmma
     ):
         return Cause.ILLEGAL_INSTRUCTION
     first = {"a": command.a, "b": command.b, "c": command.c, "d": command.d}
@@ -295,11 +323,20 @@ def expected_multiply_cause(bits: int, config: CoreConfig) -> int:
         if command.selector not in sparsity.selectors:
             return Cause.ILLEGAL_INSTRUCTION
         fits = fits and command.metadata < config.registers
+    scale = scale_of(command)
+    if scale:
+        for use in "ab":
+            byte, thread = (getattr(command, f"{name}_{use}") for name in ("byte", "thread"))
+            if byte not in BYTE_IDS[scale[0]] or thread not in THREAD_IDS[use]:
+                return Cause.ILLEGAL_INSTRUCTION
+        fits = fits and max(command.scale_a, command.scale_b) < config.registers
     return 0 if fits else Cause.REGISTER_RANGE
 
 
 def is_legal(family: Family, shape: Shape, types: dict[str, str], command: Any) -> bool:
     """Whether the tables have the multiply in this family."""
+    scale = scale_of(command) or ("", "")
+    has_rounding = command.rounding and not scale[0]
     try:
         instruction = MmaInstruction(
             mnemonic=family.mnemonic,
@@ -308,7 +345,10 @@ def is_legal(family: Family, shape: Shape, types: dict[str, str], command: Any) 
             b_layout="col",
             **{f"{use}_type": name for use, name in types.items()},
             saturate=bool(command.saturate),
-            rounding=None if command.rounding == 0 else ROUNDINGS[command.rounding],
+            rounding=ROUNDINGS[command.rounding] if has_rounding else None,
+            kind=family.kind,
+            scale_vec=scale[0],
+            scale_type=scale[1],
             operation=family.operations[command.bitwise_and] if family.operations else None,
         )
     except IllegalInstruction:

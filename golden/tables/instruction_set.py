@@ -143,8 +143,8 @@ _MULTIPLICAND_FORMATS: dict[str, str] = {
     **dict.fromkeys(("e3m2", "e2m3"), "fp6"),
     "e2m1": "fp4",
 }
-"""Types that a multiplier has together, and the name of both. `sparse`, `block_scale`, and `mxf4`, which is what
-has sums of groups, are names too."""
+"""Types that a multiplier has together, and the name of both. `sparse`, `block_scale`, and `mxf4` for sums of
+groups are names too."""
 
 
 def _m16n8(*depths: int) -> tuple[Shape, ...]:

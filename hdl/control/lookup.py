@@ -181,9 +181,7 @@ def _multiply(
         tile.x_order.eq(block_order(x)),
         tile.y_order.eq(block_order(y)),
         Value.cast(tile.operation.multiplicand).eq(
-            GROUPS
-            if instruction.kind in FP4_KINDS
-            else _multiplicand(converted or instruction.a_type)
+            GROUPS if instruction.kind in FP4_KINDS else _multiplicand(converted or instruction.a_type)
         ),
         tile.operation.a_e5m2.eq(
             instruction.a_type in _TWO_FRACTION_BITS or instruction.scale_type == "ue4m3"

@@ -329,7 +329,9 @@ class Sequencer(Component):
                         with m.If(side.present):
                             m.d.sync += compared.eq(pairs[0])
                             m.next = "SIDE_0"
-            for number, following in enumerate([*pairs[1:], Cat(decoded.footprint.reads[2], decoded.footprint.write)] if pairs else []):
+            for number, following in enumerate(
+                [*pairs[1:], Cat(decoded.footprint.reads[2], decoded.footprint.write)] if pairs else []
+            ):
                 with m.State(f"SIDE_{number}"):
                     m.d.comb += scoreboard.again.eq(1)
                     m.d.sync += compared.eq(following)

@@ -1,9 +1,9 @@
-"""The side operands of a multiply: whose they are, which registers have them, and whether selectors are legal."""
+"""The side operands of a multiply: which registers have them, and whether selectors are legal."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value
+from amaranth.hdl import Const, Module, Signal, Value
 
 from hdl.config import CoreConfig
 from hdl.control.decoded import name_registers
@@ -66,17 +66,18 @@ def decode_side_operands(
         legal = (command.selector << lanes_log2) < _LANES_OF_QUAD
     if config.scales:
         scaled = has_scales(config, found.tile)
-        m.d.comb += request.vec.eq(Mux(scaled, command.rounding, 0))
         with m.If(scaled):
-            m.d.comb += side.present.eq(1)
+            m.d.comb += [side.present.eq(1), request.vec.eq(command.rounding)]
+            # The registers of an operand that is none must be in range.
+            for name in SCALES:
+                m.d.comb += name_registers(operand_of[name], command[name], 0)
         for name in SCALES:
             use = name[-1]
             byte, thread = command[f"byte_{use}"], command[f"thread_{use}"]
             m.d.comb += [
-                *name_registers(operand_of[name], command[name], 0, scaled),
                 request[name].register.eq(in_file(command[name])),
                 request[name].byte.eq(byte),
                 request[name].thread.eq(thread),
             ]
-            legal = legal & (~scaled | are_legal(request.vec, byte, thread, name))
+            legal &= ~scaled | are_legal(command.rounding, byte, thread, name)
     return legal

@@ -102,7 +102,8 @@ def describe(config: CoreConfig, ports: dict[str, Port]) -> dict[str, Any]:
 
 def _parameters(config: CoreConfig) -> dict[str, Any]:
     sizes = {item.name: getattr(config, item.name) for item in fields(config)}
-    del sizes["dot_product"], sizes["f64_depth"], sizes["sparse"]  # which is among the formats
+    for name in ("dot_product", "f64_depth", "sparse", "mxf4"):  # the last two are among the formats
+        del sizes[name]
     return {"formats": sorted(config.formats), "profile": config.dot_product.profile.name, **sizes}
 
 

@@ -46,7 +46,7 @@ DIFFERENT = ("volta", "turing", "ampere", "hopper")
 ALL = frozenset({*FORMATS, "fp8"})
 FIELDS: dict[str, list[Any]] = {
     "formats": [*(frozenset({item}) for item in sorted(ALL)), frozenset({"f16", "fp8"}), ALL],
-    "profile": [PROFILES[profile] for profile in DIFFERENT],
+    "profile": [PROFILES[profile] for profile in (*DIFFERENT, "blackwell")],
     "depth": [1, 2, 9, 26],
     "dot_product_units": [1, 2, 4, 8, 16, 32, 64],
     "f64_units": [0, 1, 2, 4],
@@ -59,20 +59,25 @@ FIELDS: dict[str, list[Any]] = {
     "outstanding_reads": [1, 2, 3, 64],
     "shared_bytes": [0, *(pages * PAGE_BYTES for pages in (1, 3, 4, 57))],
     "shared_base": [0, PAGE_BYTES, (1 << 16) - PAGE_BYTES, 0xFF00_0000, 1 << 32, (1 << 64) - 57 * PAGE_BYTES],
-    "sparse": [False, True],
-    "wgmma": [False, True],
+    **{name: [False, True] for name in ("block_scale", "sparse", "mxf4", "wgmma")},
 }
 """Least and greatest values and some between them, of every field."""
 
 ROOMY = {"f64_units": 1, "address_bits": 64, "shared_base": 0}
 """What goes with more values of other fields than the defaults do."""
-FOR_WGMMA = {"warps": 4, "shared_bytes": PAGE_BYTES}
+NEEDED = {
+    "wgmma": {"warps": 4, "shared_bytes": PAGE_BYTES},
+    "mxf4": {"profile": PROFILES["blackwell"]},
+    "block_scale": {"profile": PROFILES["blackwell"], "formats": frozenset({"f16", "fp8"})},
+}
+"""What a field that is set needs of others."""
 
 
 def config_of(row: Mapping[str, Any]) -> CoreConfig:
     """A configuration with some of the fields."""
-    values = {**ROOMY, **(FOR_WGMMA if row.get("wgmma") else {}), **row}
-    unit = {name: values.pop(name) for name in ("formats", "profile", "depth") if name in values}
+    beside = {name: value for field, some in NEEDED.items() if row.get(field) for name, value in some.items()}
+    values = {**ROOMY, **beside, **row}
+    unit = {field.name: values.pop(field.name) for field in fields(DotProductConfig) if field.name in values}
     return CoreConfig(dot_product=DotProductConfig(**unit), **values)
 
 
@@ -252,12 +257,10 @@ def test_core_with_fp8_elaborates(formats: frozenset[str]) -> None:
     Fragment.get(Core(config(formats, "hopper")), None)
 
 
-def test_a_core_has_no_block_scales() -> None:
-    unit = DotProductConfig(
-        formats=frozenset({"f16", "fp8"}), profile=PROFILES["blackwell"], block_scale=True
-    )
-    with pytest.raises(ValueError, match=r"^Block scale must be False in a core: it fetches no scales$"):
-        CoreConfig(dot_product=unit)
+def test_core_with_every_option_elaborates() -> None:
+    small = frozenset({"fp8", "fp6", "fp4"})
+    unit = DotProductConfig(formats=ALL | small, profile=PROFILES["blackwell"], block_scale=True)
+    Fragment.get(Core(CoreConfig(dot_product=unit, sparse=True, mxf4=True, f64_units=1)), None)
 
 
 def test_a_core_needs_a_format_with_loads() -> None:
@@ -306,7 +309,10 @@ REFUSED = {
     (
         "formats",
         "sparse",
-    ): r"Sparse needs a format among f16, bf16, tf32, i8 and i4, not (b1, f64|f64, fp8) alone",
+    ): r"Sparse needs f16, bf16, tf32, i8, i4, mxf4, or fp8 of blackwell, not (b1, f64|f64, fp8) alone",
+    ("profile", "mxf4"): r"mxf4 needs a profile that has it \(blackwell\), not .*",
+    ("profile", "block_scale"): r"A block scale needs a profile that has it \(blackwell\), not .*",
+    ("formats", "block_scale"): r"A block scale needs fp8, of which it has the datapath",
     (
         "warps",
         "wgmma",
@@ -322,9 +328,7 @@ REFUSED = {
 
 def test_rows_have_every_field_and_every_pair_but_those_that_a_rule_refuses() -> None:
     assert set(FIELDS) == {
-        item.name
-        for item in (*fields(DotProductConfig), *fields(CoreConfig))
-        if item.name not in ("dot_product", "block_scale")
+        item.name for item in (*fields(DotProductConfig), *fields(CoreConfig)) if item.name != "dot_product"
     }
     assert all(row.keys() == FIELDS.keys() and is_allowed(row) for row in ROWS)
     covered = {frozenset(pair) for row in ROWS for pair in combinations(row.items(), 2)}

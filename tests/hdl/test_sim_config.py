@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from golden.tables.profiles import PROFILES
 from hdl.config import CoreConfig, DotProductConfig
 
 REFUSED = {
@@ -25,7 +26,7 @@ REFUSED = {
         "shared_bytes": 8192,
         "shared_base": (1 << 32) - 4096,
     },
-    "Sparse needs a format among f16, bf16, tf32, i8 and i4, not b1, f64 alone": {
+    "Sparse needs f16, bf16, tf32, i8, i4, mxf4, or fp8 of blackwell, not b1, f64 alone": {
         "dot_product": DotProductConfig(formats=frozenset({"b1"})),
         "f64_units": 1,
         "sparse": True,
@@ -54,10 +55,23 @@ def test_formats_are_checked(formats, message):
         DotProductConfig(formats=formats)
 
 
-def test_sparse_is_true_or_false():
-    with pytest.raises(TypeError, match=r"^Sparse must be True or False, not of type int$"):
-        CoreConfig(sparse=1)
-    assert "sparse" in CoreConfig(sparse=True).formats
+@pytest.mark.parametrize("name", ["Sparse", "mxf4", "wgmma"])
+def test_an_option_is_true_or_false(name):
+    with pytest.raises(TypeError, match=f"^{name} must be True or False, not of type int$"):
+        CoreConfig(**{name.lower(): 1})
+
+
+def test_options_are_among_the_formats():
+    unit = DotProductConfig(
+        formats=frozenset({"f16", "fp8"}), profile=PROFILES["blackwell"], block_scale=True
+    )
+    config = CoreConfig(dot_product=unit, sparse=True, mxf4=True)
+    assert config.formats == {"f16", "fp8", "sparse", "block_scale", "mxf4"}
+
+
+def test_mxf4_needs_its_profile():
+    with pytest.raises(ValueError, match=r"^mxf4 needs a profile that has it \(blackwell\), not hopper$"):
+        CoreConfig(mxf4=True)
 
 
 def test_the_edges_are_allowed():

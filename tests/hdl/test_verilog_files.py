@@ -139,9 +139,10 @@ def test_a_configuration_of_its_own_has_no_preset():
     assert core_description(CoreConfig(registers=32))["preset"] is None
 
 
-def test_a_core_without_sparse_multiplies_has_none_of_their_parts():
+def test_a_core_without_sparse_or_scaled_multiplies_has_none_of_their_parts():
     text = core_verilog(SMALL)
-    assert [name for name in ("sparse", "metadata", "selection", "_odd", "codes") if name in text] == []
+    parts = ("sparse", "metadata", "selection", "_odd", "codes", "scale_a", "scale_b", "side_", "group_sum")
+    assert [name for name in parts if name in text] == []
 
 
 def test_every_module_but_the_two_top_ones_is_named_after_the_project():
@@ -184,8 +185,7 @@ def change(name):
     other = {
         "formats": ("f16,i8", frozenset({"f16", "i8"})),
         "profile": ("ampere", PROFILES["ampere"]),
-        "sparse": ("true", True),
-        "wgmma": ("true", True),
+        **dict.fromkeys(("sparse", "mxf4", "block_scale", "wgmma"), ("true", True)),
     }
     if name in other:
         return other[name]
@@ -197,11 +197,10 @@ def change(name):
 
 
 FIELDS = [
-    item.name
-    for item in (*fields(CoreConfig), *fields(DotProductConfig))
-    if item.name not in ("dot_product", "block_scale")
+    item.name for item in (*fields(CoreConfig), *fields(DotProductConfig)) if item.name != "dot_product"
 ]
-BESIDE = {"wgmma": {"warps": 4}}
+BLACKWELL = {"profile": "blackwell"}
+BESIDE = {"wgmma": {"warps": 4}, "mxf4": BLACKWELL, "block_scale": {**BLACKWELL, "formats": "f16,fp8"}}
 """Other fields that a value needs."""
 
 
@@ -224,14 +223,10 @@ def test_every_field_can_be_set(monkeypatch, tmp_path, given, name):
     options += [part for key, number in beside.items() for part in ("--set", f"{key}={number}")]
     assert main(["verilog", "--preset", "small", "-o", str(tmp_path / "core.v"), *options]) == 0
     (config,) = written
-    unit = SMALL.dot_product
-    if name in {item.name for item in fields(DotProductConfig)}:
-        if name == "profile":
-            unit = replace(unit, formats=unit.formats - {"fp8"})
-        unit = replace(unit, **{name: value})
-        assert config == replace(SMALL, dot_product=unit)
-    else:
-        assert config == replace(SMALL, **{name: value, **beside})
+    if name == "profile":
+        beside = {"formats": ",".join(SMALL.dot_product.formats - {"fp8"})}
+    assert config == adjusted_config("small", {name: value, **beside})
+    assert getattr(config.dot_product if hasattr(config.dot_product, name) else config, name) == value
 
 
 def test_a_field_on_the_command_line_comes_before_the_file(tmp_path):

@@ -4,19 +4,24 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from amaranth.sim import Simulator
 from rtl import BASE
 
 from golden.fragments import distribute
 from golden.memory import Memory
 from golden.random_operands import random_metadata, random_operand
+from golden.resolve import resolve_instruction
 from golden.sparsity import pack_metadata
 from golden.tables.commands import Fill, Mma, Move
 from golden.tables.faults import Cause, Fault
 from golden.tables.formats import FORMATS, float_format
-from golden.tables.instruction_set import CORE_NARROW_FAMILIES, SCALES
+from golden.tables.instruction_set import CORE_NARROW_FAMILIES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import multiplies_of
 from golden.tables.scales import BYTE_IDS, THREAD_IDS
+from hdl.command import encode
+from hdl.config import PRESETS, DotProductConfig
+from hdl.control.decoder import Decoder
 from openwmma.core_settings import adjusted_config
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
@@ -44,7 +49,7 @@ def machines(config):
     return golden_machine(config, memories[0]), RtlMachine(config, memories[1])
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tiny():
     golden, rtl = machines(CONFIG)
     yield LockstepMachine(golden, rtl)
@@ -135,5 +140,163 @@ def test_every_form_with_scales_equals_golden(tiny):
 
 
 def test_forms_without_scales_equal_golden_between_others(tiny):
-    mixed = [item for pair in zip(FORMS, reversed(FORMS), strict=True) for item in pair if not item.kind or item.is_sparse]
+    mixed = [
+        item
+        for pair in zip(FORMS, reversed(FORMS), strict=True)
+        for item in pair
+        if not item.kind or item.is_sparse
+    ]
     every_form(tiny, mixed)
+
+
+def test_a_nan_scale_gives_nan(tiny):
+    """Of one row or column alone, also over an infinite C."""
+    random = np.random.default_rng(1)
+    for instruction in SCALED:
+        fill_operands(tiny, random, instruction)
+        tiny.execute(Fill(0, PLACES["c"], 0))
+        tiny.execute(Fill(PLACES["c"], 4, 0x7F80_0000))
+        for name in ("scale_a", "scale_b"):
+            ones = np.full(LANES, 0x38383838 if instruction.scale_type == "ue4m3" else 0x7F7F7F7F, np.uint32)
+            tiny.write_registers(SIDE[name], ones[None])
+        ones[0] = 0xFFFFFFFF
+        tiny.write_registers(SIDE["scale_b"], ones[None])
+        tiny.execute(Mma(instruction, **PLACES, **{name: SIDE[name] for name in instruction.side_registers}))
+        d = tiny.read_registers(PLACES["d"], 4)
+        # Column 0 of D is in registers 0 and 2 of the first lane of each quad.
+        is_nan = d == 0x7FFF_FFFF
+        assert is_nan[0::2, ::4].all(), instruction
+        assert not is_nan[1::2].any(), instruction
+
+
+@pytest.mark.parametrize(
+    ("kind", "vec", "change", "message"),
+    [
+        ("mxf8f6f4", "1X", {"thread_a": 2}, "the thread_a must be from 0 to 1, not 2"),
+        ("mxf4", "2X", {"byte_a": 1}, "the byte_a must be 0 or 2, not 1"),
+        ("mxf4nvf4", "4X", {"byte_b": 2}, "the byte_b must be from 0 to 0, not 2"),
+    ],
+)
+def test_selectors_are_checked(tiny, kind, vec, change, message):
+    with pytest.raises(Fault, match=message) as raised:
+        tiny.execute(Mma(one_of(kind, vec), **PLACES, **change))
+    assert raised.value.cause == Cause.ILLEGAL_INSTRUCTION
+    tiny.execute(Mma(one_of("mxf8f6f4", "1X"), **PLACES, byte_a=3, thread_a=1, byte_b=3, thread_b=3))
+
+
+@pytest.mark.parametrize("name", ["scale_a", "scale_b"])
+def test_registers_of_scales_must_exist(tiny, name):
+    beyond = {name: CONFIG.registers}
+    with pytest.raises(Fault, match=f"the scale of {name[-1]}, 1 registers from 32 on") as raised:
+        tiny.execute(Mma(one_of("mxf4nvf4", "4X"), **PLACES, **beyond))
+    assert raised.value.cause == Cause.REGISTER_RANGE
+
+
+def test_undefined_nibble_beside_scales_is_a_precise_fault(tiny):
+    random = np.random.default_rng(3)
+    instruction = one_of("mxf4nvf4", "4X", mnemonic="mma.sp")
+    fill_operands(tiny, random, instruction)
+    tiny.execute(Fill(SIDE["metadata"], 1, 0x4444_4044))
+    executed = tiny.executed()
+    with pytest.raises(Fault, match="got 0000 in row 0, group 2;") as raised:
+        tiny.execute(Mma(instruction, **PLACES, **SIDE))
+    assert (raised.value.cause, raised.value.index) == (Cause.UNDEFINED_METADATA, executed)
+
+
+def decoded_causes(config, instructions):
+    """What the decoder of a core says of multiplies."""
+    decoder, found = Decoder(config), []
+
+    async def bench(ctx):
+        ctx.set(decoder.take, 1)
+        for instruction in instructions:
+            words = encode(Mma(instruction, **PLACES))
+            ctx.set(decoder.command, sum(word << 32 * place for place, word in enumerate(words)))
+            await ctx.tick()
+            found.append(ctx.get(decoder.decoded.cause))
+
+    simulator = Simulator(decoder)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return found
+
+
+@pytest.mark.parametrize("preset", ["hopper", "blackwell"])
+def test_core_without_the_options_refuses_scales(preset):
+    """A multiply without scales may have the same shape and types: of hopper those of fp8."""
+    unit = replace(CONFIG.dot_product, block_scale=False)
+    config = replace(CONFIG, dot_product=unit, mxf4=False)
+    if preset == "hopper":
+        config = replace(PRESETS["tiny"], dot_product=DotProductConfig(formats=frozenset({"f16", "fp8"})))
+    plain = resolve_instruction("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32")
+    found = decoded_causes(config, [*SCALED, plain])
+    assert found == [Cause.ILLEGAL_INSTRUCTION] * len(SCALED) + [0]
+
+
+def test_scales_and_metadata_wait_for_their_writers():
+    """Fills, moves and multiplies write side operands right before they are read, and right behind."""
+    random = np.random.default_rng(5)
+    golden, rtl = machines(CONFIG)
+    values = random.integers(0, 1 << 32, (CONFIG.registers, LANES), dtype=np.uint32)
+    values[20:28] = random.choice(np.array([0x7F7F7F7F, 0x81807E7D], np.uint32), (8, LANES))
+    for machine in (golden, rtl):
+        machine.write_registers(0, values)
+    commands = []
+    for _ in range(300):
+        first, second, metadata = (int(x) for x in random.integers(20, 28, 3))
+        match random.integers(4):
+            case 0:
+                commands.append(Fill(first, 1, int(random.choice([0x7F7F7F7F, 0x4444_4444]))))
+            case 1:
+                commands.append(Move(first, second, 1))
+            case _:
+                instruction = FORMS[random.integers(len(FORMS))]
+                if instruction.is_sparse:
+                    commands.append(Fill(metadata, 1, 0x4444_4444))
+                side = {"metadata": metadata, "scale_a": first, "scale_b": second}
+                side = {name: side[name] for name in instruction.side_registers}
+                a, b, c, d = (4 * int(place) for place in random.integers(5, size=4))
+                d = int(random.choice([d, 20, 24])) if instruction.c_type == "f32" else d
+                commands.append(Mma(instruction, d=d, a=a, b=b, c=c, **side))
+    golden.queue(commands)
+    rtl.queue(commands)
+    rtl.finish()
+    assert np.array_equal(golden.read_registers(), rtl.read_registers())
+    rtl.close()
+
+
+def cycles_of(machine, instruction, count=16):
+    before = machine.counters
+    side = {name: SIDE[name] for name in instruction.side_registers}
+    machine.queue(Mma(instruction, **PLACES, **side) for _ in range(count))
+    machine.finish()
+    return (machine.counters - before).cycles / count
+
+
+@pytest.mark.long
+def test_a_sum_of_groups_takes_as_many_cycles_as_s8_with_half_its_k():
+    """And a sparse form as many as the dense one with as many stored elements."""
+    formats = CONFIG.dot_product.formats | {"i8"}
+    _, rtl = machines(replace(CONFIG, dot_product=replace(CONFIG.dot_product, formats=formats)))
+    rtl.execute(Fill(SIDE["metadata"], 1, 0x4444_4444))
+    s8 = resolve_instruction("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32")
+    found = {
+        "s8": cycles_of(rtl, s8),
+        **{name: cycles_of(rtl, one_of("mxf4nvf4", "4X", mnemonic=name)) for name in ("mma", "mma.sp")},
+    }
+    assert max(found.values()) < 1.02 * min(found.values()), found
+    f8 = {
+        (kind, name): cycles_of(rtl, one_of(kind, vec, mnemonic=name))
+        for kind, vec in (("f8f6f4", ""), ("mxf8f6f4", "1X"))
+        for name in ("mma", "mma.sp")
+    }
+    assert max(f8.values()) < 1.02 * min(f8.values()), f8
+    rtl.close()
+
+
+@pytest.mark.long
+def test_rows_that_share_scales_equal_golden():
+    golden, rtl = machines(WIDE)
+    every_form(LockstepMachine(golden, rtl), FORMS, rounds=12)
+    rtl.close()

@@ -27,12 +27,21 @@ LARGE = CoreConfig(
     shared_base=0x1234_5678_9000,
 )
 
+OPTIONS = CoreConfig(
+    dot_product=DotProductConfig(
+        formats=frozenset({"f16", "fp8", "fp6", "fp4"}), profile=PROFILES["blackwell"], block_scale=True
+    ),
+    sparse=True,
+    mxf4=True,
+)
+
 PROFILE_CODES = ["other", "hopper", "blackwell", "ada", "ampere", "turing", "volta"]
 
 
 def words_of(config):
     """The registers, written out by hand: the tables of the register map, not the software under test."""
-    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6, "fp8": 7}
+    bits = {"f16": 0, "bf16": 1, "tf32": 2, "i8": 3, "i4": 4, "b1": 5, "f64": 6, "fp8": 7, "sparse": 8}
+    bits |= {"fp6": 9, "fp4": 10, "block_scale": 11, "mxf4": 12}
     words = {
         "IDENTITY": IDENTITY,
         "VERSION": VERSION,
@@ -59,14 +68,14 @@ def reader(words):
     )
 
 
-@pytest.mark.parametrize("config", [*PRESETS.values(), LARGE], ids=[*PRESETS, "extremes"])
+@pytest.mark.parametrize("config", [*PRESETS.values(), LARGE, OPTIONS], ids=[*PRESETS, "extremes", "options"])
 def test_the_registers_of_a_configuration_are_read_as_that_configuration(config):
     found = Capabilities.read(reader(words_of(config)))
     assert found == Capabilities.of(config)
     found.require(Capabilities.of(config))
 
 
-@pytest.mark.parametrize("config", [*PRESETS.values(), LARGE], ids=[*PRESETS, "extremes"])
+@pytest.mark.parametrize("config", [*PRESETS.values(), LARGE, OPTIONS], ids=[*PRESETS, "extremes", "options"])
 def test_a_core_tells_its_configuration(config):
     deepest = replace(
         config,
@@ -101,8 +110,8 @@ def test_a_profile_of_its_own_has_no_name():
     [
         (
             "FORMATS",
-            1 << 11 | 1,
-            "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, fp6, fp4, not bit 11",
+            1 << 13 | 1,
+            "Formats must be among f16, bf16, tf32, i8, i4, b1, fp8, fp6, fp4, not bit 13",
         ),
         ("CONFIGURATION", 0x0F010041, "Registers must be a power of two from 32 to 256, not 65"),
     ],
@@ -122,8 +131,8 @@ def test_a_core_of_no_configuration_is_refused(register, value, message):
         ("FORMATS", 0b1000001, "the core has formats f16 f64, but the configuration says b1 f16 f64 i4"),
         (
             "FORMATS",
-            0b100001110001,
-            "the core has formats b1 bit 11 f16 f64 i4, but the configuration says b1 f16 f64 i4",
+            0b10000001110001,
+            "the core has formats b1 bit 13 f16 f64 i4, but the configuration says b1 f16 f64 i4",
         ),
         ("PROFILE", 4, "the core has profile ampere, but the configuration says hopper"),
         ("PROFILE", 9, "the core has profile code 9, but the configuration says hopper"),

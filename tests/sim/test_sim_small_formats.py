@@ -1,6 +1,5 @@
 """8, 6 and 4 bits on a core of `blackwell`: every pair of types against golden, and a kernel in lockstep."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -73,8 +72,3 @@ def test_a_kernel_in_lockstep():
         kernel.launch(1, 32, [a, b, d[machine]], on=machine, preset="tiny", config=SETTINGS)
     np.testing.assert_array_equal(d["golden"].view(np.uint32), d["lockstep"].view(np.uint32))
     assert np.count_nonzero(d["golden"]) > 32
-
-
-def test_a_core_with_block_scales_is_refused():
-    with pytest.raises(ValueError, match=r"^Block scale must be False in a core: it fetches no scales$"):
-        replace(CONFIG, dot_product=replace(CONFIG.dot_product, block_scale=True))

@@ -242,7 +242,9 @@ class TileIssue(Component):
                 Cat(port.payload.c, port.payload.c_beyond).eq(c),
                 port.payload.operation.eq(offered),
             ]
-            for name, number in zip(SCALES, (x_number, y_number) if self._config.scales else (), strict=False):
+            for name, number in zip(
+                SCALES, (x_number, y_number) if self._config.scales else (), strict=False
+            ):
                 m.d.comb += port.payload[name].eq(scales[name][number])
 
         counted = Signal(steps.units)

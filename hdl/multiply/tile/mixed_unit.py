@@ -65,10 +65,15 @@ class MixedUnit(Component):
         for number, unit in enumerate(units):
             m.d.comb += [
                 unit.operands.valid.eq(self.operands.valid & order.input.ready & (is_group == number)),
-                unit.result.ready.eq(self.result.ready & order.output.valid & (order.output.payload == number)),
+                unit.result.ready.eq(
+                    self.result.ready & order.output.valid & (order.output.payload == number)
+                ),
             ]
         m.d.comb += [
-            *(dot_product.operands.payload[name].eq(given[name]) for name in _names(operand_layout(config.dot_product))),
+            *(
+                dot_product.operands.payload[name].eq(given[name])
+                for name in _names(operand_layout(config.dot_product))
+            ),
             *(group_sum.operands.payload[name].eq(given[name]) for name in ("a", "b", "c", *SCALES)),
             group_sum.operands.payload.ue4m3.eq(operation.a_e5m2),
             self.operands.ready.eq(

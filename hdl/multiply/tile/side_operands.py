@@ -39,9 +39,7 @@ def side_request(config: CoreConfig) -> data.StructLayout:
     """
     of_sparse: dict[str, ShapeLike] = {"is_sparse": 1, "metadata": MetadataRequest}
     of_scales: dict[str, ShapeLike] = {"vec": 2, **dict.fromkeys(SCALES, ScaleRequest)}
-    return data.StructLayout(
-        {**(of_sparse if config.sparse else {}), **(of_scales if config.scales else {})}
-    )
+    return data.StructLayout({**(of_sparse if config.sparse else {}), **(of_scales if config.scales else {})})
 
 
 def side_members(config: CoreConfig) -> dict[str, Member]:
@@ -64,7 +62,7 @@ def side_members(config: CoreConfig) -> dict[str, Member]:
 
 
 class SideOperandReader(Component):
-    """Reads the side operands of a multiply before it starts, checks them, and keeps them until they are used.
+    """Reads side operands before their multiply starts, checks them, and keeps them until they are used.
 
     Of metadata the codes that choose elements of B are kept (`hdl.multiply.tile.sparse.lane_codes`), as many
     bits as the register has; of scales the bytes that the multiply takes. Those of a multiply that is refused
@@ -74,7 +72,7 @@ class SideOperandReader(Component):
     Throughput: a register word per cycle in, if the reads are granted. Latency: 6 cycles from `start` to
     `done`, and one for each word; operands in the cycle after `read_enable`.
     Critical path expected: of `checked_codes` or `scales_of_quad`, to the write port of a memory.
-    Testbench: tests/hdl/test_side_operands.py; the operands through the core, tests/sim/test_sim_sparse.py and
+    Testbench: tests/hdl/test_side_operands.py; through the core, tests/sim/test_sim_sparse.py and
     tests/sim/test_sim_block_scales.py.
 
     Members
@@ -153,9 +151,7 @@ class SideOperandReader(Component):
             return first, last
         return Mux(self.request.vec == 0, last, first), Mux(self.request.is_sparse, last, len(SCALES) - 1)
 
-    def _count(
-        self, m: Module, name: str, start: Value, event: Value, first: Value
-    ) -> tuple[Signal, Value]:
+    def _count(self, m: Module, name: str, start: Value, event: Value, first: Value) -> tuple[Signal, Value]:
         """Count words, from the first one of a register on; returns the register and the word's number."""
         bits = Steps(self._config).word_number_bits
         place = Signal(bits + max(len(first), 1), name=f"{name}_place")
@@ -193,7 +189,9 @@ class SideOperandReader(Component):
         steps = Steps(self._config)
         return [rows[part * steps.x_rows :][: steps.x_rows] for part in range(steps.x_parts)]
 
-    def _metadata(self, m: Module, quads: Sequence[Value], enable: Value, place: Value, oldest: Value) -> None:
+    def _metadata(
+        self, m: Module, quads: Sequence[Value], enable: Value, place: Value, oldest: Value
+    ) -> None:
         """Check the nibbles of a word, and keep their codes."""
         steps, asked = Steps(self._config), self.asked
         codes, undefined = [], []
@@ -226,9 +224,7 @@ class SideOperandReader(Component):
                     for row in part
                 ),
                 read_enable=self.read_enable,
-                read_address=Cat(
-                    *([asked.second] if len(halves) > 1 else []), block, asked.x[:word], oldest
-                ),
+                read_address=Cat(*([asked.second] if len(halves) > 1 else []), block, asked.x[:word], oldest),
             )
 
     def _scales(
