@@ -1,6 +1,6 @@
 """Whole matrix multiplies: what `wmma.mma` and `mma` give for any batch of tiles."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -25,7 +25,7 @@ from golden.invalid_argument import InvalidArgument
 from golden.resolve import resolve_instruction, resolve_profile
 from golden.sparsity import checked_metadata, stored_places
 from golden.tables.formats import FORMATS, FloatFormat, float_format
-from golden.tables.instruction_set import FP4_KINDS, SCALES, USES
+from golden.tables.instruction_set import FP4_KINDS, USES
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import ExactProfile, Profile
 
@@ -88,8 +88,11 @@ def mma(
     profile = resolve_profile(profile, instruction)
     shape = instruction.shape
     operands, leading = checked_operands(instruction, (a, b, c))
-    operands += _places(instruction, metadata, leading)
-    operands += _scales(instruction, (scale_a, scale_b), leading)
+    given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
+    side = checked_side_operands(instruction, given, leading)
+    if instruction.is_sparse:
+        operands.append(stored_places(instruction.sparsity, side.pop("metadata")))
+    operands += side.values()
     values = are_values((a, b, c), (instruction.a_type, instruction.b_type, instruction.c_type))
     result = np.empty((len(operands[0]), shape.m, shape.n), dtype_of(FORMATS[instruction.d_type]))
     in_chunks(_arithmetic(instruction, profile), operands, result, threads)
@@ -121,41 +124,36 @@ def multiply_fragments(
     return distribute(matrix, "d", instruction.d_type, instruction.shape, sparse=instruction.is_sparse)
 
 
-def _places(
-    instruction: MmaInstruction, metadata: ArrayLike | None, leading: tuple[int, ...]
-) -> list[NDArray[Any]]:
-    """The places of stored elements, tile by tile; nothing for a dense A."""
-    if not instruction.is_sparse:
-        if metadata is not None:
-            raise InvalidArgument("metadata", "an array", f"None for {instruction}, which is not sparse")
-        return []
-    sparsity = instruction.sparsity
-    extent = instruction.shape.m, sparsity.groups
-    if metadata is None:
-        raise InvalidArgument("metadata", "None", f"uint8 of shape (..., {extent[0]}, {extent[1]})")
-    nibbles = checked_metadata(sparsity, metadata, extent)
-    if nibbles.shape[:-2] != leading:
-        raise InvalidArgument("metadata", f"leading axes {nibbles.shape[:-2]}", f"{leading}, as a has")
-    return [stored_places(sparsity, nibbles.reshape(-1, *extent))]
+def checked_side_operands(
+    instruction: MmaInstruction, given: Mapping[str, ArrayLike | None], leading: tuple[int, ...]
+) -> dict[str, NDArray[np.uint8]]:
+    """Metadata and block scales as bytes, tile by tile, by the names of the registers that have them.
 
-
-def _scales(
-    instruction: MmaInstruction, scales: Sequence[ArrayLike | None], leading: tuple[int, ...]
-) -> list[NDArray[Any]]:
-    """The bytes of block scales, tile by tile; nothing where there are none."""
-    found = []
-    for name, use, given in zip(SCALES, USES, scales, strict=False):
-        extent, is_scaled = instruction.scale_extent(use), bool(instruction.scales)
-        if (given is None) == is_scaled:
-            allowed = f"an array of shape (..., {extent[0]}, {extent[1]})" if is_scaled else "None"
-            given_text = "None" if given is None else "an array"
-            raise InvalidArgument(name, given_text, f"{allowed} for {instruction}")
-        if given is None:
+    InvalidArgument for one that lacks or is too much, for another shape, and for an undefined nibble.
+    """
+    found = {}
+    for name, value in given.items():
+        is_metadata = name == "metadata"
+        if name not in instruction.side_registers:
+            if value is not None:
+                why = ", which is not sparse" if is_metadata else ""
+                raise InvalidArgument(name, "an array", f"None for {instruction}{why}")
             continue
-        checked = checked_array(name, given, instruction.scale_type, extent)
+        groups = instruction.sparsity.groups if is_metadata else 0
+        use = USES[name == "scale_b"]
+        extent = (instruction.shape.m, groups) if is_metadata else instruction.scale_extent(use)
+        if value is None:
+            what = "uint8" if is_metadata else "an array"
+            raise InvalidArgument(
+                name, "None", f"{what} of shape (..., {extent[0]}, {extent[1]}) for {instruction}"
+            )
+        if is_metadata:
+            checked = checked_metadata(instruction.sparsity, value, extent)
+        else:
+            checked = checked_array(name, value, instruction.scale_type, extent)
         if checked.shape[:-2] != leading:
             raise InvalidArgument(name, f"leading axes {checked.shape[:-2]}", f"{leading}, as a has")
-        found.append(checked.reshape(-1, *extent))
+        found[name] = checked.reshape(-1, *extent)
     return found
 
 

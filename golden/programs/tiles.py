@@ -1,24 +1,28 @@
 """Multiplies a batch of tiles: each loaded, multiplied and stored by a machine."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import accumulate, chain, product, zip_longest
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.arguments import checked_operands, dtype_of
+from golden.block_scales import pack_scales
 from golden.fragments import collect, distribute
 from golden.integers import checked_integer, checked_objects
 from golden.invalid_argument import InvalidArgument
 from golden.lines import pack, unpack
 from golden.machine import Machine
+from golden.multiply import checked_side_operands
 from golden.programs.buffers import Buffers
 from golden.programs.execution import Execution, MatrixRun, execute
 from golden.resolve import resolve_instruction
+from golden.sparsity import pack_metadata
 from golden.tables.commands import Command, Load, Mma, Store
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES, Use
@@ -36,6 +40,7 @@ def multiply_tiles(
     open_machine: Callable[[int], Machine],
     on_progress: Callable[[int], None] = lambda count: None,
     *,
+    side: Mapping[str, ArrayLike] = MappingProxyType({}),
     registers: int = 32,
     memory_bytes: int | None = None,
 ) -> MatrixRun:
@@ -58,6 +63,8 @@ def multiply_tiles(
     on_progress : callable
         Called with the number of commands that have just been executed, of which a tile has five, or one
         where there are no loads, and a `wgmma.mma_async` one for each of its tiles.
+    side : mapping of str to array_like
+        Metadata and block scales by the names that they have in `golden.mma`.
     registers : int
         32-bit registers per lane of the machine.
     memory_bytes : int or None
@@ -81,7 +88,7 @@ def multiply_tiles(
     (a, b, c), leading = checked_operands(instruction, operands)
     extent = instruction.shape.extent("d")
     d = np.zeros((len(a), *extent), dtype_of(FORMATS[instruction.d_type]))
-    tiles = _Tiles(instruction, a, b, c, d)
+    tiles = _Tiles(instruction, a, b, c, d, _packed_side(instruction, side, leading))
     chunk = max(1, min(len(d), _CHUNK)) if instruction.mnemonic == "wmma" else 0
     while chunk > 1 and memory_bytes is not None and tiles.buffers(chunk).memory_size > memory_bytes:
         chunk //= 2
@@ -90,6 +97,20 @@ def multiply_tiles(
         seconds = math.fsum(execute(machine, program, on_progress).seconds for program in programs)
         execution = Execution(counters=machine.counters, seconds=seconds)
     return MatrixRun(d=d.reshape(*leading, *extent), execution=execution)
+
+
+def _packed_side(
+    instruction: MmaInstruction, side: Mapping[str, ArrayLike], leading: tuple[int, ...]
+) -> dict[str, NDArray[np.uint32]]:
+    """The registers of metadata and block scales of each tile."""
+    given = {**dict.fromkeys(instruction.side_registers), **side}
+    checked = checked_side_operands(instruction, given, leading)
+    return {
+        name: pack_metadata(instruction, array)
+        if name == "metadata"
+        else pack_scales(instruction, "b" if name == "scale_b" else "a", array)
+        for name, array in checked.items()
+    }
 
 
 def _places(instruction: MmaInstruction) -> tuple[dict[Use, int], int]:
@@ -107,6 +128,8 @@ class _Tiles:
     b: NDArray[Any]
     c: NDArray[Any]
     d: NDArray[Any]
+    side: Mapping[str, NDArray[np.uint32]]
+    """Registers of metadata and block scales, for selectors of 0."""
 
     def in_memory(self, machine: Machine, chunk: int, registers: int) -> Iterator[_Program]:
         """Programs of `chunk` tiles each; the results are read when the next one is asked for."""
@@ -127,13 +150,18 @@ class _Tiles:
     def in_registers(self, machine: Machine) -> Iterator[_Program]:
         """Programs of one multiply each, whose fragments are put into the registers from outside."""
         instruction = warp_tile(self.instruction)
-        first, _ = _places(instruction)
-        multiply = Mma(instruction, d=first["d"], a=first["a"], b=first["b"], c=first["c"])
+        first, end = _places(instruction)
+        registers = {name: end + place for place, name in enumerate(self.side)}
+        multiply = Mma(instruction, **first, **registers)
         for tile, (rows, columns) in product(range(len(self.d)), tile_places(self.instruction)):
             matrices = (self.a[tile, rows], self.b[tile, :, columns], self.c[tile, rows, columns])
             for use, matrix in zip(USES, matrices, strict=False):
-                words = distribute(matrix, use, instruction.types[use], instruction.shape)
-                machine.write_registers(first[use], words)
+                kind = instruction.types[use], instruction.shape
+                machine.write_registers(
+                    first[use], distribute(matrix, use, *kind, sparse=instruction.is_sparse)
+                )
+            for name, register in registers.items():
+                machine.write_registers(register, self.side[name][tile, None])
             yield [(multiply, f"tile {tile}")]
             words = machine.read_registers(first["d"], instruction.fragments["d"].registers)
             self.d[tile, rows, columns] = collect(words, "d", instruction.d_type, instruction.shape)

@@ -67,8 +67,9 @@ def mma(
     integers (f16 and bf16: uint16, f32: uint32, e4m3 and e5m2: uint8); D comes as raw bit patterns. Leading
     axes are the batch.
 
-    Of a sparse multiply (mma.sp, wgmma.mma_async.sp) A has the elements that are stored. Golden alone
-    executes these, and multiplies of 8, 6 and 4 bits with block scales, by --profile blackwell.
+    Of a sparse multiply (mma.sp, wgmma.mma_async.sp) A has the elements that are stored. A core needs --set
+    sparse=true for mma.sp; wgmma.mma_async.sp runs on golden alone. Multiplies of 8, 6 and 4 bits with block
+    scales need --profile blackwell, and a core block_scale or mxf4.
 
     A mma.sync has no loads: its operands are written to the registers. A wgmma.mma_async is multiplied in
     tiles of 16 rows and 8 columns, each as the warp that has it would.
@@ -80,14 +81,20 @@ def mma(
     require_outputs(
         [(f"--output {output}", output), *target.outputs], (a, b, c, *given.values()), force=force
     )
-    generation = resolve_profile(target.profile or HOPPER.name, parsed)
-    narrow = isinstance(generation, Profile) and generation.narrow_block and parsed.a_type in ("e4m3", "e5m2")
-    if given or parsed.is_sparse or parsed.kind or narrow:
-        extra = {name: load_array(f"--{name.replace('_', '-')}", path) for name, path in given.items()}
-        _on_golden(parsed, operands, extra, output, target)
-        return
+    side = {name: load_array(f"--{name.replace('_', '-')}", path) for name, path in given.items()}
+    beyond_presets = bool(given or parsed.is_sparse or parsed.kind)
+    has_core = target.on is not MachineKind.GOLDEN or target.preset or target.settings
+    if target.gpu is not None or not has_core:
+        generation = resolve_profile(target.profile or HOPPER.name, parsed)
+        is_fp8 = parsed.a_type in ("e4m3", "e5m2")
+        beyond_presets |= isinstance(generation, Profile) and generation.narrow_block is not None and is_fp8
     if target.gpu is not None:
+        if beyond_presets:
+            raise UsageError(f"{parsed}: expected --on golden, rtl or lockstep, not a GPU")
         _on_gpu(parsed, operands, output, target)
+        return
+    if beyond_presets and not has_core:
+        _on_golden(parsed, operands, side, output, target)
         return
     with progress("instructions") as advance, target.prepared() as source:
         resolve_profile(source.config.dot_product.profile, parsed)
@@ -96,6 +103,7 @@ def mma(
             operands,
             source.open,
             advance,
+            side=side,
             registers=source.config.registers,
             memory_bytes=source.memory_bytes,
         )
@@ -110,9 +118,7 @@ def _on_golden(
     output: Path,
     target: Target,
 ) -> None:
-    """A multiply that no core executes yet."""
-    if target.on is not MachineKind.GOLDEN or target.preset or target.settings:
-        raise UsageError(f"{instruction}: expected --on golden without a preset, which alone executes it")
+    """A multiply that no preset executes."""
     given: dict[str, Any] = dict(extra)
     d = golden_mma(instruction, *operands, **given, profile=target.profile or HOPPER.name)
     write_files({output: array_bytes(d.view(dtype_of(FORMATS[instruction.d_type])))})

@@ -44,10 +44,43 @@ def test_mma_takes_metadata_and_scales():
     np.testing.assert_array_equal(np.load("d.npy"), d)
 
 
+CORE = ["--preset", "tiny", "--set", "profile=blackwell", "--set", "formats=f16,fp8,fp6,fp4"]
+CORE += [part for name in ("block_scale", "mxf4", "sparse") for part in ("--set", f"{name}=true")]
+"""As in tests/sim/test_sim_block_scales.py."""
+
+
+@pytest.mark.parametrize("machine", ["golden", "rtl", "lockstep"])
+def test_mma_on_a_core_equals_golden(machine):
+    random = np.random.default_rng(2)
+    a, b = random.standard_normal((2, 16, 16)).astype("f2"), random.standard_normal((2, 32, 8)).astype("f2")
+    c, e = np.ones((2, 16, 8), np.float32), np.full((2, 16, 8), 0b1101, np.uint8)
+    x, y = random.integers(0, 16, (2, 16, 64), np.uint8), random.integers(0, 16, (2, 64, 8), np.uint8)
+    s, t = (random.integers(0x30, 0x40, shape, np.uint8) for shape in ((2, 16, 4), (2, 4, 8)))
+    u, v = random.integers(0, 256, (2, 16, 32), np.uint8), random.integers(0, 256, (2, 32, 8), np.uint8)
+    saved(a=a, b=b, c=c, e=e, x=x, y=y, s=s, t=t, u=u, v=v, w=c.view("u4"))
+    for instruction, names, side in (
+        (SPARSE, "abc", {"metadata": e}),
+        (NVF4, "xyw", {"scale_a": s, "scale_b": t}),
+        ("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32", "uvw", {}),
+    ):
+        options = [
+            part
+            for option, file in zip(side, {1: "e", 2: "st"}.get(len(side), ""), strict=True)
+            for part in (f"--{option.replace('_', '-')}", f"{file}.npy")
+        ]
+        files = [f"{name}.npy" for name in names]
+        options += ["-o", "d.npy", "--force", "--on", machine, *CORE]
+        assert main(["mma", instruction, *files, *options]) == 0
+        operands = (np.load(file) for file in files)
+        expected = golden.mma(instruction, *operands, **side, profile="blackwell").view(np.uint32)
+        np.testing.assert_array_equal(np.load("d.npy"), expected)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--metadata", "e.npy", "--on", "rtl"], "expected --on golden without a preset"),
+        (["--metadata", "e.npy", "--on", "cuda"], "expected --on golden, rtl or lockstep, not a GPU"),
+        (["--metadata", "e.npy", "--on", "rtl", "--preset", "tiny"], "illegal instruction"),
         ([], "metadata: got None; allowed: uint8 of shape (..., 16, 8)"),
         (["--metadata", "no.npy"], "--metadata: expected an .npy file, but there is no file no.npy"),
     ],
