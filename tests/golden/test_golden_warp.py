@@ -396,7 +396,8 @@ def test_formats_left_out():
     [
         (
             {"formats": {"f16", "f8"}},
-            "formats: got f8; allowed: b1, bf16, f16, f64, fp4, fp6, fp8, i4, i8, sparse, tf32",
+            "formats: got f8; allowed: b1, bf16, block_scale, f16, f64, fp4, fp6, fp8, i4, i8, mxf4, "
+            "sparse, tf32",
         ),
         ({"registers": 0}, "registers: got 0; allowed: at least 1"),
         ({"address_bits": 0}, "address_bits: got 0; allowed: at least 1"),
