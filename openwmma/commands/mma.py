@@ -93,6 +93,8 @@ def mma(
             raise UsageError(f"{parsed}: expected --on golden, rtl or lockstep, not a GPU")
         _on_gpu(parsed, operands, output, target)
         return
+    if has_core and parsed.is_sparse and parsed.mnemonic != "mma.sp":
+        raise UsageError(f"{parsed}: expected --on golden without a preset, which alone executes it")
     if beyond_presets and not has_core:
         _on_golden(parsed, operands, side, output, target)
         return
