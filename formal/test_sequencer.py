@@ -17,7 +17,8 @@ from formal.streams import offer_stays, transferred
 from formal.test_scoreboard import compares
 from hdl.config import PRESETS
 from hdl.control import sequencer
-from hdl.control.decoder import Decoded, Decoder
+from hdl.control.decoded import Decoded
+from hdl.control.decoder import Decoder
 from hdl.control.scoreboard import COMMON_UNITS, Scoreboard, Unit, slots
 from hdl.memory.beats import CAUSE_BITS
 
