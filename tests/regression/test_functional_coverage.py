@@ -377,6 +377,14 @@ def test_programs_are_steered_to_the_types_that_are_missing(holes, types):
     assert types_in(holes) == types
 
 
+def test_programs_are_steered_to_types_of_the_core_alone():
+    """Holes of faults name tf32, which a core of f16 cannot multiply."""
+    kind = FunctionalCoverage(1, {"preset": "tiny", "set": []})
+    assert "tf32" in types_in(kind.holes())
+    drawn = (task.arguments.get("type") for task in islice(kind.tasks(), 200))
+    assert set(drawn) == {None, "f16"}
+
+
 def test_programs_are_steered_while_bins_are_missing():
     """Every other round has multiplies of one type; when all is seen, of any."""
     kind = coverage()

@@ -22,6 +22,7 @@ from regression.functional.collector import EARLY, model_of, observe
 from regression.functional.directed import hazard_program
 from regression.functional.model import Coverpoint, Seen, bin_name, share, tables
 from regression.functional.shares import ORDERS, SWIZZLES, has_conflicts, packed_descriptor
+from regression.random_programs.choices import multiplies_of
 from regression.random_programs.faulting import FaultSession, state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.operands import FLOAT_KINDS, TWO_PRODUCTS
@@ -83,8 +84,10 @@ class FunctionalCoverage(Kind):
         for name in _DIRECTED:
             yield Task(key=f"directed {name}", arguments={"directed": name})
         numbers: dict[str | None, Iterator[int]] = {}
+        # Faults are shown on cores of their own, which may have types that this one lacks.
+        types = {item.a_type for item in multiplies_of(config_named(self._core))}
         for turn in count():
-            missing = types_in(self.holes())
+            missing = [type for type in types_in(self.holes()) if type in types]
             type = missing[turn // 2 % len(missing)] if turn % 2 and missing else None
             for _ in range(_ROUND):
                 number = next(numbers.setdefault(type, count()))
