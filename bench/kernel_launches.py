@@ -3,7 +3,9 @@
     python -m bench.kernel_launches [PRESET ...]
 
 prints the table of docs/reference/kernels.md and writes ``build/bench/kernel_launches.json``. Lockstep is
-measured on the presets, by default ``small`` and ``standard``. The kernels of CUTLASS need the packages of
+measured on the presets, by default ``small`` and ``standard``. The name ``hopper`` in place of presets
+measures a product through ``wgmma`` side by side with the same one through ``mma.sync``, and nothing else.
+The kernels of CUTLASS need the packages of
 ``examples/cutlass/cutlass_gemm.py``; without them they have no rows.
 """
 
@@ -31,6 +33,7 @@ from openwmma.modules import Module
 ROOT: Final = Path(__file__).parents[1]
 CAPTURED: Final = ROOT / "tests" / "data" / "kernels"
 CASES: Final = ("single_warp.gemm_tile", "families.gemm_tf32", "mma_sync.igemm")
+_HOPPER: Final = "hopper"
 REPETITIONS: Final = 3
 """Of a launch on golden."""
 
@@ -141,14 +144,20 @@ def measured(kernel: str, launch: Launch, presets: list[str]) -> Times:
 
 def main() -> None:
     """Measure everything, print it and write it."""
-    presets = named(__doc__, PRESETS, ["small", "standard"])
+    presets = named(__doc__, (*PRESETS, _HOPPER), ["small", "standard"])
+    large = side_by_side(512)
+    if _HOPPER in presets:
+        seconds = [fastest(launch, REPETITIONS)[0] for launch in large.values()]
+        for kernel, each in zip(large, seconds, strict=True):
+            print(f"{kernel}: {each:.2f} s")
+        print(f"wgmma takes {seconds[1] / seconds[0]:.2f} times as long as mma.sync")
+        return
     launches: dict[str, Launch] = {case: partial(captured, case) for case in CASES}
     launches["tiled_gemm"] = partial(example, "tiled_gemm", 32)
     launches["mma_sync.hgemm"] = hgemm
     launches.update(cutlass_launches())
     table = Table("kernel", "warp instructions", "matrix", "golden", *presets)
     rows = []
-    large = side_by_side(512)
     for kernel, launch in {**launches, **large}.items():
         times = measured(kernel, launch, [] if kernel in large else presets)
         rows.append(asdict(times))

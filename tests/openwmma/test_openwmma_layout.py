@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ET
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -125,10 +126,8 @@ def address_of(descriptor, row, k, bits, *, transposed):
     base, mode = descriptor >> 49 & 7, descriptor >> 62
     span = {0: 16, 1: 128, 2: 64, 3: 32}[mode]
     byte = k * bits // 8
-    if not transposed and mode == 0:
-        place = start + row % 8 * 16 + row // 8 * stride + byte // 16 * leading + byte % 16
-    elif not transposed:
-        place = start + row % 8 * span + row // 8 * stride + byte
+    if not transposed:
+        place = start + row % 8 * span + row // 8 * stride + byte // span * leading + byte % span
     elif mode == 0:
         place = start + row % 8 * 2 + row // 8 * stride + k % 8 * 16 + k // 8 * leading
     else:
@@ -142,9 +141,11 @@ def address_of(descriptor, row, k, bits, *, transposed):
 @pytest.mark.parametrize("mode", range(4))
 def test_a_descriptor_finds_its_elements(use, type, mode):
     bits = FORMATS[type].bits
-    for transposed in (False, True)[: 1 + (bits == 16)]:
+    for transposed, sparse in product((False, True)[: 1 + (bits == 16)], (False, True)):
         descriptor = 0x123 | 0x11 << 16 | 0x46 << 32 | mode << 62 | (5 << 49 if mode else 0)
-        grid = descriptor_grid(use, type, f"m64n24k{256 // bits}", descriptor, transposed=transposed)
+        shape = f"m64n24k{256 // bits << sparse}"
+        grid = descriptor_grid(use, type, shape, descriptor, transposed=transposed)
+        assert (grid.columns if use == "a" else grid.rows) == 256 // bits << (sparse and use == "b")
         assert len(grid.cells) * 128 // bits == grid.rows * grid.columns
         for cell in grid.cells:
             row, k = (cell.row, cell.column) if use == "a" else (cell.column, cell.row)
@@ -157,7 +158,11 @@ def test_a_descriptor_on_the_command_line(capsys):
     shown = ["layout", "a", "f16", "m64n8k16", "--descriptor"]
     assert main([*shown, "0x4000004000010000", "--svg", "a.svg"]) == 0
     printed = capsys.readouterr().out
-    assert "The first 8 rows touch 32 of 32 banks." in printed
+    assert "The first 8 rows touch 32 of 32 banks; without the swizzle 4 of 32 banks." in printed
+    assert "Most rows that meet in one bank: 1; without the swizzle 8." in printed
+    assert "Row 3: banks 12 to 15; without the swizzle 0 to 3." in printed
+    texts = ["".join(each.itertext()) for each in ET.parse("a.svg").iter(f"{SVG}text")]
+    assert "Row 7: banks 28 to 31; without the swizzle 0 to 3." in texts
     assert re.search(r"^ *3 0x001b0 0x001a0 *$", printed, re.MULTILINE)
     assert len(ET.parse("a.svg").findall(f".//{SVG}rect")) >= 128
 
