@@ -4,8 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from sim.testbench.runner import SIMULATORS, run
-
 Simulate = Callable[..., None]
 
 SLOW = (pytest.mark.long, pytest.mark.coverage)
@@ -17,6 +15,8 @@ COVERAGE = "testbench-coverage"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of the testbenches."""
+    from sim.testbench.runner import SIMULATORS  # noqa: PLC0415  simulations import this module too
+
     group = parser.getgroup("testbenches")
     group.addoption("--waves", action="store_true", help="write dump.vcd beside each testbench's log")
     group.addoption("--seed", type=int, default=1, help="seed of the testbenches' randomness (default 1)")
@@ -34,6 +34,8 @@ def simulate(request: pytest.FixtureRequest) -> Simulate:
 
     In a test that is marked ``icarus`` the simulator is that one.
     """
+    from sim.testbench.runner import run  # noqa: PLC0415  simulations import this module too
+
     seed: int = request.config.getoption("--seed")
     waves: bool = request.config.getoption("--waves")
     chosen: str = request.config.getoption("--simulator")
