@@ -144,6 +144,7 @@ fpga: $(SOC_STAMP) ## bitstreams with their reports for ULX3S and ECPIX-5, and t
 
 .PHONY: docs
 docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header and IP-XACT, into build/docs
+	$(BIN)/python -m pytest -q -m long tests/docs/test_diagrams.py
 	$(BIN)/python -m docs.diagrams docs/generated
 	$(BIN)/python -m docs.tables
 	$(BIN)/python -m sphinx --quiet -W --keep-going docs build/docs

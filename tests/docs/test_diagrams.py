@@ -144,7 +144,9 @@ def test_a_pipeline_shows_every_stage_for_its_cycles():
     assert max(scale) - min(scale) < 0.1
 
 
+@pytest.mark.long
 def test_the_timeline_is_that_of_the_core():
+    """`make docs` runs it."""
     assert example_trace() == read_stored(), "write it anew with python -m docs.diagrams --record"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from bench.cycles import CORES, cycles, recorded
 
-FAST = ("tiny", "tiny, 4 warps", "small", "standard")
+FAST = ("tiny", "small", "standard")
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def machines(config=CONFIG):
     return machine, rtl
 
 
-@pytest.fixture(params=[CONFIG, WIDE], ids=["small", "wide"])
+@pytest.fixture(params=[CONFIG, pytest.param(WIDE, marks=pytest.mark.long)], ids=["small", "wide"])
 def pair(request):
     golden, rtl = machines(request.param)
     yield golden, rtl
