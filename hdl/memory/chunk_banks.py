@@ -26,7 +26,7 @@ class ChunkBanks(Component):
     Throughput: a beat per cycle, or the chunks of a request if they lie in different banks. Latency: 1 cycle
     to a beat, 2 from a request to its chunks. Expected critical path: the choice of a lane by each bank to
     the address of the bank.
-    Testbench: tests/hdl/test_warpgroup.py.
+    Testbench: cocotb_tests/memory/test_chunk_banks.py.
 
     Members
     -------

@@ -57,7 +57,7 @@ class ChunkFetch(Component):
 
     Throughput: a request per cycle, so a block of 512 bytes in 8 cycles with beats of four quads. Latency: 2
     cycles. Expected critical path: two sums of 14 bits.
-    Testbench: tests/hdl/test_warpgroup.py, through `WarpgroupMultiplier`.
+    Testbench: cocotb_tests/warpgroup/test_warpgroup.py, through `WarpgroupMultiplier`.
 
     Members
     -------

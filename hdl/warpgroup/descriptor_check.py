@@ -21,7 +21,7 @@ class DescriptorCheck(Component):
 
     Throughput: a request in five cycles. Latency: 5 cycles. Expected critical path: a product of 5 and 14
     bits.
-    Testbench: tests/hdl/test_warpgroup.py.
+    Testbench: cocotb_tests/warpgroup/test_descriptor_check.py.
 
     Members
     -------

@@ -27,7 +27,7 @@ class Gather(Component):
 
     Throughput: a block of A or B for each job, about 4 cycles each, which is less than it takes to fetch.
     Latency: 5 cycles from a share to its first job. Expected critical path: the comparison of two shares.
-    Testbench: tests/hdl/test_warpgroup.py, through `WarpgroupMultiplier`.
+    Testbench: cocotb_tests/warpgroup/test_warpgroup.py, through `WarpgroupMultiplier`.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class WarpgroupMultiplier(Component):
     a beat has quads; and multiplying. Of m64nNk16 on 64 units that is ``32 + N / 2`` and ``N`` cycles.
     Latency: about 50 cycles from the last share of a gang to the first tile. Expected critical path: of the
     parts.
-    Testbench: tests/hdl/test_warpgroup.py.
+    Testbench: cocotb_tests/warpgroup/test_warpgroup.py.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ class OperandStorage(Component):
 
     Throughput: chunks of a beat and a word of each port per cycle. Latency: `READ_LATENCY`. Expected
     critical path: the choice of an element, of two chunks and two orders.
-    Testbench: tests/hdl/test_warpgroup.py, through `WarpgroupMultiplier`.
+    Testbench: cocotb_tests/warpgroup/test_warpgroup.py, through `WarpgroupMultiplier`.
 
     Members
     -------

@@ -31,7 +31,7 @@ class TileExpander(Component):
 
     Throughput: a tile per cycle. Latency: 2 cycles. Expected critical path: the choice of a member and the
     count of its tiles.
-    Testbench: tests/hdl/test_warpgroup.py, through `WarpgroupMultiplier`.
+    Testbench: cocotb_tests/warpgroup/test_warpgroup.py, through `WarpgroupMultiplier`.
 
     Parameters
     ----------

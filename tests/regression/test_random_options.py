@@ -14,7 +14,12 @@ from golden.tables.instruction_set import USES
 from golden.warpgroup_share import descriptors
 from openwmma.usage_error import UsageError
 from regression.campaign.kind import Task
-from regression.campaign.kinds.functional_coverage import SPARSE_CORE, WGMMA_CORE, FunctionalCoverage
+from regression.campaign.kinds.functional_coverage import (
+    SMALL_CORE,
+    SPARSE_CORE,
+    WGMMA_CORE,
+    FunctionalCoverage,
+)
 from regression.campaign.kinds.random_programs import RandomPrograms
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.failing import load_program, save_program
@@ -31,7 +36,6 @@ from regression.random_programs.program import config_named
 from regression.random_programs.running import difference
 from regression.random_programs.shares import draw_descriptor, place_share, quiet_bytes, share_forms
 
-SMALL_CORE = "tiny formats=f16,fp8,fp6,fp4 profile=blackwell"
 BOTH = "tiny sparse=true wgmma=true warps=8 formats=f16,tf32,i8 shared_bytes=32768"
 SPARSE = [item for item in multiplies_of(config_named(SPARSE_CORE)) if item.is_sparse]
 SMALL = [item for item in multiplies_of(config_named(SMALL_CORE)) if item.kind]

@@ -72,8 +72,7 @@ class SideOperandReader(Component):
     Throughput: a register word per cycle in, if the reads are granted. Latency: 6 cycles from `start` to
     `done`, and one for each word; operands in the cycle after `read_enable`.
     Critical path expected: of `checked_codes` or `scales_of_quad`, to the write port of a memory.
-    Testbench: tests/hdl/test_side_operands.py; through the core, tests/sim/test_sim_sparse.py and
-    tests/sim/test_sim_block_scales.py.
+    Testbench: tests/hdl/test_side_operands.py; of metadata cocotb_tests/multiply/test_metadata_reader.py.
 
     Members
     -------
@@ -126,7 +125,7 @@ class SideOperandReader(Component):
         first, last = self._range(names)
         kept = Signal(range(2 * self._slots))
         oldest = Signal.like(kept)
-        m.d.comb += self.room.eq(kept - oldest != self._slots)
+        m.d.comb += self.room.eq((kept - oldest)[: len(kept)] != self._slots)
         with m.If(self.keep):
             m.d.sync += kept.eq(kept + 1)
         with m.If(self.release):

@@ -13,11 +13,10 @@ from golden.fragments import collect, distribute
 from golden.memory import Memory
 from golden.multiply import mma
 from golden.programs.buffers import BASE
-from golden.random_operands import random_metadata, random_operands
 from golden.sparsity import pack_metadata
 from golden.tables.commands import Command, Mma
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import CORE_FAMILIES
+from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.command import encode
@@ -132,6 +131,9 @@ FAMILIES: Final = tuple(
 SPARSE: Final = tuple(family.name for family in CORE_FAMILIES if family.is_sparse)
 """Names of families with a sparse A, for cores that have them."""
 
+SMALL: Final = tuple(family.name for family in CORE_NARROW_FAMILIES)
+"""Likewise of elements of 8, 6 and 4 bits."""
+
 F64_CORE: Final = replace(
     PRESETS["standard"], dot_product=DotProductConfig(formats=frozenset({"f16"})), f64_units=4
 )
@@ -156,8 +158,9 @@ def compare(
     one batch. The core is built if it never was. WrongResult for the first element that differs; ValueError
     for an unknown family, or one that the core has not.
     """
-    if family not in FAMILIES + SPARSE:
-        raise ValueError(f"family must be one of {', '.join(FAMILIES + SPARSE)}, not {family}")
+    known = FAMILIES + SPARSE + SMALL
+    if family not in known:
+        raise ValueError(f"family must be one of {', '.join(known)}, not {family}")
     forms = [item for item in multiplies_of(config) if item.family.name == family]
     if not forms:
         raise ValueError(f"the core has no {family}")
@@ -175,9 +178,6 @@ def compare(
 
 
 def _operands(random: np.random.Generator, batch: Batch) -> list[NDArray[Any]]:
-    if batch.instruction.is_sparse:
-        operands = random_operands(random, batch.instruction, batch.tiles)
-        return [*operands, random_metadata(random, batch.instruction, batch.tiles)]
     is_float = isinstance(FORMATS[batch.instruction.a_type], FloatFormat)
     kinds = FLOAT_KINDS if is_float else INTEGER_KINDS
     start = int(random.integers(len(kinds)))

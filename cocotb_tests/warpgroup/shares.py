@@ -1,0 +1,117 @@
+"""Shares of `wgmma` as the warpgroup multiplier gets them."""
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cocotb_tests.packing import Packing
+from golden.matrix_descriptors import MatrixDescriptor, matrix_of_chunks
+from hdl.dot_product.operands import Result
+from hdl.warpgroup.request import WgmmaRequest
+
+M = 64
+REQUEST = Packing(WgmmaRequest)
+WARP_REGISTERS = 128
+
+
+def descriptor_fields(bits: int) -> dict[str, int]:
+    """The fields of `hdl.command.Descriptor`, of the bits that an instruction takes."""
+    start, leading, stride = (bits >> low & 0x3FFF for low in (0, 16, 32))
+    swizzle = {"base": bits >> 49 & 7, "swizzle": bits >> 62 & 3}
+    return {"start": start, "leading": leading, "stride": stride, **swizzle}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operands:
+    """What the shares of several warps may have in common."""
+
+    b: int
+    tiles: int
+    is_f16: bool
+    in_registers: bool
+    scale_d: bool
+    negated: int
+    transposed: tuple[bool, bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """A warp's share; registers are of all warps."""
+
+    warp: int
+    operands: Operands
+    a: int
+    """Descriptor, or register."""
+    d: int
+
+    @property
+    def request(self) -> int:
+        """Its bits."""
+        common = self.operands
+        tile = {
+            "operation": {"result": Result.F16 if common.is_f16 else Result.F32},
+            "x": self.a if common.in_registers else self.d ^ 0x155,
+            "d": self.d,
+        }
+        return REQUEST.pack(
+            {
+                "tile": tile,
+                "tiles_less_one": common.tiles - 1,
+                "a_in_registers": common.in_registers,
+                "scale_d": common.scale_d,
+                "negated": common.negated,
+                "transposed": common.transposed[0] | common.transposed[1] << 1,
+                "a": descriptor_fields(0 if common.in_registers else self.a),
+                "b": descriptor_fields(common.b),
+            }
+        )
+
+    def d_of(self, tile: int) -> int:
+        """First register of D of a tile."""
+        return self.d + tile * (2 if self.operands.is_f16 else 4)
+
+
+def matrix(memory: NDArray[np.uint8], bits: int, rows: int, transposed: bool) -> NDArray[np.uint8]:
+    """The bytes of an operand as golden finds them, shape (rows, 32)."""
+    places = MatrixDescriptor.from_bits(bits).chunks(rows, transposed)
+    stored = np.stack([memory[place : place + 16] for place in places.reshape(-1)])
+    chunks = stored.view("<u8").reshape(*places.shape, 2)
+    return np.ascontiguousarray(matrix_of_chunks(chunks, "u2", transposed)).view(np.uint8).reshape(rows, 32)
+
+
+def draw_descriptor(rng: random.Random, rows: int, transposed: bool, size: int) -> int:
+    """Any swizzle and offsets with which the operand lies in a memory of so many bytes."""
+    swizzle, groups = rng.randrange(4), rows // 8
+    base = rng.randrange(8) * rng.randrange(2)
+    while True:
+        most = size // 16 // (groups if not transposed or not swizzle else 2)
+        leading, stride = rng.randrange(most), rng.randrange(most)
+        bits = leading << 16 | stride << 32 | base << 49 | swizzle << 62
+        room = size - MatrixDescriptor.from_bits(bits).reach(rows, transposed)
+        if room >= 0:
+            return bits | rng.randrange(room // 16 + 1)
+
+
+def draw_operands(rng: random.Random, size: int, most_tiles: int = 6) -> Operands:
+    """Operands with few tiles."""
+    tiles = rng.randrange(1, most_tiles + 1)
+    transposed = rng.random() < 0.5, rng.random() < 0.5
+    in_registers = rng.random() < 0.3
+    return Operands(
+        b=draw_descriptor(rng, 8 * tiles, transposed[1], size),
+        tiles=tiles,
+        is_f16=rng.random() < 0.5,
+        in_registers=in_registers,
+        scale_d=rng.random() < 0.5,
+        negated=rng.randrange(4),
+        transposed=(transposed[0] and not in_registers, transposed[1]),
+    )
+
+
+def draw_share(rng: random.Random, operands: Operands, warp: int, size: int) -> Share:
+    """The share of a warp, with A and D of its own."""
+    d = warp * WARP_REGISTERS + 2 * rng.randrange(40)
+    a = d ^ 0x40 if operands.in_registers else draw_descriptor(rng, M, operands.transposed[0], size)
+    return Share(warp=warp, operands=operands, a=a, d=d)
