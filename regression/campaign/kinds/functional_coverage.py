@@ -105,7 +105,7 @@ class FunctionalCoverage(Kind):
             found = _DIRECTED[task.arguments["directed"]](seen, self._core, self.seed)
         else:
             number, type = task.arguments["number"], task.arguments["type"]
-            kinds = TWO_PRODUCTS if type in _FP8 and number % 2 else FLOAT_KINDS
+            kinds = TWO_PRODUCTS if type and number % 2 else FLOAT_KINDS
             program = make_program(self._core, self.seed, number, type=type, kinds=kinds)
             found = _run_program(seen, program)
         data = [] if found else [(point, item, hits) for (point, item), hits in sorted(seen.items())]
