@@ -9,7 +9,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 
 from cocotb_tests.conftest import Simulate
 from cocotb_tests.packing import Packing
-from cocotb_tests.streams import start
+from cocotb_tests.streams import reset, start
 from cocotb_tests.warpgroup.shares import descriptor_fields
 from golden.matrix_descriptors import MatrixDescriptor
 from hdl.config import PRESETS
@@ -72,6 +72,20 @@ async def ends(dut: Any) -> None:
             await ClockCycles(dut.aclk, rng.randrange(1, 6))
             assert bool(dut.legal.value) == expected
     assert len(seen) == 32
+
+
+@cocotb.test
+async def reset_ends_a_check(dut: Any) -> None:
+    """After a reset there is none to wait for."""
+    await start(dut)
+    for cycles in range(3):
+        dut.start.value = 1
+        await RisingEdge(dut.aclk)
+        dut.start.value = 0
+        for _ in range(cycles):
+            await RisingEdge(dut.aclk)
+        await reset(dut, 1)
+        assert dut.done.value, cycles
 
 
 def test_descriptor_check(simulate: Simulate) -> None:
