@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from regression.campaign.kinds.functional_coverage import SMALL_CORE, SPARSE_CORE, WGMMA_CORE
+from regression.campaign.kinds.functional_coverage import SCALED_CORE, SPARSE_CORE, WGMMA_CORE
 from regression.functional.collector import MODEL, model_of
 from regression.random_programs.program import config_named
 
@@ -47,7 +47,7 @@ def test_every_claim_has_a_test() -> None:
 
 def test_coverage_of_the_plan_is_all_there_is() -> None:
     named = {name for claim in claims() for name in COVERPOINT.findall(claim.rstrip("| ").rpartition("|")[2])}
-    options = (SPARSE_CORE, WGMMA_CORE, SMALL_CORE)
+    options = (SPARSE_CORE, WGMMA_CORE, SCALED_CORE)
     models = (MODEL, *(model_of(config_named(core)) for core in options))
     assert named <= {coverpoint.name for model in models for coverpoint in model}
 

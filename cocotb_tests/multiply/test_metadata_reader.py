@@ -77,7 +77,10 @@ class ReaderWithRows(Component):
                 selection.even.eq(Cat(even for even, _ in halves)),
                 selection.odd.eq(Cat(odd for _, odd in halves)),
                 selection.codes.eq(
-                    Cat(part.word_select(number, CODES_OF_WORD) for part in (reader.low_codes, reader.high_codes))
+                    Cat(
+                        part.word_select(number, CODES_OF_WORD)
+                        for part in (reader.low_codes, reader.high_codes)
+                    )
                 ),
                 self.chosen.word_select(number, 256).eq(selection.chosen),
             ]

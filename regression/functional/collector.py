@@ -126,6 +126,8 @@ def _sample_multiply(
         words[use] = registers[first : first + layout.registers]
         held = words[use], use, instruction.types[use], instruction.shape
         matrices[use] = collect(*held, sparse=is_sparse)
+    if instruction.scales:
+        options.sample_scales(seen, command, before)
     if is_sparse:
         metadata = unpack_metadata(instruction, before[command.metadata], command.selector)
         options.sample_sparse(seen, instruction, matrices, metadata, command.selector)

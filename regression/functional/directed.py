@@ -132,12 +132,14 @@ def _register_pair(
         if not (_is_legal(first) and _is_legal(second, first)):
             continue
         moves = [item for item in (second, first) if isinstance(item, LoadMatrix | StoreMatrix)]
+        sparse = [item for item in (first, second) if isinstance(item, Mma) and item.instruction.is_sparse]
+        if any(abs(item.metadata - move.addresses) < 2 for item in sparse for move in moves):
+            continue
         if second not in moves or second.addresses not in chain(*registers_of(first)["writes"]):
             for move in moves:
                 yield image.place_words(min(move.addresses, config.registers - 2), _valid_rows(random))
-            for multiply in (first, second):
-                if isinstance(multiply, Mma) and multiply.instruction.is_sparse:
-                    yield Fill(multiply.metadata, 1, int(random.choice(EVERYWHERE)))
+            for multiply in sparse:
+                yield Fill(multiply.metadata, 1, int(random.choice(EVERYWHERE)))
             yield from (first, second)
             return
     raise LookupError(f"no {younger} of this core can {kind} of {extent} of the registers of a {older}")
@@ -167,13 +169,13 @@ def _command(random: Generator, config: CoreConfig, unit: str) -> Command:
 
 
 def _operand(random: Generator, command: Command, role: str) -> str | None:
-    """An operand that is read or written, other than addresses of a store, and metadata; None without one."""
+    """An operand that is read or written, none of `hazards.SIDE`, nor addresses of a store; None without."""
     names = [
         name
         for name, (_, is_written) in operands_of(command).items()
         if is_written == (role == "writes")
         and (name, type(command)) != ("addresses", StoreMatrix)
-        and name != "metadata"
+        and name not in hazards.SIDE
     ]
     return names[random.integers(len(names))] if names else None
 

@@ -25,6 +25,9 @@ from regression.random_programs.choices import (
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
+SIDE: Final = ("metadata", "scale_a", "scale_b")
+"""Fields of registers that are no fragments of a multiply."""
+
 EXTENTS: Final = ("all", "part")
 _SHARE_KINDS: Final = ("share after store", "store after share")
 MEMORY_KINDS: Final = ("load after store", "store after load", "store after store")
@@ -46,13 +49,13 @@ ROLES: Final[Mapping[str, tuple[str, str]]] = {
 def sizes(config: CoreConfig, unit: str, role: str) -> frozenset[int]:
     """How many registers an operand of a unit's commands may have; none of a unit that the core lacks.
 
-    Metadata is no operand here.
+    Metadata and scales are no operands here.
     """
     operands = {item for command in commands_of(unit, config) for item in operands_of(command).items()}
     return frozenset(
         count
         for name, (count, is_written) in operands
-        if is_written == (role == "writes") and name != "metadata"
+        if is_written == (role == "writes") and name not in SIDE
     )
 
 
@@ -134,7 +137,7 @@ def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, S
 
     `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(unit_of(command), registers_of(_without_metadata(command))) for command in commands]
+    facts = [(unit_of(command), registers_of(_without_side_operands(command))) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for warp in {command.warp for command in commands}:
         of_warp = [index for index, command in enumerate(commands) if command.warp == warp]
@@ -145,10 +148,10 @@ def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, S
                 _sample_accesses(seen, accesses[older], accesses[younger])
 
 
-def _without_metadata(command: Command) -> Command:
-    """The command with its metadata in a register that it reads anyway."""
-    if isinstance(command, Mma) and command.instruction.is_sparse:
-        return replace(command, metadata=command.a)
+def _without_side_operands(command: Command) -> Command:
+    """The command with its metadata and scales in a register that it reads anyway."""
+    if isinstance(command, Mma):
+        return replace(command, metadata=command.a, scale_a=command.a, scale_b=command.a)
     return command
 
 

@@ -1,16 +1,19 @@
 """Coverpoints of sparse multiplies, and of elements of 8, 6 and 4 bits; of cores that have them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.block_scales import unpack_scales
 from golden.fragments import distribute
 from golden.sparsity import stored_places
-from golden.tables.formats import FORMATS
+from golden.tables.commands import Mma
+from golden.tables.formats import FORMATS, SCALE_FORMATS
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 from golden.tables.sparsity import Sparsity
 from hdl.config import CoreConfig
 from regression.functional.hazards import ROLES, sizes
@@ -25,6 +28,8 @@ _SELECTORS: Final = tuple("0123")
 _OUTCOMES: Final = ("exact", "cut", "cancelled", "special")
 """Of a sum: all bits count; some do not; none is left, of products that are not zero; no number comes out."""
 
+_BYTES: Final = tuple(f"{byte:#04x}" for byte in range(256))
+_NAN_PLACES: Final = ("A", "B", "both")
 _CONTAINERS: Final = ("spare bits zero", "spare bits set")
 _NUMBERS: Final = CLASSES[:10]
 """Classes of types without infinities and NaN."""
@@ -46,8 +51,11 @@ def points_of(config: CoreConfig) -> Iterator[Coverpoint]:
     )
     if config.sparse:
         yield from _sparse_points(config)
-    if any(item.kind for item in forms):
+    if any(is_small(item, config) for item in forms):
         yield from _small_points(config)
+    scaled = [item for item in forms if item.scales]
+    if scaled:
+        yield from _scale_points(scaled)
 
 
 def _sparse_points(config: CoreConfig) -> Iterator[Coverpoint]:
@@ -65,7 +73,7 @@ def _sparse_points(config: CoreConfig) -> Iterator[Coverpoint]:
         {"form": tuple(forms), "group": _GROUPS, "nibble": _NIBBLES},
         lambda form, group, nibble: _no_nibble(forms[form], _GROUPS.index(group), int(nibble, 2)),
     )
-    names = dict.fromkeys(kinds_of(item)[0].name for item in instructions if is_fused(item))
+    names = dict.fromkeys(kinds_of(item)[0].name for item in instructions if _has_sparse_sum(item))
     yield coverpoint(
         "sparse sum",
         "What becomes of the products of the stored elements and C.",
@@ -77,6 +85,33 @@ def _sparse_points(config: CoreConfig) -> Iterator[Coverpoint]:
         {"kind": tuple(ROLES)[:2], "unit": UNITS},
         lambda kind, unit: None if sizes(config, unit, "writes") else "it writes no register",
     )
+
+
+def _scale_points(forms: Sequence[MmaInstruction]) -> Iterator[Coverpoint]:
+    types = tuple(dict.fromkeys(item.scale_type for item in forms))
+    vecs = tuple(dict.fromkeys(item.scale_vec for item in forms))
+    yield coverpoint(
+        "scale byte",
+        "Every byte as a block scale of either operand.",
+        {"operand": ("a", "b"), "type": types, "byte": _BYTES},
+    )
+    yield coverpoint(
+        "scale selector",
+        "Every byte and lane from which scales may be taken.",
+        {"operand": ("a", "b"), "vec": vecs, "byte": _SELECTORS, "thread": _SELECTORS},
+        lambda use, vec, byte, thread: (
+            None if int(byte) in BYTE_IDS[vec] and int(thread) in THREAD_IDS[use] else "it is a fault"
+        ),
+    )
+    yield coverpoint(
+        "NaN scale",
+        "A NaN among the scales of A, of B, and of both.",
+        {"types": types, "where": _NAN_PLACES},
+    )
+
+
+def _has_sparse_sum(instruction: MmaInstruction) -> bool:
+    return is_fused(instruction) and not _is_small(instruction.a_type)
 
 
 def _no_nibble(sparsity: Sparsity, group: int, nibble: int) -> str | None:
@@ -113,7 +148,9 @@ def _is_small(type: str) -> bool:
 
 
 def is_small(instruction: MmaInstruction, config: CoreConfig) -> bool:
-    """Whether a multiply has the sums of 8, 6 and 4 bits of a profile that has such."""
+    """Whether a dense multiply has the sums of 8, 6 and 4 bits of a profile that has such, without scales."""
+    if instruction.is_sparse or instruction.scales:
+        return False
     return _is_small(instruction.a_type) and config.dot_product.profile.narrow_block is not None
 
 
@@ -129,7 +166,7 @@ def sample_sparse(
     seen["selector", bin_name(form, str(selector))] += 1
     codes = 16 * np.arange(metadata.shape[1]) + metadata
     count_codes(seen, "metadata nibble", codes, form, _GROUPS, _NIBBLES)
-    if not is_fused(instruction):
+    if not _has_sparse_sum(instruction):
         return
     (kind,) = kinds_of(instruction)
     places = stored_places(instruction.sparsity, metadata)
@@ -155,6 +192,21 @@ def sample_small(
             seen["container", bin_name(use, type, spare)] += 1
     for item in sums_of(instruction, matrices, config.dot_product.profile):
         _sample_sum(seen, "small sum", item)
+
+
+def sample_scales(seen: Seen, command: Mma, registers: NDArray[np.uint32]) -> None:
+    """Note the scales of a multiply that was executed, from all registers of its warp before it."""
+    instruction = command.instruction
+    type = instruction.scale_type
+    are_nan = []
+    for use in ("a", "b"):
+        byte, thread = getattr(command, f"byte_{use}"), getattr(command, f"thread_{use}")
+        scales = unpack_scales(instruction, use, registers[getattr(command, f"scale_{use}")], byte, thread)
+        count_codes(seen, "scale byte", scales, use, type, _BYTES)
+        seen["scale selector", bin_name(use, instruction.scale_vec, str(byte), str(thread))] += 1
+        are_nan.append(bool((scales == SCALE_FORMATS[type].canonical_nan).any()))
+    if any(are_nan):
+        seen["NaN scale", bin_name(type, _NAN_PLACES[are_nan[0] + 2 * are_nan[1] - 1])] += 1
 
 
 def _sample_sum(seen: Seen, point: str, item: Sum) -> None:

@@ -30,6 +30,7 @@ from regression.random_programs.choices import (
     multiplies_of,
     places_of,
     registers_of,
+    side_registers,
 )
 from regression.random_programs.operands import (
     FLOAT_KINDS,
@@ -37,6 +38,8 @@ from regression.random_programs.operands import (
     SOURCES,
     draw_operands,
     metadata_words,
+    scale_selectors,
+    scale_words,
     spare_bits,
 )
 from regression.random_programs.program import (
@@ -173,8 +176,7 @@ class _Maker:
         a, b, c, *metadata = draw_operands(self.random, instruction, kind)
         matrices = dict(zip(SOURCES, (a, b, c), strict=True))
         sizes: dict[str, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
-        if metadata:
-            sizes["metadata"] = 1
+        sizes |= dict.fromkeys(side_registers(instruction), 1)
         if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}
         registers = self._registers(sizes, half, halves)
@@ -192,7 +194,11 @@ class _Maker:
             loads.append(found)
         for index in self.random.permutation(len(loads)).tolist():
             yield loads[index]
-        multiply = Mma(instruction, **registers)
+        selectors = scale_selectors(self.random, instruction)
+        for name in ("scale_a", "scale_b") if selectors else ():
+            words = np.repeat(scale_words(self.random)[None], sizes[name], axis=0)
+            yield self.image.place_words(registers[name], words, alignment=256)
+        multiply = Mma(instruction, **registers, **selectors)
         yield tuple(self._behind_metadata(multiply, metadata[0], sizes["metadata"])) if metadata else multiply
         yield from self._stores(instruction, registers["d"], sizes["d"])
 
@@ -322,10 +328,10 @@ class _Maker:
             }
             if apart:
                 places["d"] = half + sizes["d"] * number % half
+            places |= {name: int(self.random.integers(half)) for name in side_registers(instruction)}
             if instruction.is_sparse:
-                places["metadata"] = int(self.random.integers(half))
                 yield Fill(places["metadata"], 1, int(self.random.choice(EVERYWHERE)))
-            yield Mma(instruction, **places)
+            yield Mma(instruction, **places, **scale_selectors(self.random, instruction))
 
     def _common_shares(self) -> Iterator[Command]:
         """Shares of some warps, with fills, moves and multiplies of these."""

@@ -15,6 +15,7 @@ from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import USES, Shape, Use
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 
 TWO_PRODUCTS: Final = ("two products", "two small products", "two infinite products")
 """Distributions in which all products but two are zeros: of any exponents, near the least, and infinite."""
@@ -96,13 +97,31 @@ def metadata_words(
     return words | pack_metadata(instruction, metadata, selector)
 
 
+def scale_words(random: Generator) -> NDArray[np.uint32]:
+    """A register of block scales: any bytes, or bytes near one of ue8m0 or ue4m3 with a few of any value."""
+    any_bytes = random.integers(0, 256, 4 * LANES, dtype=np.uint8)
+    centre = int(random.choice([127, 0x38]))
+    near = random.integers(centre - 6, centre + 7, 4 * LANES, dtype=np.uint8)
+    bytes_ = np.where(random.random(4 * LANES) < random.choice([0.02, 0.1, 1.0]), any_bytes, near)
+    return bytes_.view("<u4").astype(np.uint32)
+
+
+def scale_selectors(random: Generator, instruction: MmaInstruction) -> dict[str, int]:
+    """The selectors of block scales, any that the instruction has; none without scales."""
+    if not instruction.scales:
+        return {}
+    found = {f"byte_{use}": BYTE_IDS[instruction.scale_vec] for use in "ab"}
+    found |= {f"thread_{use}": threads for use, threads in THREAD_IDS.items()}
+    return {name: int(random.choice(allowed)) for name, allowed in found.items()}
+
+
 def spare_bits(random: Generator, instruction: MmaInstruction, use: Use) -> NDArray[np.uint32]:
     """Bits of a fragment where containers of smaller elements have none: zeros, or anything."""
     element, extent = FORMATS[instruction.types[use]], instruction.extent(use)
     if not instruction.kind or element.bits >= 8 or random.random() < 0.5:
         return np.zeros((1, LANES), np.uint32)
     full = np.full(extent, element.maximum, np.uint8)
-    used = distribute(full, use, element.name, instruction.shape)
+    used = distribute(full, use, element.name, instruction.shape, sparse=instruction.is_sparse)
     return random.integers(0, 1 << 32, used.shape, dtype=np.uint32) & ~used
 
 

@@ -22,14 +22,15 @@ from regression.functional import hazards
 from regression.functional.collector import MODEL, model_of, observe
 from regression.functional.directed import hazard_program
 from regression.functional.model import share
-from regression.functional.options import sample_small, sample_sparse
+from regression.functional.options import sample_scales, sample_small, sample_sparse
 from regression.functional.shares import packed_descriptor, sample_common, sample_share
 from regression.random_programs.generator import make_program
 from regression.random_programs.program import config_named
 from regression.random_programs.running import difference
 from regression.random_programs.shares import share_forms, share_name
 
-ALL_SMALL = "small profile=blackwell formats=f16,bf16,tf32,i8,i4,b1,fp8,fp6,fp4"
+FORMATS = "f16,bf16,tf32,i8,i4,b1,fp8,fp6,fp4"
+ALL_SMALL = f"small profile=blackwell formats={FORMATS} block_scale=true mxf4=true"
 CORES = [SPARSE_CORE, WGMMA_CORE, ALL_SMALL]
 WGMMA = config_named(WGMMA_CORE)
 SPARSE_F16 = parse_instruction("mma.sp::ordered_metadata.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32")
@@ -115,6 +116,24 @@ def test_smaller_elements_are_told(b, c, spare, outcome):
         "b / e2m1 / spare bits zero": 1,
     }
     assert of(seen, "small operand value")["a / e2m1 / +least normal"] >= 16
+
+
+def test_scales_are_told_by_byte_selector_and_nan():
+    """One of mxf8f6f4: a byte for each row of A from lanes 2 or 3 of a quad, and of B from one lane."""
+    form = parse_instruction(
+        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m1.f32.ue8m0"
+    )
+    registers = np.zeros((4, 32), np.uint32)
+    registers[1] = 0x8011_2233
+    registers[1, 3] = 0xFF11_2233
+    registers[2] = 0x0011_2233
+    command = Mma(form, d=0, a=0, b=0, c=0, scale_a=1, scale_b=2, byte_a=3, thread_a=1, byte_b=1, thread_b=3)
+    seen = Counter()
+    sample_scales(seen, command, registers)
+    expected = {"a / ue8m0 / 0x80": 15, "a / ue8m0 / 0xff": 1, "b / ue8m0 / 0x22": 8}
+    assert of(seen, "scale byte") == expected
+    assert of(seen, "scale selector") == {"a / 1X / 3 / 1": 1, "b / 1X / 1 / 3": 1}
+    assert of(seen, "NaN scale") == {"ue8m0 / A": 1}
 
 
 def a_share(warp=0, n=16, **changes):
@@ -229,7 +248,10 @@ def test_a_core_with_options_has_more_points():
     assert more[SPARSE_CORE] == [
         *("option hazard", "option multiply", "selector", "metadata nibble", "sparse sum", "metadata hazard"),
     ]
-    assert more[ALL_SMALL] == ["option multiply", "small sum", "small operand value", "container"]
+    assert more[ALL_SMALL] == [
+        *("option multiply", "small sum", "small operand value", "container"),
+        *("scale byte", "scale selector", "NaN scale"),
+    ]
     assert {"share", "descriptor", "share operands", "common share", "bank conflict"} < set(more[WGMMA_CORE])
     nibbles = next(point for point in model_of(config_named(SPARSE_CORE)) if point.name == "metadata nibble")
     assert len(nibbles.bins) == 6 * 2 * (4 + 8) + 2 * (4 + 8) + 6 * 4 * (8 + 16)

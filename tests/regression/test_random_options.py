@@ -15,6 +15,7 @@ from golden.warpgroup_share import descriptors
 from openwmma.usage_error import UsageError
 from regression.campaign.kind import Task
 from regression.campaign.kinds.functional_coverage import (
+    SCALED_CORE,
     SMALL_CORE,
     SPARSE_CORE,
     WGMMA_CORE,
@@ -41,7 +42,7 @@ SPARSE = [item for item in multiplies_of(config_named(SPARSE_CORE)) if item.is_s
 SMALL = [item for item in multiplies_of(config_named(SMALL_CORE)) if item.kind]
 
 
-@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, SMALL_CORE, BOTH])
+@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, SMALL_CORE, SCALED_CORE, BOTH])
 def test_programs_are_legal_and_have_what_the_core_has(core):
     """Metadata is defined when it is read, and descriptors stay in the memory: golden refuses nothing."""
     config, shares, multiplies = config_named(core), [], []
@@ -54,6 +55,7 @@ def test_programs_are_legal_and_have_what_the_core_has(core):
         multiplies += [item for item in program.commands if isinstance(item, Mma)]
     assert any(item.instruction.is_sparse for item in multiplies) == config.sparse
     assert any(item.instruction.kind for item in multiplies) == bool(config.dot_product.small)
+    assert any(item.instruction.scales for item in multiplies) == (core == SCALED_CORE)
     warps = set(range(config.warps)) if config.wgmma else set()
     assert {item.warp for item in shares} == warps
     assert len({item.warp for item in multiplies} & warps) >= config.wgmma * 4
@@ -150,14 +152,17 @@ def test_bits_of_containers_that_no_element_uses_are_zero_or_anything():
     assert not spare_bits(random, form, "c").any()
 
 
-@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, pytest.param(SMALL_CORE, marks=pytest.mark.long)])
+LONG = (pytest.param(core, marks=pytest.mark.long) for core in (SMALL_CORE, BOTH))
+
+
+@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, SCALED_CORE, *LONG])
 def test_random_programs_end_as_on_the_golden_machine(core):
     assert difference(make_program(core, 1, multiplies=24)) is None
     assert difference(make_program(core, 2, multiplies=2), lockstep=True) is None
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, SMALL_CORE])
+@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, SMALL_CORE, SCALED_CORE, BOTH])
 def test_many_random_programs_end_as_on_the_golden_machine(core):
     for number in range(60):
         crowded = number % 20 == 19

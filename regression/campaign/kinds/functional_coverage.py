@@ -39,6 +39,7 @@ _FP8: Final = ("e4m3", "e5m2")
 _FP8_MULTIPLIES: Final = 576
 SPARSE_CORE: Final = "small sparse=true f64_units=0 shared_bytes=0 registers=128"
 SMALL_CORE: Final = "tiny formats=f16,fp8,fp6,fp4 profile=blackwell"
+SCALED_CORE: Final = f"{SMALL_CORE} block_scale=true mxf4=true sparse=true"
 WGMMA_CORE: Final = "small wgmma=true warps=4 registers=128 shared_bytes=65536 f64_units=0"
 _FAULTING: Final = (
     "tiny",
