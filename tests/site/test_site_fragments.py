@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import Counter
+from itertools import product
 from urllib.parse import urlencode
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from page_visit import REPOSITORY, wait_until
 
 import golden
+from golden.matrix_descriptors import MatrixDescriptor
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES
 
@@ -135,6 +138,24 @@ def test_the_widest_fragments_are_accessible_and_scroll_in_themselves(visit):
     assert found.overflow() <= 0
     assert found.violations() == []
     found.screenshot("fragments-b1-360-light")
+
+
+def test_rows_of_a_swizzle_lie_where_a_descriptor_finds_them(visit):
+    found = visit("fragments").page
+    readout = found.locator("#swizzle-readout")
+    for size, swizzle in product((128, 64, 32), ("yes", "no")):
+        found.select_option("#row-bytes", str(size))
+        found.select_option("#swizzled", swizzle)
+        descriptor = MatrixDescriptor(0, 0, 1024, 0, size if swizzle == "yes" else 16)
+        for chunk in range(size // 16):
+            found.select_option("#chunk", str(chunk))
+            places = descriptor.swizzled(np.arange(8) * size + chunk * 16).tolist()
+            most = max(Counter(place // 16 % 8 for place in places).values())
+            met = "no two rows meet in a bank" if most == 1 else f"{most} rows meet in a bank"
+            cycles = "1 cycle" if most == 1 else f"{most} cycles"
+            addresses = ", ".join(f"0x{place:03x}" for place in places)
+            assert readout.inner_text() == f"Rows 0 to 7 at {addresses}: {met}, read in {cycles}."
+            assert found.locator("#swizzle-banks .clash").count() == (8 if most > 1 else 0)
 
 
 def test_skewed_banks_meet_no_bank_twice_and_plain_banks_do(visit):

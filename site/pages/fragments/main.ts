@@ -6,6 +6,7 @@ import { type Fragment, type FragmentTables, type Layout, loadTable, type Transp
 import { matrixModel, memoryModel, warpModel } from "./models";
 import { Pane } from "./pane";
 import { Placement } from "./placement";
+import { SwizzleView } from "./swizzle";
 import { TranspositionView } from "./transposition";
 
 const NAMES = ["mnemonic", "use", "type", "shape", "layout", "stride"] as const;
@@ -158,6 +159,7 @@ class Page {
 async function start(): Promise<void> {
   const wantsBanks = location.hash === "#transposition";
   new Page(await loadTable<FragmentTables>("fragments")).open();
+  new SwizzleView();
   new TranspositionView(await loadTable<Transposition[]>("transposition"));
   if (wantsBanks) required("#transposition", HTMLElement).scrollIntoView();
 }
