@@ -249,7 +249,7 @@ class GoldenMachine:
     def _multiply(self, command: Mma) -> None:
         instruction = command.instruction
         if instruction.family not in self._families:
-            what = f"{'sparse ' if instruction.is_sparse else ''}.{instruction.a_type} multiply"
+            what = instruction.summary
             if instruction.family.tiles > 1:
                 what += f" of {instruction.shape}, which runs on golden alone"
             if not self.profile.executes(instruction.family):

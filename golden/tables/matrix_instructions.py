@@ -190,6 +190,12 @@ class MmaInstruction:
         return self.family.is_sparse
 
     @property
+    def summary(self) -> str:
+        """What it multiplies, for messages."""
+        sparse, scales = "sparse " * self.is_sparse, " with block scales" * bool(self.scale_vec)
+        return f"{sparse}.{self.a_type} multiply{scales}"
+
+    @property
     def stored(self) -> Shape:
         """The shape with the k of the elements of A that are stored."""
         return self.shape._replace(k=self.shape.k // 2) if self.is_sparse else self.shape

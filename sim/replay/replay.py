@@ -32,12 +32,11 @@ def missing_on_core(config: CoreConfig, name: str, instruction: Instruction) -> 
         problem = GoldenEngine(config.dot_product.profile).missing(instruction)
         if problem is not None:
             return problem
-        sparse = "sparse " if instruction.is_sparse else ""
-        type_, needed = f"{sparse}.{instruction.a_type}", instruction.family.formats
+        what, needed = instruction.summary, instruction.family.formats
     else:
-        type_ = f".{instruction.type}"
+        what = f".{instruction.type} multiply"
         needed = multiplicand_formats((instruction.type,) if instruction.use in "ab" else ())
-    return None if needed <= config.formats else f"{name} has no {type_} multiply"
+    return None if needed <= config.formats else f"{name} has no {what}"
 
 
 class Player:

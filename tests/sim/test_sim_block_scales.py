@@ -1,6 +1,8 @@
 """Multiplies with block scales on the simulated core, against the golden machine."""
 
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from golden.fragments import distribute
 from golden.memory import Memory
 from golden.random_operands import random_metadata, random_operand
 from golden.resolve import resolve_instruction
+from golden.simt.errors import LaunchError
 from golden.sparsity import pack_metadata
 from golden.tables.commands import Fill, Mma, Move
 from golden.tables.faults import Cause, Fault
@@ -23,9 +26,13 @@ from hdl.command import encode
 from hdl.config import PRESETS, DotProductConfig
 from hdl.control.decoder import Decoder
 from openwmma.core_settings import adjusted_config
+from openwmma.modules import Module
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
+from fragment_kernels import fragment_source
 
 SETTINGS = {
     "formats": "f16,fp8,fp6,fp4",
@@ -300,3 +307,39 @@ def test_rows_that_share_scales_equal_golden():
     golden, rtl = machines(WIDE)
     every_form(LockstepMachine(golden, rtl), FORMS, rounds=12)
     rtl.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "vec", "mnemonic"), [("mxf4nvf4", "4X", "mma"), ("mxf8f6f4", "1X", "mma.sp")]
+)
+def test_kernel_in_lockstep_equals_golden(kind, vec, mnemonic):
+    """Its selectors name lanes and bytes; a trace has the scales that they mean."""
+    instruction = one_of(kind, vec, mnemonic=mnemonic)
+    random = np.random.default_rng(8)
+    counts = {use: layout.registers for use, layout in instruction.fragments.items()}
+    words = {use: random.integers(0, 1 << 32, (2, count, LANES), np.uint32) for use, count in counts.items()}
+    words["c"] &= 0x7FFF_FFFF
+    words |= {name: np.stack([random_scales(random, instruction.scale_type)] * 2) for name in "st"}
+    last = max(BYTE_IDS[instruction.scale_vec])
+    tail = f"%s0, {{{last}, 1}}, %t0, {{{last}, 3}}"
+    if instruction.is_sparse:
+        words["e"] = np.full((2, LANES), 0x4444_4444, np.uint32)
+        tail = f"%e0, 0, {tail}"
+    extra = "".join(name for name in words if name not in "abcd")
+    kernel = Module(fragment_source(instruction, tail, extra=extra)).kernel()
+    found = {}
+    for machine in ("golden", "lockstep"):
+        d = np.zeros_like(words["d"])
+        arguments = [d, *(words[use] for use in "abc"), *(words[name] for name in extra)]
+        options = {"profile": "blackwell"} if machine == "golden" else {"preset": "tiny", "config": SETTINGS}
+        kernel.launch(1, 2 * LANES, arguments, on=machine, **options)
+        found[machine] = d
+    np.testing.assert_array_equal(found["golden"], found["lockstep"])
+    assert np.count_nonzero(found["golden"]) > 64
+
+
+def test_kernel_on_a_core_without_the_option_is_refused():
+    kernel = Module(fragment_source(one_of("mxf4nvf4", "4X", "ue4m3"), "%e0, {0, 0}, %e0, {0, 0}")).kernel()
+    arguments = [np.zeros(512, np.uint32) for _ in range(5)]
+    with pytest.raises(LaunchError, match=r"has no \.e2m1 multiply with block scales"):
+        kernel.launch(1, LANES, arguments, on="rtl", preset="tiny", config={**SETTINGS, "mxf4": False})
