@@ -24,6 +24,7 @@ from rich.table import Table
 from bench.measurement import BUILD, number_table, write_results
 from boards.flow.ecp5 import ecp5_cost
 from boards.flow.families import FAMILIES, family_cost
+from golden.tables.profiles import PROFILES
 from hdl.config import PRESETS, CoreConfig
 from hdl.control.host import HostInterface
 from hdl.control.sequencer import Sequencer
@@ -43,8 +44,17 @@ from sim.testbench.with_banks import WithBanks
 
 OUTPUT: Final = BUILD / "area.json"
 SEEDS: Final = (1,)
-CORES: Final = {**PRESETS, "small-sparse": replace(PRESETS["small"], sparse=True)}
-"""Presets, and one with an option that costs nothing when off."""
+SMALL: Final = PRESETS["small"]
+BLACKWELL: Final = replace(SMALL.dot_product, profile=PROFILES["blackwell"])
+SCALED: Final = replace(BLACKWELL, formats=BLACKWELL.formats | {"fp6", "fp4"}, block_scale=True)
+CORES: Final = {
+    **PRESETS,
+    "small-sparse": replace(SMALL, sparse=True),
+    "small-blackwell": replace(SMALL, dot_product=BLACKWELL),
+    "small-block-scale": replace(SMALL, dot_product=SCALED),
+    "small-mxf4": replace(SMALL, dot_product=BLACKWELL, mxf4=True),
+}
+"""Presets, and some with options that cost nothing when off."""
 
 TOO_LARGE: Final = ("large",)
 """Those larger than the FPGA, which are synthesised only."""

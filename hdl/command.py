@@ -27,9 +27,7 @@ from golden.tables.instruction_set import (
     SHAPES,
     SPACES,
     USES,
-    Layout,
     Shape,
-    Use,
 )
 from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp_tile
 
@@ -225,29 +223,11 @@ def type_code(name: str) -> int:
     return _TYPE_CODES[name]
 
 
-def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
-    """What `MemoryCommand.fragment` is in loads and stores of a fragment, for tables of fragments."""
-    return USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
-
-
-def multiply_key(instruction: MmaInstruction) -> int:
-    """`MmaCommand.multiply`, `is_wgmma`, whether A is sparse, and `_scale_code`."""
-    types = (type_code(instruction.types[use]) for use in USES)
-    codes = (shape_code(instruction.shape), *types)
-    key = sum(code << 4 * place for place, code in enumerate(codes))
-    more = _is_wgmma(instruction) | instruction.is_sparse << 1 | _scale_code(instruction) << 2
-    return key | more << 4 * len(codes)
-
-
-def _scale_code(instruction: MmaInstruction) -> int:
+def scale_code(instruction: MmaInstruction) -> int:
     """`MmaCommand.rounding` of a multiply with block scales, and above it `ue4m3`; 0 without scales."""
     if not instruction.scale_vec:
         return 0
     return SCALE_VECS.index(instruction.scale_vec) + 1 | (instruction.scale_type == "ue4m3") << 2
-
-
-def _is_wgmma(instruction: MmaInstruction) -> int:
-    return int(instruction.mnemonic == "wgmma")
 
 
 def _multiply_fields(instruction: MmaInstruction) -> dict[str, int]:
@@ -256,9 +236,9 @@ def _multiply_fields(instruction: MmaInstruction) -> dict[str, int]:
         "tile_shape": shape_code(instruction.shape),
         **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
         "saturate": int(instruction.saturate),
-        "rounding": _scale_code(instruction) & 3 or ROUNDINGS.index(instruction.rounding or "rn"),
+        "rounding": scale_code(instruction) & 3 or ROUNDINGS.index(instruction.rounding or "rn"),
         "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
-        "is_wgmma": _is_wgmma(instruction),
+        "is_wgmma": int(instruction.mnemonic == "wgmma"),
     }
 
 
@@ -320,7 +300,7 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
                 "opcode": (Opcode.SPARSE if instruction.is_sparse else Opcode.MMA).value,
                 **_multiply_fields(instruction),
                 **{name: value for name, value in vars(command).items() if isinstance(value, int)},
-                "ue4m3": _scale_code(instruction) >> 2,
+                "ue4m3": scale_code(instruction) >> 2,
             }
         case Wgmma(instruction):
             return WgmmaCommand, {

@@ -9,6 +9,9 @@ from golden.tables.instruction_set import (
     SPACES,
     USES,
     WGMMA_FAMILIES,
+    Layout,
+    Shape,
+    Use,
     multiplicand_formats,
 )
 from golden.tables.layouts import fragment
@@ -19,8 +22,8 @@ from hdl.command import (
     Opcode,
     RegisterCommand,
     WgmmaCommand,
-    fragment_key,
-    multiply_key,
+    scale_code,
+    shape_code,
     type_code,
 )
 from hdl.config import CoreConfig
@@ -60,6 +63,20 @@ class Constants(data.Struct):
     tile: TileRequest
     f64: F64Request
     """Both without registers."""
+
+
+def fragment_key(use: Use, name: str, shape: Shape, layout: Layout) -> int:
+    """What `MemoryCommand.fragment` is in loads and stores of a fragment, for tables of fragments."""
+    return USES.index(use) | (layout == "col") << 2 | shape_code(shape) << 3 | type_code(name) << 7
+
+
+def multiply_key(instruction: MmaInstruction) -> int:
+    """`MmaCommand.multiply`, `is_wgmma`, whether A is sparse, and `scale_code`."""
+    types = (type_code(instruction.types[use]) for use in USES)
+    codes = (shape_code(instruction.shape), *types)
+    key = sum(code << 4 * place for place, code in enumerate(codes))
+    more = (instruction.mnemonic == "wgmma") | instruction.is_sparse << 1 | scale_code(instruction) << 2
+    return key | more << 4 * len(codes)
 
 
 def drive_all(m: Module, signal: data.View, command: Value) -> None:
@@ -112,7 +129,7 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
     if config.sparse:
         key = Cat(key, multiply.opcode == Opcode.SPARSE)
     if config.scales:
-        key = Cat(key, *(() if config.sparse else (Const(0, 1),)), _scale_code(config, multiply))
+        key = Cat(key, *(() if config.sparse else (Const(0, 1),)), _code_of_scales(config, multiply))
     with m.Switch(key):
         for instruction in instructions:
             with m.Case(multiply_key(instruction)):
@@ -140,7 +157,7 @@ def is_share(m: Module, config: CoreConfig, command: Value) -> Signal:
     return found
 
 
-def _scale_code(config: CoreConfig, command: data.View) -> Value:
+def _code_of_scales(config: CoreConfig, command: data.View) -> Value:
     """What `multiply_key` has of block scales; 0 where the rounding is one, or the command no multiply."""
     has_rounding = [command.a_type == type_code("f64")] if config.f64_units else []
     is_other = Cat(*has_rounding, *([command.opcode == Opcode.WGMMA] if config.wgmma else [])).any()
