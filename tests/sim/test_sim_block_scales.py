@@ -273,7 +273,7 @@ def test_scales_and_metadata_wait_for_their_writers():
     rtl.close()
 
 
-def cycles_of(machine, instruction, count=16):
+def cycles_of(machine, instruction, count=64):
     before = machine.counters
     side = {name: SIDE[name] for name in instruction.side_registers}
     machine.queue(Mma(instruction, **PLACES, **side) for _ in range(count))
