@@ -18,8 +18,10 @@ from rich.console import Console
 import golden
 from bench.measurement import fastest, number_table, write_results
 from golden.arguments import dtype_of
+from golden.block_scales import uses_of_scales
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import USES
 from golden.tables.matrix_instructions import MmaInstruction
 
 BATCH_TILES = 100_000
@@ -29,6 +31,7 @@ TURNS = 10
 LEAST_GAIN = 1.8
 
 _WMMA = "wmma.mma.sync.aligned.row.col"
+_MMA = "mma.sync.aligned"
 CASES = (
     (f"{_WMMA}.m16n16k16.f32.f32", 8_000, 120_000),
     (f"{_WMMA}.m16n16k16.f32.f16", 8_000, 120_000),
@@ -45,6 +48,15 @@ CASES = (
     (f"{_WMMA}.m8n8k32.s32.s4.s4.s32", 50_000, 1_500_000),
     ("wmma.mma.xor.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", 50_000, 800_000),
     ("wmma.mma.and.popc.sync.aligned.row.col.m8n8k128.s32.b1.b1.s32", 50_000, 800_000),
+    (f"{_MMA}.m16n8k16.row.col.f32.f16.f16.f32", 8_000, 300_000),
+    ("mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32", 8_000, 200_000),
+    (f"{_MMA}.m16n8k32.row.col.s32.s8.s8.s32", 50_000, 1_500_000),
+    (f"{_MMA}.m16n8k32.row.col.kind::mxf8f6f4.block_scale.f32.e4m3.e4m3.f32.ue8m0", 8_000, 150_000),
+    (
+        f"{_MMA}.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+        8_000,
+        300_000,
+    ),
 )
 """Instruction, tiles of one measurement, and the rate that must be reached (f64: 3 times commit 9abea49)."""
 
@@ -69,29 +81,34 @@ class Rate:
 
 def random_operands(
     instruction: MmaInstruction, tiles: int, random: np.random.Generator
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Uniform bit patterns (values for integers) for every operand, specials and subnormals included."""
+) -> tuple[list[NDArray[Any]], dict[str, Any]]:
+    """Uniform bit patterns (values for integers) for every operand, specials and subnormals included.
 
-    def operand(use: Any, name: str) -> NDArray[Any]:
-        element = FORMATS[name]
-        extent = (tiles, *instruction.shape.extent(use))
+    The second result has metadata, scales and the profile by their names in `golden.mma`.
+    """
+
+    def operand(use: Any) -> NDArray[Any]:
+        element = FORMATS[instruction.types[use]]
+        extent = (tiles, *instruction.extent(use))
         if isinstance(element, FloatFormat):
             return random.integers(0, 1 << element.bits, extent, dtype_of(element))
         return random.integers(element.minimum, element.maximum, extent, dtype_of(element), endpoint=True)
 
-    return (
-        operand("a", instruction.a_type),
-        operand("b", instruction.b_type),
-        operand("c", instruction.c_type),
-    )
+    named: dict[str, Any] = {"profile": "blackwell"} if instruction.kind else {}
+    if instruction.is_sparse:
+        nibbles = np.array(instruction.sparsity.nibbles, np.uint8)
+        named["metadata"] = random.choice(nibbles, (tiles, instruction.shape.m, instruction.sparsity.groups))
+    for use in uses_of_scales(instruction):
+        named[f"scale_{use}"] = random.integers(0, 256, (tiles, *instruction.scale_extent(use)), np.uint8)
+    return [operand(use) for use in USES[:3]], named
 
 
 def measure(text: str, tiles: int, required: int) -> Rate:
     """The best of several runs over one batch."""
     instruction = resolve_instruction(text)
-    operands = random_operands(instruction, tiles, np.random.default_rng(1))
-    golden.mma(instruction, *(operand[:64] for operand in operands))
-    seconds, _ = fastest(lambda: golden.mma(instruction, *operands), REPETITIONS)
+    operands, named = random_operands(instruction, tiles, np.random.default_rng(1))
+    golden.mma(instruction, *operands, **named)
+    seconds, _ = fastest(lambda: golden.mma(instruction, *operands, **named), REPETITIONS)
     return Rate(text, tiles / seconds, required)
 
 
@@ -104,7 +121,7 @@ def peak_megabytes() -> float:
 def batch_megabytes(text: str) -> float:
     """Peak memory after one batch of `BATCH_TILES` tiles."""
     instruction = resolve_instruction(text)
-    operands = random_operands(instruction, BATCH_TILES, np.random.default_rng(2))
+    operands, _ = random_operands(instruction, BATCH_TILES, np.random.default_rng(2))
     golden.mma(instruction, *operands)
     return peak_megabytes()
 
@@ -112,7 +129,7 @@ def batch_megabytes(text: str) -> float:
 def gain_of_two_threads(text: str) -> float:
     """How many times as fast two threads are as one, each at its best of many turns."""
     instruction = resolve_instruction(text)
-    operands = random_operands(instruction, BATCH_TILES, np.random.default_rng(2))
+    operands, _ = random_operands(instruction, BATCH_TILES, np.random.default_rng(2))
     seconds: dict[int, list[float]] = {1: [], 2: []}
     for threads in (1, 2) * TURNS:
         start = time.perf_counter()

@@ -12,6 +12,7 @@ from golden_captures import COMPACT
 
 import golden
 from golden.arguments import VALUES, dtype_of
+from golden.arithmetic.fp4 import doubled, nonzero, reversed_fields, sum_of_words
 from golden.block_scales import pack_scales, unpack_scales
 from golden.ptx.mnemonic import parse_instruction
 from golden.ptx.source import PtxError
@@ -51,6 +52,23 @@ def computed(ptx, a, b, c, *scales):
         named["scale_b"] = grouped(scales[1]).swapaxes(1, 2)
     found = golden.mma(f"mma.sync.aligned.{ptx}", *operands, profile="blackwell", **named)
     return found[:, 2 * DIAGONAL, DIAGONAL].reshape(-1)[: len(a)]
+
+
+def test_packed_elements_have_the_values_of_ml_dtypes():
+    """Four in a word; the product of two words has in its top field the sum of products in reverse order."""
+    doubled_values = [int(2 * float(x)) for x in np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)]
+    codes = np.random.default_rng(3).integers(0, 16, (200, 2, 16)).tolist()
+    for a, b in [*codes, [[15] * 16, [7] * 16], [[7] * 16] * 2]:
+        words = [sum(x << 16 * k for k, x in enumerate(a[start : start + 4])) for start in range(0, 16, 4)]
+        others = [
+            sum(x << 48 - 16 * k for k, x in enumerate(b[start : start + 4])) for start in range(0, 16, 4)
+        ]
+        for word, some in zip(words, (a[start : start + 4] for start in range(0, 16, 4)), strict=True):
+            assert doubled(word) == sum(doubled_values[x] << 16 * k for k, x in enumerate(some))
+            assert nonzero(word) == sum((x & 7 != 0) << 16 * k for k, x in enumerate(some))
+            assert reversed_fields(word) == sum(x << 48 - 16 * k for k, x in enumerate(some))
+        found = sum_of_words([doubled(x) for x in words], 0, [doubled(x) for x in others], 0, 4, 1)
+        assert found == sum(doubled_values[x] * doubled_values[y] for x, y in zip(a, b, strict=True))
 
 
 def test_results_equal_the_recorded_words_of_mma_sim():
