@@ -43,16 +43,16 @@ def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) 
     """The entries of a table for each nibble of a row, each group that far behind the one before."""
     places = np.empty((*nibbles.shape, table.shape[1]), np.int32)
     lines = nibbles.reshape(-1, nibbles.shape[-1])
-    _place(*read_only(lines, table), group, places.reshape(*lines.shape, -1))
+    _place(*read_only(lines, table.T), group, places.reshape(*lines.shape, -1))
     return places.reshape(*nibbles.shape[:-1], -1)
 
 
 @Compiled
 def _place(nibbles: Any, table: Any, group: int, places: Any) -> None:
     for line in range(len(nibbles)):
-        for x in range(nibbles.shape[1]):
-            for y in range(table.shape[1]):
-                places[line, x, y] = table[nibbles[line, x], y] + x * group
+        for y in range(len(table)):
+            for x in range(nibbles.shape[1]):
+                places[line, x, y] = table[y, nibbles[line, x]] + x * group
 
 
 def expanded_tiles(
