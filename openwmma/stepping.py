@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arguments import VALUES
-from golden.arithmetic.arrays import decode
+from golden.arithmetic.arrays import convert
 from golden.fragments import collect
 from golden.integers import quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.ptx.decoding import Statement
 from golden.ptx.syntax import Address, Register, parts
 from golden.simt.block import BlockRun
-from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
 from openwmma.terminal import tell
@@ -236,4 +236,4 @@ def _floats(bits: NDArray[Any], type_: str) -> NDArray[np.float64]:
         return bits.view(VALUES[type_])
     format_ = FORMATS[type_]
     assert isinstance(format_, FloatFormat)
-    return decode(bits, format_).float64()
+    return convert(bits, format_, float_format("f64")).view(np.float64)

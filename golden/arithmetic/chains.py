@@ -2,14 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic import arrays
-from golden.arithmetic.decode import NAN, Layout, layout
+from golden.arithmetic.decode import Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
     GROUP,
@@ -78,11 +76,11 @@ def chained(
     if not c.size or not blocks:
         return filled(out, c.copy())
     d = np.empty(c.shape, c.dtype) if out is None else out
-    _by_lanes(a, b, c, d, formats, rules, blocks, scales, places)
+    chain_by_lanes(a, b, c, d, formats, rules, blocks, scales, places)
     return d
 
 
-def _by_lanes(
+def chain_by_lanes(
     a: Patterns,
     b: Patterns,
     c: Patterns,
@@ -165,33 +163,6 @@ def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) ->
     whole = np.zeros(shape, x.dtype)
     whole[(slice(None),) * axis + (places,)] = x
     return whole
-
-
-def block_sums(
-    a: Patterns, b: Patterns, c: Patterns, a_format: FloatFormat, b_format: FloatFormat, rules: Rules
-) -> tuple[NDArray[np.float64], NDArray[np.int32], Patterns]:
-    """One FDPA for each result of a tile, with what lies before its rounding.
-
-    The shapes are (m, k), (k, n) and (m, n), and k is at most a block. Returned are the sums of the aligned
-    terms in units, infinite or NaN where the result is; the exponents of the units; and the bit patterns of
-    the results.
-    """
-    fused = rules.format
-    assert isinstance(fused, FloatFormat)
-    d = np.empty(c.shape, c.dtype)
-    largest, total = np.empty(c.shape, np.int32), np.empty(c.shape)
-    for i, start in product(range(len(c)), range(0, c.shape[1], _LANES)):
-        row, columns = slice(i, i + 1), slice(start, start + _LANES)
-        tile = a[None, row], b[None, :, columns], c[None, row, columns], d[None, row, columns]
-        room = _by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
-        count = tile[2].shape[2]
-        largest[i, columns] = room[0][:count]
-        total[i, columns] = sum(part[:count].astype(np.int64) for part in room[2:5])
-    number, x, y = arrays.decode(d, fused), arrays.decode(a, a_format), arrays.decode(b, b_format)
-    special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | arrays.decode(c, fused).special
-    special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
-    values = np.where(number.kind == NAN, np.nan, np.where(number.negative, -np.inf, np.inf))
-    return np.where(special, values, total), largest - rules.fraction_bits, d
 
 
 def _room(axes: tuple[int, ...], kind: Any) -> Operand:

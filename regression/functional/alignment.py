@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import Decoded
 from golden.tables.formats import float_format
 from golden.tables.profiles import HOPPER
+from regression.functional.decoded import Decoded
 from regression.functional.model import Seen, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum
 

@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import decode
 from golden.fragments import collect
 from golden.sparsity import unpack_metadata
 from golden.tables.commands import LoadMatrix, Mma, StoreMatrix, Wgmma
@@ -20,6 +19,7 @@ from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import CoreConfig
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
 from regression.functional import alignment, hazards, instructions, options, rounding, shares, values
+from regression.functional.decoded import decode
 from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
 from regression.functional.sums import is_fused, sums_of
 from regression.random_programs.choices import accesses_of

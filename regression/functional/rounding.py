@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import Decoded, bit_lengths, decode
 from golden.explanation.explain import explain
 from golden.explanation.record import FusedSum
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import ROUNDINGS, Use
 from golden.tables.matrix_instructions import MmaInstruction
+from regression.functional.decoded import Decoded, bit_lengths, decode
 from regression.functional.model import Seen, bin_name, count_codes, coverpoint
 from regression.functional.sums import ADDITIONS, SUMS, Sum, least_exponent
 

@@ -2,21 +2,27 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import Decoded, convert, decode
-from golden.arithmetic.chains import block_sums
+from golden.arithmetic.arrays import convert
+from golden.arithmetic.chains import Patterns, chain_by_lanes
+from golden.arithmetic.decode import NAN
 from golden.arithmetic.fdpa import Rules
 from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.profiles import HOPPER, Profile
+from regression.functional.decoded import Decoded, decode
 from regression.random_programs.choices import multiplies_of
 from regression.random_programs.operands import SOURCES
+
+_COLUMNS: Final = 16
+"""Columns of a tile that are multiplied side by side."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +96,33 @@ class Sum:
     def largest(self) -> NDArray[np.int32]:
         """The greatest exponent, to which the terms are aligned."""
         return self.unit + np.int32(self.kind.rules.fraction_bits)
+
+
+def block_sums(
+    a: Patterns, b: Patterns, c: Patterns, a_format: FloatFormat, b_format: FloatFormat, rules: Rules
+) -> tuple[NDArray[np.float64], NDArray[np.int32], Patterns]:
+    """One FDPA for each result of a tile, with what lies before its rounding.
+
+    The shapes are (m, k), (k, n) and (m, n), and k is at most a block. Returned are the sums of the aligned
+    terms in units, infinite or NaN where the result is; the exponents of the units; and the bit patterns of
+    the results.
+    """
+    fused = rules.format
+    assert isinstance(fused, FloatFormat)
+    d = np.empty(c.shape, c.dtype)
+    largest, total = np.empty(c.shape, np.int32), np.empty(c.shape)
+    for i, start in product(range(len(c)), range(0, c.shape[1], _COLUMNS)):
+        row, columns = slice(i, i + 1), slice(start, start + _COLUMNS)
+        tile = a[None, row], b[None, :, columns], c[None, row, columns], d[None, row, columns]
+        room = chain_by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
+        count = tile[2].shape[2]
+        largest[i, columns] = room[0][:count]
+        total[i, columns] = sum(part[:count].astype(np.int64) for part in room[2:5])
+    number, x, y = decode(d, fused), decode(a, a_format), decode(b, b_format)
+    special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | decode(c, fused).special
+    special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
+    values = np.where(number.kind == NAN, np.nan, np.where(number.negative, -np.inf, np.inf))
+    return np.where(special, values, total), largest - rules.fraction_bits, d
 
 
 def is_fused(instruction: MmaInstruction) -> bool:

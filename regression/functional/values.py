@@ -6,11 +6,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.arithmetic.arrays import decode
 from golden.arithmetic.decode import INFINITE, NAN
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.instruction_set import CORE_FAMILIES, Use
 from golden.tables.matrix_instructions import MmaInstruction
+from regression.functional.decoded import decode
 from regression.functional.model import Seen, count_codes, coverpoint
 from regression.functional.sums import is_fused
 from regression.random_programs.choices import multiplies_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import golden
-from golden.arithmetic.arrays import bit_lengths, convert, decode, elementwise, fma
+from golden.arithmetic.arrays import convert, elementwise, fma
 from golden.arithmetic.decode import INFINITE, NAN, ZERO_EXPONENT, layout
 from golden.arithmetic.fdpa import align
 from golden.arithmetic.fma import add
@@ -17,6 +17,7 @@ from golden.arithmetic.round_pack import ROUNDINGS, round_pack
 from golden.random_operands import random_floats, random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
+from regression.functional.decoded import bit_lengths, decode
 
 WMMA = "wmma.mma.sync.aligned.row.col"
 F16, BF16, TF32, F32, F64 = (float_format(name) for name in ("f16", "bf16", "tf32", "f32", "f64"))

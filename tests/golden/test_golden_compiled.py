@@ -242,8 +242,9 @@ def test_threads_of_the_environment_are_checked(monkeypatch, given):
 
 PROGRAM = """
 import numpy as np
-from golden.arithmetic.arrays import bit_lengths
-print(bit_lengths(np.array([0, 1, 255])).tolist())
+from golden.arithmetic.arrays import elementwise
+from golden.arithmetic.compiled import bit_length
+print(elementwise(bit_length, (np.array([0, 1, 255]),), (), np.int64).tolist())
 """
 
 
