@@ -32,7 +32,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             for i in range(len(x)):
                 out[i] = function(x[i], *(constants + arguments))
 
-        return Compiled(loop, apart=True)
+        return Compiled(loop)
     if operands == 2:
 
         def loop2(out: Any, x: Any, y: Any, arguments: Any) -> None:
@@ -40,7 +40,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             for i in range(len(out)):
                 out[i] = function(x[i * x_step], y[i * y_step], *(constants + arguments))
 
-        return Compiled(loop2, apart=True)
+        return Compiled(loop2)
 
     def loop3(out: Any, x: Any, y: Any, z: Any, arguments: Any) -> None:
         x_step, y_step, z_step = len(x) > 1, len(y) > 1, len(z) > 1
@@ -48,7 +48,7 @@ def _loop(function: Callable[..., int], operands: int, constants: tuple[Any, ...
             one_by_one()
             out[i] = function(x[i * x_step], y[i * y_step], z[i * z_step], *(constants + arguments))
 
-    return Compiled(loop3, apart=True)
+    return Compiled(loop3)
 
 
 def elementwise(

@@ -179,12 +179,12 @@ def _decoder(format: Layout | None) -> Compiled:
             values[i], exponents[i] = table[0][bits[i]], table[1][bits[i]]
 
     if format is None:
-        return Compiled(look_up, apart=True)
+        return Compiled(look_up)
 
     def decode(bits: Any, table: Any, operand: Operand) -> None:
         decode_factors(bits, format, operand.values.reshape(-1), operand.exponents.reshape(-1))
 
-    return Compiled(decode, apart=True)
+    return Compiled(decode)
 
 
 @cache
@@ -240,4 +240,4 @@ def _chains(format: Layout, rounding: int, lanes: int, wide: bool) -> Compiled:
                     some = d[tile, i, j * lanes : (j + 1) * lanes]
                     dot_products(rows, row, columns, column, pairs, some, places_of_lanes, room, rules)
 
-    return Compiled(multiply, apart=True)
+    return Compiled(multiply)

@@ -74,13 +74,11 @@ class Compiled:
     """A function that is compiled on its first call for each kind of arguments.
 
     It takes integers, layouts and arrays of integers, and may call every marked function. Other threads run
-    while it does. `apart` says that no array that it writes shares memory with another one: loops that read
-    tables are then computed in vectors.
+    while it does. No array that it writes may share memory with another one: so loops are computed in vectors.
     """
 
-    def __init__(self, function: Callable[..., Any], *, apart: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self._apart = apart
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -91,11 +89,11 @@ class Compiled:
         """What numba made of the function, which other kernels may call."""
         if self._dispatcher is None:
             with _lock:
-                self._dispatcher = self._dispatcher or _dispatcher(self.function, self._apart)
+                self._dispatcher = self._dispatcher or _dispatcher(self.function)
         return self._dispatcher
 
 
-def _dispatcher(function: Callable[..., Any], apart: bool) -> Any:
+def _dispatcher(function: Callable[..., Any]) -> Any:
     if register_marked():
         event.register("numba:compile", _Message())  # type: ignore[no-untyped-call]
     name = hashlib.sha256(repr(_described(function)).encode()).hexdigest()[:32]
@@ -103,7 +101,7 @@ def _dispatcher(function: Callable[..., Any], apart: bool) -> Any:
     function.__qualname__ += f"_{name}"
     # Kernels allocate nothing, so the arrays' reference counts need not follow each view (_nrt).
     options: dict[str, Any] = {"nogil": True, "_nrt": False}
-    dispatcher = numba.njit(function, pipeline_class=_Apart if apart else Compiler, **options)
+    dispatcher = numba.njit(function, pipeline_class=_Apart, **options)
     if folder := _folder():
         dispatcher._cache = _Cache(folder, name)
     return dispatcher

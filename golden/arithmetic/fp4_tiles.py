@@ -177,4 +177,4 @@ def _adder(groups: int, words: int) -> Compiled:
                         result = rounded_sum(total, largest - KEPT_BITS, format)
                         d[tile, i, j * _LANES + lane] = special if special else result
 
-    return Compiled(add, apart=True)
+    return Compiled(add)

@@ -1,7 +1,7 @@
 """Batches of tiles of integers and of single bits."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -70,7 +70,7 @@ def integer_tiles(
     return d
 
 
-@partial(Compiled, apart=True)
+@Compiled
 def _sums(a: Any, b: Any, c: Any, d: Any, memory: tuple[Any, ...], n: int, saturate: bool) -> None:
     """Multiply tiles of `n` columns, `_LANES` columns at once.
 
