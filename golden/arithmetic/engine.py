@@ -74,7 +74,7 @@ class Compiled:
     """A function that is compiled on its first call for each kind of arguments.
 
     It takes integers, layouts and arrays of integers, and may call every marked function. Other threads run
-    while it does. No array that it writes may share memory with another one: so loops are computed in vectors.
+    while it does. No array that it writes may share memory with another one, so that loops become vectors.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
