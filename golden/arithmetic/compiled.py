@@ -51,8 +51,12 @@ def like(value: _Number, other: _Number) -> _Number:
 
 
 def power_of_two(exponent: int, other: float) -> float:
-    """``2.0**exponent``, or the limit of normal numbers; compiled, of the other's width."""
-    return 2.0 ** max(-1022, min(exponent, 1023))
+    """``2.0**exponent``; compiled, of the other's width.
+
+    Far below 1 it is a smaller exponent's power too, so that no product of it is a slow subnormal number:
+    ``2.0**-64`` of f32, ``2.0**-512`` of f64. Of greater exponents it is the greatest power of the width.
+    """
+    return 2.0 ** max(-512, min(exponent, 1023))
 
 
 def shift(value: int, distance: int) -> int:

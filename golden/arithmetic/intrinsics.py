@@ -220,7 +220,7 @@ def _like(value, other):  # type: ignore[no-untyped-def]
 @overload(power_of_two)
 def _power_of_two(exponent, other):  # type: ignore[no-untyped-def]
     kind, bias, place = (types.int32, 127, 23) if other == types.float32 else (types.int64, 1023, 52)
-    least, most = kind(1), kind(2 * bias)
+    least, most = kind((bias + 1) // 2 - 1), kind(2 * bias)
     return lambda exponent, other: _with_bits(  # type: ignore[call-arg]
         kind(max(least, min(kind(exponent + bias), most)) << place)
     )
