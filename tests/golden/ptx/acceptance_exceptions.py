@@ -31,6 +31,7 @@ STRICTER = {
     r"mma\.sp\S*m16n8k32\S*f16\..*, [23]$": "the manual has selectors 0 and 1",
 }
 LOOSER = {
+    r"cvt\.rn\.bf16x2\.e[45]m[23]x2": "conversions of compute capability 10.0 and above",
     r"mma\.sp\S*f16\.e[45]m[23]\.": "an instruction of compute capability 12.0",
     r"st\.(weak\.)?param": "the assembler crashes at a store to a parameter through a register",
 }
