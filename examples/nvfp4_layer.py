@@ -1,22 +1,38 @@
-"""A linear layer pruned to 2:4 and quantised to NVFP4: cost and error of dense, sparse and NVFP4 multiplies.
+"""A layer pruned to 2:4 and quantised to NVFP4: dense, sparse and NVFP4 multiplies on golden and on a core.
 
     python examples/nvfp4_layer.py
 
-Weights are A, activations B; the products are golden's, to the bit. The rules of `mma.sp` were measured on
-an NVIDIA H200, those of NVFP4 by others (docs/explanation/small-formats.md). A core does not execute them
-yet, so no cycles are shown; `multiplies` counts the products that are added.
+Weights are A, activations B. Every result of the simulated core must have golden's bits. A line for each
+product shows the cycles of a core with one dot-product unit, where each multiply waits for the one before,
+and two errors: of the layer, and of the sums alone, with the operands as they are used.
+
+The rules of `mma.sp` were measured on an NVIDIA H200, those of NVFP4 by others
+(docs/explanation/small-formats.md).
 """
 
 import ml_dtypes
 import numpy as np
 
-import golden
 from golden import sparsity
-from openwmma.block_scaled import block_scaled_matmul
+from golden.resolve import resolve_instruction
+from openwmma import Backend, multiply_tiles, open_machine
+from openwmma.core_settings import adjusted_config
 
-ROWS, DEPTH, TOKENS = 64, 256, 32
-DENSE = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
-SPARSE = "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+ROWS, DEPTH, TOKENS = 32, 128, 16
+DENSE, SPARSE, NVFP4 = (
+    resolve_instruction(text)
+    for text in (
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+    )
+)
+CORE = adjusted_config(
+    "tiny",
+    {"profile": "blackwell", "formats": "f16,fp8,fp6,fp4", "sparse": True, "mxf4": True, "block_scale": True},
+)
+"""It has every form with 2:4 sparsity or block scales; the layer needs f16, fp4, sparse and mxf4."""
+
 BLOCK = 16
 LARGEST = 6.0, 448.0
 """Of e2m1 and of ue4m3."""
@@ -33,20 +49,35 @@ def quantised(x):
     return elements.reshape(x.shape), scales, whole
 
 
-def chain(text, weights, activations, depth, **metadata):
-    """D of the layer: a chain over k of one instruction, for every tile of 16 rows and 8 columns."""
-    result = np.zeros((ROWS, TOKENS), np.float32)
-    for row in range(0, ROWS, 16):
-        for column in range(0, TOKENS, 8):
-            c = np.zeros((16, 8), np.float32)
-            for k in range(0, DEPTH, depth):
-                part = k * weights.shape[1] // DEPTH, (k + depth) * weights.shape[1] // DEPTH
-                a = weights[row : row + 16, slice(*part)]
-                b = activations[k : k + depth, column : column + 8]
-                nibbles = {name: x[row : row + 16, k // 4 : (k + depth) // 4] for name, x in metadata.items()}
-                c = golden.mma(text, a, b, c, **nibbles)
-            result[row : row + 16, column : column + 8] = c
-    return result
+def dequantised(elements, scales, whole):
+    """The values that a product of NVFP4 multiplies."""
+    return elements.astype(np.float64) * np.repeat(scales.astype(np.float64), BLOCK, axis=-1) * whole
+
+
+def tiles(array, use, steps):
+    """What each multiply takes of an array: shape (steps, tiles down, tiles across, ...)."""
+    if use in ("b", "scale_b"):
+        parts = array.reshape(steps, -1, 1, TOKENS // 8, 8).transpose(0, 2, 3, 1, 4)
+    else:
+        parts = array.reshape(ROWS // 16, 1, 16, steps, -1).transpose(3, 0, 1, 2, 4)
+    return np.broadcast_to(parts, (steps, ROWS // 16, TOKENS // 8, *parts.shape[3:]))
+
+
+def layer(instruction, operands, backend):
+    """D and the cycles of the machine: a chain over k of one instruction for each tile of 16 x 8."""
+    steps = DEPTH // instruction.shape.k
+    parts = {use: tiles(array, use, steps) for use, array in operands.items()}
+    d, cycles = np.zeros((ROWS // 16, TOKENS // 8, 16, 8), np.uint32), 0
+    for step in range(steps):
+        run = multiply_tiles(
+            instruction,
+            (parts["a"][step], parts["b"][step], d),
+            lambda size: open_machine(backend, CORE, size),
+            side={name: parts[name][step] for name in instruction.side_registers},
+            registers=CORE.registers,
+        )
+        d, cycles = run.d, cycles + run.execution.counters.cycles
+    return d.swapaxes(1, 2).reshape(ROWS, TOKENS), cycles
 
 
 def main():
@@ -58,26 +89,33 @@ def main():
     pruned = sparsity.expand(SPARSE, stored, metadata).view(np.float16)
     a, scale_a, global_a = quantised(weights.astype(np.float32))
     b, scale_b, global_b = quantised(activations.T.astype(np.float32))
-    results = {
-        "dense f16": (weights, chain(DENSE, weights, activations, 16), 1),
-        "sparse f16": (pruned, chain(SPARSE, stored.view(np.float16), activations, 32, metadata=metadata), 2),
+    products = {
+        "dense f16": (DENSE, {"a": weights, "b": activations}, (weights, activations)),
+        "sparse f16": (SPARSE, {"a": stored, "b": activations, "metadata": metadata}, (pruned, activations)),
         "NVFP4": (
-            weights,
-            block_scaled_matmul(a, b.T, scale_a, scale_b.T, d_type="f32", alpha=float(global_a * global_b)),
-            1,
+            NVFP4,
+            {"a": a, "b": b.T, "scale_a": scale_a, "scale_b": scale_b.T},
+            (dequantised(a, scale_a, global_a), dequantised(b, scale_b, global_b).T),
         ),
     }
     exact = weights.astype(np.float64) @ activations.astype(np.float64)
-    scale = np.sqrt(np.mean(exact**2))
-    print(f"{'layer':12}{'multiplies':>12}{'error of layer':>16}{'error of sums':>16}")
-    for name, (used, found, saved) in results.items():
-        own = used.astype(np.float64) @ activations.astype(np.float64)
-        if name == "NVFP4":
-            own = (a.astype(np.float64) * np.repeat(scale_a.astype(np.float64), BLOCK, axis=1) * global_a) @ (
-                b.astype(np.float64) * np.repeat(scale_b.astype(np.float64), BLOCK, axis=1) * global_b
-            ).T
-        errors = (np.sqrt(np.mean((found - right) ** 2)) / scale for right in (exact, own))
-        print(f"{name:12}{exact.size * DEPTH // saved:12}" + "".join(f"{error:16.2e}" for error in errors))
+    size = np.sqrt(np.mean(exact**2))
+    titles = ("multiplies", "equal bits", "cycles", "error of layer", "error of sums")
+    print(f"{'layer':10}" + "".join(f"{title:>{len(title) + 2}}" for title in titles))
+    for name, (instruction, operands, used) in products.items():
+        expected, _ = layer(instruction, operands, Backend.GOLDEN)
+        found, cycles = layer(instruction, operands, Backend.RTL)
+        equal = np.count_nonzero(found == expected)
+        if equal != found.size:
+            raise SystemExit(
+                f"{name}: {found.size - equal} of {found.size} results of the core are not golden's"
+            )
+        values = found.view(np.float32) * np.float32(global_a * global_b if instruction is NVFP4 else 1)
+        own = used[0].astype(np.float64) @ used[1].astype(np.float64)
+        errors = (f"{np.sqrt(np.mean((values - right) ** 2)) / size:.2e}" for right in (exact, own))
+        multiplies = exact.size * operands["a"].shape[1]
+        columns = (multiplies, f"{equal}/{found.size}", cycles, *errors)
+        print(f"{name:10}" + "".join(f"{x:>{len(t) + 2}}" for t, x in zip(titles, columns, strict=True)))
 
 
 if __name__ == "__main__":

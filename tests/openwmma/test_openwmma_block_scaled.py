@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import golden
-from openwmma import matmul
+from openwmma import Backend, matmul
 from openwmma.block_scaled import pack_fp4, swizzle_scales, unpack_fp4, unswizzle_scales
 
 E4M3, E2M1, E8M0 = ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn, ml_dtypes.float8_e8m0fnu
@@ -126,7 +126,25 @@ def test_storage_that_does_not_fit():
     assert unpack_fp4(np.zeros((0, 3), np.uint8)).shape == (0, 6)
 
 
+ROOT = Path(__file__).parents[2]
+EXAMPLE = str(ROOT / "examples" / "nvfp4_layer.py")
+
+
 def test_the_example_prints_what_its_page_shows(capsys):
-    root = Path(__file__).parents[2]
-    runpy.run_path(str(root / "examples" / "nvfp4_layer.py"), run_name="__main__")
-    assert capsys.readouterr().out in (root / "docs" / "explanation" / "small-formats.md").read_text()
+    runpy.run_path(EXAMPLE, run_name="__main__")
+    assert capsys.readouterr().out in (ROOT / "docs" / "explanation" / "small-formats.md").read_text()
+
+
+def test_the_example_refuses_a_core_that_differs():
+    """In the last bit of one result of the sparse layer."""
+    names = runpy.run_path(EXAMPLE)
+    multiply = names["layer"]
+
+    def wrong(instruction, operands, backend):
+        d, cycles = multiply(instruction, operands, Backend.GOLDEN)
+        d[3, 5] ^= backend is Backend.RTL and instruction.is_sparse
+        return d, cycles
+
+    names["main"].__globals__["layer"] = wrong
+    with pytest.raises(SystemExit, match="sparse f16: 1 of 512 results of the core are not golden's"):
+        names["main"]()
