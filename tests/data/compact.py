@@ -125,8 +125,13 @@ def compact_hopper(source: Path, target: Path) -> None:
         numbers = [copy["number"] for copy in copies]
         parts = [[key for key in (f"{n}", f"{n}/at", f"{n}/value") if key in loaded] for n in numbers]
         digests = [digest(*(loaded[key] for key in keys)) for keys in parts]
-    with np.load(source / "sparse_drawn.npz") as loaded:
-        sparse, sparse_digests = loaded["names"], loaded["digests"][:, 1:]
+    # A capture of 2026-11-29 that a folder of captures need not have: what is recorded of it then stays.
+    if (drawn := source / "sparse_drawn.npz").exists():
+        with np.load(drawn) as loaded:
+            sparse, sparse_digests = loaded["names"], loaded["digests"][:, 1:]
+    else:
+        with np.load(target / "hopper.npz") as loaded:
+            sparse, sparse_digests = loaded["sparse"], loaded["sparse_digest"]
     np.savez_compressed(
         target / "hopper.npz",
         wgmma=np.array([name for _, name in known]),
