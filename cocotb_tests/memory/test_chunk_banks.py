@@ -8,7 +8,7 @@ import cocotb
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from hdl.config import PRESETS, CoreConfig
@@ -146,7 +146,7 @@ async def chunks(dut: Any) -> None:
         expected = [None, None]
 
 
-@pytest.mark.parametrize("lanes", [1, 4])
+@pytest.mark.parametrize("lanes", [4, pytest.param(1, marks=SLOW)])
 def test_chunk_banks(simulate: Simulate, lanes: int) -> None:
     simulate(
         unit_design(f"chunk_banks_{lanes}", ChunkBanks(config_of(lanes))), __name__, values={"lanes": lanes}

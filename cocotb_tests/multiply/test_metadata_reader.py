@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from cocotb.triggers import ClockCycles, RisingEdge
 from numpy.typing import NDArray
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
 from golden.resolve import resolve_instruction
@@ -297,7 +297,7 @@ async def every_undefined_nibble(dut: Any) -> None:
                     await bench.read(multiply)
 
 
-@pytest.mark.parametrize("preset", ["tiny", "standard"])
+@pytest.mark.parametrize("preset", ["tiny", pytest.param("standard", marks=SLOW)])
 def test_metadata_reader(simulate: Simulate, preset: str) -> None:
     design = unit_design(f"metadata_reader_{preset}", ReaderWithRows(config_of(preset)))
     simulate(design, __name__, values={"preset": preset})
