@@ -24,7 +24,12 @@ DOCS = ROOT / "docs"
 PAGES = [path for path in sorted(DOCS.rglob("*.md")) if "generated" not in path.parts]
 LINK = re.compile(r"\]\((?!https?:)([^)\s#]+)(?:#[\w-]+)?\)|^```\{(?:include|literalinclude)\} (\S+)", re.M)
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LESSONS = ("tutorials/first-tile", "tutorials/matrix-multiply", "tutorials/regression")
+LESSONS = (
+    "tutorials/first-tile",
+    "tutorials/matrix-multiply",
+    "tutorials/regression",
+    "tutorials/labs/scale-split",
+)
 NEEDS_CORE = ("d_core.npy", "d_rtl.npy", "import pytest")
 """In blocks that need the simulated core, or that are files of their own."""
 
