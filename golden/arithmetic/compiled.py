@@ -9,7 +9,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any, Final, TypeVar
 
-TOGETHER: Final = 8
+TOGETHER: Final = 4
 """Factors of a row that meet those of some columns in one step."""
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
