@@ -45,7 +45,9 @@ class Simulation {
         edge();
     }
 
+    // Another simulation of this thread may be gone, and its context with it.
     ~Simulation() {
+        Verilated::threadContextp(&context_);
 #if OPENWMMA_OBSERVED
         if (waves_) waves_->close();
 #endif

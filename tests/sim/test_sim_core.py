@@ -1,5 +1,7 @@
 """The simulated core against the golden machine and the chip: programs, tiles, faults, host accesses."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +24,8 @@ from sim.machines import Backend, open_machine
 from sim.rtl_machine import RtlMachine
 from sim.simulation import BusTiming, HostRefusal, SimulationError
 
-GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
+ROOT = Path(__file__).parents[2]
+GEMM = ROOT / "examples" / "gemm_f16_f32.ptx"
 F16_FAMILY = [
     f"m{m}n{n}k16_{d}_f16_{c}"
     for m, n in ((16, 16), (8, 32), (32, 8))
@@ -41,6 +44,29 @@ def test_another_simulation_in_place_of_the_core_s():
         assert (machine.inspect_registers()[2:6] == np.array([[0], [7], [7], [0]])).all()
         assert (machine.simulation.cycles > before) == (machine is other)
         machine.close()
+
+
+CLOSED_IN_ANY_ORDER = """
+from golden.memory import Memory
+from golden.tables.commands import Fill
+from hdl.config import PRESETS
+from sim.rtl_machine import RtlMachine
+
+for order in ((0, 1, 2), (2, 1, 0), (1, 2, 0)):
+    opened = [RtlMachine(PRESETS["tiny"], Memory(4096, 0x4000)) for _ in range(3)]
+    for place in order:
+        for machine in opened:
+            if machine is not None:
+                machine.execute(Fill(0, 1, place))
+        opened[place].close()
+        opened[place] = None
+"""
+
+
+def test_simulations_of_one_library_end_in_any_order():
+    """In a process of its own, which a simulation that does not end would hold up."""
+    build_core(TINY)
+    subprocess.run([sys.executable, "-c", CLOSED_IN_ANY_ORDER], cwd=ROOT, timeout=120, check=True)
 
 
 def opener(backend, config=CONFIG):
