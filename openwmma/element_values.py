@@ -3,7 +3,7 @@
 import math
 
 from golden.explanation.operands import checked_elements
-from golden.integers import shortened
+from golden.integers import parsed_integer, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.usage_error import UsageError
@@ -59,6 +59,23 @@ def parse_scalar(option: str, text: str, type: str) -> tuple[int, list[str]]:
         raise UsageError(f"{option} {text}: expected one value, not {text.count(',') + 1}")
     bits, note = _element(option, text.strip(), type)
     return bits, [note] if note else []
+
+
+def parse_integers(option: str, text: str, *, binary: bool = False) -> list[int]:
+    """Parse bytes as in ``0x7f,128``, or nibbles of four binary digits.
+
+    Raises
+    ------
+    UsageError
+    """
+    numbers = []
+    for word in text.split(","):
+        number = parsed_integer(f"0b{word.strip()}" if binary else word.strip())
+        if number is None:
+            expected = "nibbles as in 0100,1101" if binary else "bytes as in 0x7f,128"
+            raise UsageError(f"{option} {shortened(text)}: expected {expected}")
+        numbers.append(number)
+    return numbers
 
 
 def _element(name: str, word: str, type: str) -> tuple[int, str]:

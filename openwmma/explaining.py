@@ -8,10 +8,9 @@ from golden.approximation.instructions import FORMS
 from golden.approximation.steps import Approximation
 from golden.arguments import dtype_of
 from golden.explanation.explain import explain
-from golden.integers import parsed_integer, shortened
 from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
-from openwmma.element_values import parse_elements, parse_scalar
+from openwmma.element_values import parse_elements, parse_integers, parse_scalar
 from openwmma.explanation_picture import Facts, Picture, compared, pictures, pictures_of_approximation
 from openwmma.usage_error import UsageError
 
@@ -73,7 +72,11 @@ def explain_text(
     parsed = resolve_instruction(instruction)
     if b is None:
         raise UsageError(f"--b: expected a column of B, as {instruction} multiplies")
-    given: dict[str, Any] = {name: _integers(name, text) for name, text in extra.items() if text is not None}
+    given: dict[str, Any] = {
+        name: parse_integers(f"--{name.replace('_', '-')}", text, binary=name == "metadata")
+        for name, text in extra.items()
+        if text is not None
+    }
     a_row, a_notes = parse_elements("--a", a, parsed.a_type, parsed.stored.k)
     b_column, b_notes = parse_elements("--b", b, parsed.b_type, parsed.shape.k)
     addend, c_notes = parse_scalar("--c", c or "0", parsed.c_type)
@@ -86,19 +89,6 @@ def explain_text(
         comparison=compared(parsed, found, exact),
         result=found.result,
     )
-
-
-def _integers(name: str, text: str) -> list[int]:
-    """The nibbles or bytes of an option."""
-    option = f"--{name.replace('_', '-')}"
-    numbers = []
-    for word in text.split(","):
-        number = parsed_integer(f"0b{word.strip()}" if name == "metadata" else word.strip())
-        if number is None:
-            expected = "nibbles as in 0100,1101" if name == "metadata" else "bytes as in 0x7f,128"
-            raise UsageError(f"{option} {shortened(text)}: expected {expected}")
-        numbers.append(number)
-    return numbers
 
 
 def _approximate(instruction: str, a: str, b: str | None, c: str | None, profile: str) -> ExplainedResult:

@@ -12,7 +12,7 @@ from golden.explanation.record import (
     Step,
     Term,
 )
-from golden.tables.formats import FloatFormat, float_format
+from golden.tables.formats import SCALE_FORMATS, FloatFormat, float_format
 from openwmma.explanation_picture import bits_text, hexadecimal, number_text, term_label, value_text
 
 
@@ -84,12 +84,12 @@ def _term(term: Term) -> dict[str, Any]:
 
 
 def _number(number: Number) -> dict[str, Any]:
-    format = float_format(number.format)
+    format = SCALE_FORMATS.get(number.format) or (float_format(number.format) if number.format else None)
     return {
         "name": number.name,
         "format": number.format,
         "kind": number.kind,
-        "bits": hexadecimal(number.bits, format),
+        "bits": hexadecimal(number.bits, format) if format else "",
         "value": number_text(number),
         "exponent": number.exponent,
     }

@@ -5,7 +5,7 @@ need another package (`tests/openwmma/test_learn_microscope.py` checks that).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from golden.explanation.explain import explain
@@ -14,15 +14,19 @@ from golden.invalid_argument import InvalidArgument
 from golden.ptx.source import PtxError
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
+from golden.tables.instruction_set import SCALES
 from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
-from openwmma.element_values import parse_elements, parse_scalar
+from openwmma.element_values import parse_elements, parse_integers, parse_scalar
 from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_text
 from openwmma.learn.explanation_json import json_of_step
 from openwmma.usage_error import UsageError
 
 BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)
 """What input that is not allowed raises."""
+
+Explained = Callable[[str], Explanation]
+"""`golden.explain` of the operands that were read, under a profile."""
 
 
 def answer_text(question: str) -> str:
@@ -37,7 +41,8 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
     ----------
     question : mapping
         ``instruction`` (PTX without operands), ``profile``, and ``a``, ``b``, ``c`` as
-        `openwmma.element_values` reads them.
+        `openwmma.element_values` reads them; of a multiply with block scales also ``scale_a`` and
+        ``scale_b``, bytes.
 
     Returns
     -------
@@ -45,19 +50,25 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
         ``errors``, a list of ``field`` and ``message``. Where it is empty also ``title``, ``profile``,
         ``notes``, ``steps`` (see `openwmma.learn.explanation_json`), ``result``,
         ``exactSum`` (a value before any rounding; empty where a term is not finite), and ``comparison``, one
-        entry for each profile. Rows and columns that are too short end in zeros.
+        entry for each profile. Rows and columns that are too short end in zeros, scales in ones.
     """
     try:
         instruction = resolve_instruction(question["instruction"])
     except BAD_INPUT as error:
         return {"errors": [{"field": "instruction", "message": str(error)}]}
-    operands, notes, errors = read_operands(instruction, question)
-    if errors:
-        return {"errors": errors}
+    (a, b, c), notes, errors = read_operands(instruction, question)
+    scales, scale_errors = _read_scales(instruction, question)
+    if errors or scale_errors:
+        return {"errors": [*errors, *scale_errors]}
+
+    def explained(profile: str) -> Explanation:
+        return explain(instruction, a, b, c, profile=profile, **scales)
+
     try:
-        found = explain(instruction, *operands, profile=question["profile"])
+        found = explained(question["profile"])
     except BAD_INPUT as error:
-        return {"errors": [{"field": "profile", "message": str(error)}]}
+        argument = getattr(error, "argument", "")
+        return {"errors": [{"field": argument if argument in scales else "profile", "message": str(error)}]}
     return {
         "errors": [],
         "title": str(instruction),
@@ -65,8 +76,8 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
         "notes": [*notes, *found.notes],
         "steps": [json_of_step(step) for step in found.steps],
         "result": _result(found, instruction),
-        "exactSum": _exact_sum(instruction, operands),
-        "comparison": _comparison(instruction, operands),
+        "exactSum": _exact_sum(explained),
+        "comparison": _comparison(instruction, explained),
     }
 
 
@@ -102,6 +113,23 @@ def read_operands(
     return (found["a"], found["b"], found["c"]), notes, errors
 
 
+def _read_scales(
+    instruction: MmaInstruction, question: Mapping[str, str]
+) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """The bytes of both block scales, and what is wrong with them."""
+    one = 0x38 if instruction.scale_type == "ue4m3" else 0x7F
+    found: dict[str, Any] = {}
+    errors: list[dict[str, str]] = []
+    for name in SCALES if instruction.scales else ():
+        text = question.get(name, "").strip()
+        try:
+            given = parse_integers(name, text) if text else []
+            found[name] = given + [one] * (instruction.scales - len(given))
+        except UsageError as error:
+            errors.append({"field": name, "message": str(error)})
+    return found, errors
+
+
 def _result(found: Explanation, instruction: MmaInstruction) -> dict[str, Any]:
     """The result as bits and as a value."""
     format = FORMATS[instruction.d_type]
@@ -115,9 +143,9 @@ def _result(found: Explanation, instruction: MmaInstruction) -> dict[str, Any]:
     }
 
 
-def _exact_sum(instruction: MmaInstruction, operands: Sequence[Any]) -> str:
+def _exact_sum(explained: Explained) -> str:
     """The value of the sum of all products and c."""
-    step = explain(instruction, *operands, profile="exact").steps[0]
+    step = explained("exact").steps[0]
     if isinstance(step, FusedSum):
         value = value_text(abs(step.total), step.unit_exponent, negative=step.total < 0)
         return "" if step.special else value
@@ -125,19 +153,18 @@ def _exact_sum(instruction: MmaInstruction, operands: Sequence[Any]) -> str:
     return str(step.exact if isinstance(step, IntegerSum) else step.c + step.count)
 
 
-def _comparison(instruction: MmaInstruction, operands: Sequence[Any]) -> list[dict[str, Any]]:
+def _comparison(instruction: MmaInstruction, explained: Explained) -> list[dict[str, Any]]:
     """The result of every profile; of integers the hardware's and the exact sum."""
     format = FORMATS[instruction.d_type]
     if not isinstance(format, FloatFormat):
-        found = explain(instruction, *operands)
-        return _beside_exact(found, instruction, operands)
-    exact_result = explain(instruction, *operands, profile="exact").result
+        return _beside_exact(explained("hopper"), instruction, explained)
+    exact_result = explained("exact").result
     reference = ordinal(exact_result, format)
     rows: list[dict[str, Any]] = []
     implied = f"exact.{instruction.rounding or 'rn'}"
     for name in (*PROFILES, *(name for name in EXACT_PROFILES if name != implied)):
         try:
-            found = explain(instruction, *operands, profile=name)
+            found = explained(name)
         except InvalidArgument as error:
             rows.append({"profile": name, "absent": f"not known: {error.given}"})
             continue
@@ -149,10 +176,10 @@ def _comparison(instruction: MmaInstruction, operands: Sequence[Any]) -> list[di
 
 
 def _beside_exact(
-    found: Explanation, instruction: MmaInstruction, operands: Sequence[Any]
+    found: Explanation, instruction: MmaInstruction, explained: Explained
 ) -> list[dict[str, Any]]:
     """An integer result, which all generations share, and the sum without wrapping or saturation."""
-    exact = int(_exact_sum(instruction, operands))
+    exact = int(_exact_sum(explained))
     here = {"profile": "every generation", **_result(found, instruction), "difference": found.result - exact}
     whole = {
         "profile": "exact",

@@ -3,9 +3,21 @@
 from typing import Any
 
 from golden.tables.formats import FORMATS, FloatFormat
-from golden.tables.instruction_set import FAMILIES, LAYOUTS, USES, WGMMA_FAMILIES, Family, Shape, Use
+from golden.tables.instruction_set import (
+    FAMILIES,
+    LAYOUTS,
+    NARROW_FAMILIES,
+    USES,
+    WGMMA_FAMILIES,
+    Family,
+    Shape,
+    Use,
+)
 from golden.tables.layouts import LANES, fragment
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
+
+TAUGHT = (*FAMILIES, *WGMMA_FAMILIES, *(family for family in NARROW_FAMILIES if family.mnemonic == "mma"))
+"""Families that a page offers."""
 
 
 def instruction_tables() -> dict[str, Any]:
@@ -16,24 +28,23 @@ def instruction_tables() -> dict[str, Any]:
     dict
         ``families``, ``formats``, and ``profiles`` with the families (by position) that each executes.
     """
-    families = [*FAMILIES, *WGMMA_FAMILIES]
     profiles = [
         {
             "name": profile.name,
             "exact": False,
-            "families": [index for index, family in enumerate(families) if profile.executes(family)],
+            "families": [index for index, family in enumerate(TAUGHT) if profile.executes(family)],
             "fractionBits": profile.fraction_bits,
             "measured": profile.name == "hopper",
         }
         for profile in PROFILES.values()
     ]
-    everything = list(range(len(families)))
+    everything = list(range(len(TAUGHT)))
     profiles += [
         {"name": name, "exact": True, "families": everything, "fractionBits": None, "measured": False}
         for name in EXACT_PROFILES
     ]
     return {
-        "families": [_family(family) for family in families],
+        "families": [_family(family) for family in TAUGHT],
         "formats": {name: _format(name) for name in FORMATS},
         "profiles": profiles,
     }
@@ -42,6 +53,7 @@ def instruction_tables() -> dict[str, Any]:
 def _family(family: Family) -> dict[str, Any]:
     return {
         "mnemonic": family.mnemonic,
+        "kinds": [".".join((family.kind, *scales)) for scales in family.scales or ((),)],
         "shapes": [{"text": str(shape), "m": shape.m, "n": shape.n, "k": shape.k} for shape in family.shapes],
         "multiplicands": family.multiplicands,
         "mixed": family.mixed,

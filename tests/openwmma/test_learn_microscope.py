@@ -14,6 +14,9 @@ from openwmma.learn.archive import ROOT, code_of, modules_loaded_by
 from openwmma.learn.microscope import answer, answer_text
 
 F32 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
+NVFP4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+MXFP4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0"
+MXFP8 = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
 CASES = json.loads((ROOT / "site" / "pages" / "microscope" / "cases.json").read_text())
 INSTRUCTIONS = [
     "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16",
@@ -78,6 +81,81 @@ def test_a_sum_is_told_bit_by_bit():
     assert (step["total"]["negative"], step["total"]["units"]) == (True, str(-(2**24) + 2**10))
     result = step["result"]
     assert int(result["sign"] + result["exponent"] + result["fraction"], 2) == int(result["bits"], 16)
+
+
+def test_block_scaled_results_are_those_of_golden():
+    """Of the adder for groups, and of the fused dot-product-add; for scales that are missing 1 takes part."""
+    random = np.random.default_rng(67)
+    for text, element in ((NVFP4, "e2m1"), (MXFP4, "e2m1"), (MXFP8, "e4m3")):
+        instruction = resolve_instruction(text)
+        limit, k, parts = 1 << FORMATS[element].bits, instruction.shape.k, instruction.scales
+        a, b = random.integers(0, limit, (16, k), np.uint8), random.integers(0, limit, (k, 8), np.uint8)
+        c = random.standard_normal((16, 8)).astype(np.float32).view(np.uint32)
+        scale_a, scale_b = random.integers(0x28, 0x48, (2, 16, parts), np.uint8)
+        if instruction.scale_type == "ue8m0":
+            scale_a, scale_b = scale_a + np.uint8(71), scale_b + np.uint8(71)
+        scale_b = scale_b[:8].T.copy()
+        scale_a[3, -1] = 0x38 if instruction.scale_type == "ue4m3" else 0x7F
+        given = {"scale_a": scale_a, "scale_b": scale_b}
+        found = answer(
+            {
+                "instruction": text,
+                "profile": "blackwell",
+                "a": texts(a[3], element),
+                "b": texts(b[:, 5], element),
+                "c": texts([c[3, 5]], "f32"),
+                "scale_a": ", ".join(str(x) for x in scale_a[3, :-1]),
+                "scale_b": ",".join(f"{x:#x}" for x in scale_b[:, 5]),
+            }
+        )
+        assert found["errors"] == []
+        wanted = int(golden.mma(text, a, b, c, **given, profile="blackwell").view(np.uint32)[3, 5])
+        assert found["result"]["bits"] == f"0x{wanted:08x}"
+        known = {row["profile"] for row in found["comparison"] if "absent" not in row}
+        assert {"blackwell", "exact"} <= known
+        assert "hopper" not in known
+        json.dumps(found)
+
+
+def test_groups_their_scales_and_the_cut_are_told():
+    """1.5 x 256 x 256 less itself in a group; 2**-2 x 2**-18 in the next, below the unit 2**(16 - 35)."""
+    (case,) = [case for case in CASES if case["id"] == "nvfp4"]
+    question = {
+        "instruction": NVFP4,
+        **{name: case[name] for name in ("profile", *"abc", "scale_a", "scale_b")},
+    }
+    found = answer(question)
+    (step,) = found["steps"]
+    assert (step["largest"], step["unit"]) == (16, -19)
+    first, second, third, _, c = step["terms"]
+    assert [factor["name"] for factor in first["factors"]] == ["sum[0..15]", "scale_a[0]", "scale_b[0]"]
+    assert [factor["value"] for factor in second["factors"]] == ["0.25", "0.001953125", "0.001953125"]
+    assert [factor["bits"] for factor in second["factors"]] == ["", "0x01", "0x01"]
+    assert (first["value"], second["lost"], second["value"]) == ("0", str(2.0**-20), str(2.0**-20))
+    assert second["bits"].rstrip("0") == "1"
+    assert second["cut"] == len(second["bits"])
+    assert (third["kind"], c["kind"]) == ("zero", "zero")
+    assert found["result"]["bits"] == case["result"]
+    assert found["exactSum"] == str(2.0**-20)
+    assert (
+        answer(question | {"a": case["a"].replace("1.5", "3"), "scale_a": "0x70, 1"})["result"]["bits"]
+        == "0x35800000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("scales", "message"),
+    [
+        ("1, x", "scale_b 1, x: expected bytes"),
+        ("1,1,1,1,1", "4 bytes"),
+        ("256", "got 256; allowed: 4 bytes"),
+    ],
+)
+def test_bad_scales_are_named(scales, message):
+    question = {"instruction": NVFP4, "profile": "blackwell", "a": "1", "b": "1", "c": "0", "scale_b": scales}
+    (error,) = answer(question)["errors"]
+    assert error["field"] == "scale_b"
+    assert message in error["message"]
 
 
 def test_missing_values_are_zeros_and_make_no_note():

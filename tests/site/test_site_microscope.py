@@ -125,6 +125,39 @@ def test_the_ruler_tells_kept_bits_from_cut_bits(microscope):
     assert rows.last.locator(".bit.rounded").all_inner_texts() == ["1", *"0" * 23]
 
 
+def test_block_scales_have_fields_of_their_own(microscope):
+    """A group with its scales is a term; the split 3 x 128 keeps what 1.5 x 256 cuts."""
+    after(microscope, lambda: microscope.select_option("#case", "nvfp4"))
+    assert microscope.locator("#ptx").inner_text() == (
+        "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
+    )
+    assert microscope.locator("details.step summary").inner_text() == "4 group sums and C"
+    group = microscope.locator("table.ruler tbody tr").nth(1)
+    assert "sum[16..31] \u00d7 scale_a[1] \u00d7 scale_b[1]" in group.inner_text()
+    assert group.locator(".bit.kept").count() == 0
+    assert group.locator(".bit.cut").first.inner_text() == "1"
+    zeros = "0, " * 14
+    after(microscope, lambda: microscope.fill("#a", f"3, -3, {zeros}0.5"))
+    after(microscope, lambda: microscope.fill("#scale_a", "0x70, 1"))
+    assert shown_result(microscope) == "0x35800000"
+    after(microscope, lambda: microscope.fill("#scale_a", "x"))
+    assert microscope.locator("#scale_a-error").inner_text() == "scale_a x: expected bytes as in 0x7f,128"
+    after(microscope, lambda: microscope.select_option("#case", "f64"))
+    assert microscope.locator("#scale_a").is_hidden()
+    assert microscope.locator("#scale_a-error").is_hidden()
+
+
+def test_the_address_brings_back_block_scales(microscope):
+    after(microscope, lambda: microscope.select_option("#case", "nvfp4"))
+    after(microscope, lambda: microscope.fill("#scale_a", "0x40"))
+    address = microscope.url.partition("#")[2]
+    after(microscope, lambda: microscope.select_option("#case", "f64"))
+    after(microscope, lambda: microscope.evaluate(f"location.hash = {json.dumps(address)}"))
+    assert microscope.locator("#kind").input_value() == "mxf4nvf4.4X.ue4m3"
+    assert microscope.locator("#scale_a").input_value() == "0x40"
+    assert microscope.locator("#scale_b").input_value() == "0x78, 0x01"
+
+
 @pytest.mark.parametrize(
     ("field", "text", "message"),
     [

@@ -88,8 +88,9 @@ function stepView(step: Step, index: number, count: number): HTMLElement {
 function stepTitle(step: Step): string {
   switch (step.kind) {
     case "sum": {
-      const products = step.terms.filter(({ factors }) => factors.length > 1).length;
-      return products > 0 ? `${counted(products, "product")} and ${addend(step.terms.at(-1)?.label)}` : "addition of C";
+      const products = step.terms.filter(({ factors }) => factors.length > 1);
+      const noun = products[0]?.factors[0]?.format === "" ? "group sum" : "product";
+      return products.length > 0 ? `${counted(products.length, noun)} and ${addend(step.terms.at(-1)?.label)}` : "addition of C";
     }
     case "conversion":
       return `${step.source.name} from ${step.source.format} to ${step.result.format}`;

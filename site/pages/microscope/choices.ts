@@ -7,6 +7,7 @@ import { profileName, roundingName } from "./names";
 /** Everything the reader chooses, as it stands in the page's address. */
 export interface Choice {
   mnemonic: string;
+  kind: string;
   a_type: string;
   b_type: string;
   c_type: string;
@@ -19,12 +20,15 @@ export interface Choice {
   a: string;
   b: string;
   c: string;
+  scale_a: string;
+  scale_b: string;
 }
 
-type SelectName = Exclude<keyof Choice, "a" | "b" | "c">;
+type SelectName = Exclude<keyof Choice, "a" | "b" | "c" | "scale_a" | "scale_b">;
 
 const SELECTS: readonly SelectName[] = [
   "mnemonic",
+  "kind",
   "a_type",
   "b_type",
   "c_type",
@@ -60,8 +64,8 @@ export class Choices {
 
   /** The family of the chosen instruction; it sets how many values a row has. */
   get family(): Family {
-    const { mnemonic, a_type: type, shape } = this.selects;
-    const holders = this.families(mnemonic.value).filter((family) => family.multiplicands.includes(type.value));
+    const { mnemonic, kind, a_type: type, shape } = this.selects;
+    const holders = this.families(mnemonic.value, kind.value).filter((family) => family.multiplicands.includes(type.value));
     const found = holders.find((family) => family.shapes.some(({ text }) => text === shape.value)) ?? holders[0];
     if (found === undefined) throw new Error(`No instruction ${mnemonic.value} of ${type.value}`);
     return found;
@@ -71,6 +75,10 @@ export class Choices {
     const found = this.family.shapes.find(({ text }) => text === this.selects.shape.value);
     if (found === undefined) throw new Error(`No shape ${this.selects.shape.value}`);
     return found.k;
+  }
+
+  get hasScales(): boolean {
+    return this.value("kind").includes(".");
   }
 
   value(name: SelectName): string {
@@ -96,7 +104,9 @@ export class Choices {
   /** Offers in each select what goes with the choices before it, and hides those with one choice only. */
   narrow(): void {
     const { selects } = this;
-    const families = this.families(selects.mnemonic.value);
+    const kinds = unique(this.families(selects.mnemonic.value).flatMap((family) => family.kinds));
+    setOptions(selects.kind, kinds.length > 1 ? kinds.map((kind) => [kind, kind || "none"]) : []);
+    const families = this.families(selects.mnemonic.value, selects.kind.value);
     setOptions(selects.a_type, plain(unique(families.flatMap((family) => family.multiplicands))));
     const holders = families.filter((family) => family.multiplicands.includes(selects.a_type.value));
     setOptions(selects.shape, plain(unique(holders.flatMap(({ shapes }) => shapes.map(({ text }) => text)))));
@@ -119,8 +129,9 @@ export class Choices {
     }
   }
 
-  private families(mnemonic: string): readonly Family[] {
-    return this.tables.families.filter((family) => family.mnemonic === mnemonic);
+  private families(mnemonic: string, kind?: string): readonly Family[] {
+    const found = this.tables.families.filter((family) => family.mnemonic === mnemonic);
+    return kind === undefined ? found : found.filter(({ kinds }) => kinds.includes(kind));
   }
 
   private narrowProfiles(family: Family): void {

@@ -18,8 +18,9 @@ const STATES: Readonly<Record<WorkerState, string>> = {
 };
 
 const DELAY = 250;
-const FIELDS: readonly Field[] = ["instruction", "profile", "a", "b", "c"];
-const OPERANDS = ["a", "b", "c"] as const;
+const FIELDS: readonly Field[] = ["instruction", "profile", "a", "b", "c", "scale_a", "scale_b"];
+const SCALES = ["scale_a", "scale_b"] as const;
+const OPERANDS = ["a", "b", "c", ...SCALES] as const;
 
 function input(name: string): HTMLInputElement {
   return required(`#${name}`, HTMLInputElement);
@@ -91,8 +92,8 @@ class Page {
   }
 
   private showChoice(choice: Partial<Choice>, story: string): void {
-    this.choices.choose({ rounding: "", operation: "", saturate: "", ...choice });
-    for (const name of OPERANDS) input(name).value = choice[name] ?? "0";
+    this.choices.choose({ kind: "", rounding: "", operation: "", saturate: "", ...choice });
+    for (const name of OPERANDS) input(name).value = choice[name] ?? (name.startsWith("scale") ? "" : "0");
     this.story.textContent = story;
     if (!story) this.caseSelect.value = "";
     this.compute();
@@ -108,7 +109,7 @@ class Page {
   private markOwn(): void {
     this.caseSelect.value = "";
     this.story.textContent = "";
-    const names = ["mnemonic", "a_type", "b_type", "c_type", "d_type", "shape", "rounding", "operation", "saturate"] as const;
+    const names = ["mnemonic", "kind", "a_type", "b_type", "c_type", "d_type", "shape", "rounding", "operation", "saturate"] as const;
     const entries = [...names, "profile" as const].map((name) => [name, this.choices.value(name)]);
     const values = OPERANDS.map((name) => [name, input(name).value]);
     const text = new URLSearchParams([...entries, ...values].filter(([, value]) => value) as [string, string][]);
@@ -126,6 +127,8 @@ class Page {
       a: input("a").value,
       b: input("b").value,
       c: input("c").value,
+      scale_a: input("scale_a").value,
+      scale_b: input("scale_b").value,
     };
     this.worker.ask(question).then(
       (answer) => {
@@ -141,6 +144,7 @@ class Page {
     const { k } = this.choices;
     const type = this.choices.value("a_type");
     required("#ptx", HTMLElement).textContent = this.choices.ptx;
+    for (const name of SCALES) input(name).closest(".field")?.toggleAttribute("hidden", !this.choices.hasScales);
     const isInteger = ["s8", "u8", "s4", "u4", "b1"].includes(type);
     const kinds = isInteger
       ? "whole numbers, or raw bits such as 0x1"

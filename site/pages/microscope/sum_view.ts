@@ -30,7 +30,7 @@ function termRow(term: Term, step: SumStep): RulerRow {
   const kept = term.bits.length - term.cut;
   const lost = term.lost ? `, losing ${term.lost}` : "";
   return {
-    label: term.label.replace("*", "\u00d7"),
+    label: term.label.replaceAll("*", "\u00d7"),
     origin: term.factors.length > 1 ? term.factors.map(({ value }) => value).join(" \u00d7 ") : "",
     value: term.value,
     negative: term.negative,
@@ -90,14 +90,14 @@ function resultRow(step: SumStep): RulerRow[] {
 }
 
 function termFacts(step: SumStep): [string, string][] {
-  const zeros = step.terms.filter(({ kind }) => kind === "zero").map(({ label }) => label.replace("*", "\u00d7"));
+  const zeros = step.terms.filter(({ kind }) => kind === "zero").map(({ label }) => label.replaceAll("*", "\u00d7"));
   const found: [string, string][] = [];
   if (zeros.length > 0) found.push(["zero", listed(zeros)]);
   for (const term of step.terms) {
     if (term.kind !== "infinity" && term.kind !== "nan") continue;
     const factors = term.factors.map(({ value }) => value).join(" \u00d7 ");
     const what = term.kind === "nan" ? "NaN" : term.negative ? "\u2212infinity" : "infinity";
-    found.push([term.label.replace("*", "\u00d7"), factors === what ? what : `${factors} is ${what}`]);
+    found.push([term.label.replaceAll("*", "\u00d7"), factors === what ? what : `${factors} is ${what}`]);
   }
   return found;
 }

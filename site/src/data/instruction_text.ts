@@ -2,6 +2,8 @@
 
 export interface InstructionChoice {
   readonly mnemonic: string;
+  /** As `Family.kinds` has them. */
+  readonly kind?: string;
   readonly a_type: string;
   readonly b_type: string;
   readonly c_type: string;
@@ -21,8 +23,12 @@ export function instructionText(choice: InstructionChoice): string {
   switch (choice.mnemonic) {
     case "wgmma":
       return `wgmma.mma_async.sync.aligned.${shape}.${d}.${a}.${b}${satfinite}`;
-    case "mma":
-      return `mma.sync.aligned.${shape}.row.col${satfinite}${rounding}.${d}.${a}.${b}.${c}${operation}`;
+    case "mma": {
+      const [kind, vec, scale] = (choice.kind ?? "").split(".");
+      const scales = vec && scale ? [`.block_scale.scale_vec::${vec}`, `.${scale}`] : ["", ""];
+      const before = `${kind ? `.kind::${kind}` : ""}${scales[0]}`;
+      return `mma.sync.aligned.${shape}.row.col${before}${satfinite}${rounding}.${d}.${a}.${b}.${c}${scales[1]}${operation}`;
+    }
     default: {
       const types = a === "f16" ? `${d}.${c}` : `${d}.${a}.${b}.${c}`;
       return `wmma.mma${operation}.sync.aligned.row.col.${shape}${rounding}.${types}${satfinite}`;

@@ -11,6 +11,8 @@ export type Mnemonic = "wmma" | "mma" | "wgmma";
 
 export interface Family {
   readonly mnemonic: Mnemonic;
+  /** Kind, vector size and type of block scales with dots between; "" without a kind. */
+  readonly kinds: readonly string[];
   readonly shapes: readonly Shape[];
   readonly multiplicands: readonly string[];
   readonly mixed: boolean;

@@ -6,9 +6,11 @@ export interface Question {
   readonly a: string;
   readonly b: string;
   readonly c: string;
+  readonly scale_a: string;
+  readonly scale_b: string;
 }
 
-export type Field = "instruction" | "profile" | "a" | "b" | "c";
+export type Field = "instruction" | "profile" | "a" | "b" | "c" | "scale_a" | "scale_b";
 
 export interface FieldError {
   readonly field: Field;
@@ -61,6 +63,7 @@ export interface PackedResult extends Result {
 
 export interface Operand {
   readonly name: string;
+  /** Empty if it is the sum of a group of products. */
   readonly format: string;
   readonly kind: "zero" | "subnormal" | "normal" | "infinity" | "nan";
   readonly bits: string;
