@@ -144,7 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default="ecp5",
         help="of FPGA: ECP5-85F of speed grade 8 (default), Xilinx 7 series, UltraScale+, Gowin GW5AST",
     )
-    parser.add_argument("--synthesis", action="store_true", help="no place and route, so no MHz")
+    parser.add_argument(
+        "--synthesis", action="store_true", help="packed, but not placed and routed, so no MHz"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="how many at once, 2 GiB each (default: 2)")
     parser.add_argument(
         "--config", choices=tuple(PRESETS), default="small", help="the preset whose units these are"

@@ -144,7 +144,7 @@ def ecp5_cost(
     folder : Path
         Where the netlist and the reports are written.
     seeds : sequence of int
-        One place-and-route run each; without any, the component is synthesised only.
+        One place-and-route run each; without any, the component is synthesised and packed only.
     large : bool
         Whether it is placed and routed with the algorithms that `boards.flow.flow` takes for whole designs.
     apart : sequence of str
@@ -169,6 +169,8 @@ def ecp5_cost(
     used: dict[str, int] = {}
     mhz = []
     command = [*PLACE, "--lpf-allow-unconstrained", *(ECP5_ALGORITHMS if large else ())]
+    if not seeds and not apart:
+        used = pack(folder, command)
     for seed in seeds:
         used, achieved = place_and_route(folder, command, seed, _LARGE_TARGET_MHZ if large else _TARGET_MHZ)
         mhz.append(achieved)
@@ -205,6 +207,13 @@ def synthesise(folder: Path, command: str, apart: Sequence[str] = ()) -> dict[st
         name: int(entry["count"] if isinstance(entry, dict) else entry)
         for name, entry in found["design"]["num_cells_by_type"].items()
     }
+
+
+def pack(folder: Path, command: Sequence[str]) -> dict[str, int]:
+    """Run a nextpnr with its options until cells are packed; return how many of what it used."""
+    run_tool(command[0], [*command[1:], "--json", _NETLIST, "--pack-only"], folder, "pack.log")
+    text = (folder / "pack.log").read_text()
+    return {name: int(count) for name, count in re.findall(r"(\w+): +(\d+)/ *\d+ ", text)}
 
 
 def place_and_route(
