@@ -98,8 +98,8 @@ def require_profile(name: str) -> None:
 def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
     """A configuration with the arithmetic of a generation.
 
-    The formats of a preset are without fp8 where the profile lacks it, as all but `DEFAULT_PROFILE` do: the
-    preset is still of use, and its core refuses multiplies of fp8.
+    The formats of a preset are without fp8 where the profile lacks it, as all but `hopper` and `blackwell`
+    do: the preset is still of use, and its core refuses multiplies of fp8.
 
     Parameters
     ----------
@@ -127,7 +127,8 @@ def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
 
 def preset_formats(unit: DotProductConfig, preset: str, profile: Profile) -> DotProductConfig:
     """Leave out fp8 where a profile lacks it and nobody asked for other formats than the preset's."""
-    if profile.fp8_block is not None or unit.formats != PRESETS[preset].dot_product.formats:
+    has_fp8 = profile.fp8_block is not None or profile.narrow_block is not None
+    if has_fp8 or unit.formats != PRESETS[preset].dot_product.formats:
         return unit
     return replace(unit, formats=unit.formats - {"fp8"})
 

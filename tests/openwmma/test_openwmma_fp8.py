@@ -14,7 +14,9 @@ from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import WGMMA_FAMILIES
 from golden.tables.profiles import PROFILES
+from hdl.config import PRESETS
 from openwmma.cli import main
+from openwmma.core_settings import with_profile
 
 ROOT = Path(__file__).parents[2]
 FILES = ["a.npy", "b.npy", "c.npy", "-o", "d.npy"]
@@ -220,7 +222,7 @@ def test_the_experiment_of_the_page():
         assert tuple(found.view(np.float32)[0, 0] for found in d) == ends
 
 
-def test_fp8_of_blackwell_is_golden_alone(capsys):
+def test_fp8_of_blackwell_needs_a_core_that_has_it(capsys):
     random = np.random.default_rng(2)
     a, b = (random.integers(0, 120, extent, np.uint8) for extent in ((16, 32), (32, 8)))
     c = np.zeros((16, 8), np.uint32)
@@ -229,5 +231,9 @@ def test_fp8_of_blackwell_is_golden_alone(capsys):
     assert main(["mma", MMA, *FILES, "--profile", "blackwell"]) == 0
     np.testing.assert_array_equal(np.load("d.npy"), golden.mma(MMA, a, b, c, profile="blackwell"))
     assert (np.load("d.npy") != golden.mma(MMA, a, b, c)).any()
-    assert main(["mma", MMA, *FILES, "--force", "--profile", "blackwell", "--on", "rtl"]) == 2
-    assert "expected --on golden" in capsys.readouterr().err
+    assert (
+        main(["mma", MMA, *FILES, "--force", "--profile", "blackwell", "--on", "rtl", "--preset", "tiny"])
+        == 1
+    )
+    assert f"illegal instruction: {MMA}" in capsys.readouterr().err
+    assert "fp8" in with_profile(PRESETS["small"], "small", "blackwell").formats
