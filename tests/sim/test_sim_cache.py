@@ -194,6 +194,7 @@ def test_damaged_verilog_is_generated_again(tmp_path, monkeypatch, damage):
     assert generated(PRESETS["tiny"]) == ("module \u00e9", '{"ports": []}')
 
 
+@pytest.mark.long
 def test_a_core_is_built_whatever_the_names_of_folders(tmp_path, monkeypatch):
     """The folders of the cache, of temporary files and of Verilator have spaces and special characters."""
     kept = cache_folder()
