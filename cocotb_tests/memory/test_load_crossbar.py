@@ -200,7 +200,7 @@ async def nothing_stays_after_a_reset(dut: Any) -> None:
 
 @pytest.mark.parametrize(
     "preset",
-    ["tiny", "four_quads", *(pytest.param(slow, marks=SLOW) for slow in ("small", "two_quads", "large"))],
+    ["tiny", *(pytest.param(slow, marks=SLOW) for slow in ("small", "two_quads", "four_quads", "large"))],
 )
 def test_load_crossbar(simulate: Simulate, preset: str) -> None:
     config = MEMORY_PATHS[preset]

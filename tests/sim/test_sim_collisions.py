@@ -55,7 +55,8 @@ def poison(monkeypatch):
     monkeypatch.setitem(sim.verilate._OPTIMISATION, False, sim.verilate._OPTIMISATION[True])
 
 
-@pytest.mark.parametrize("preset", ["small", pytest.param("standard", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("preset", ["small", "standard"])
 def test_random_programs_on_poisoned_memories(poison, preset):
     for seed in range(4):
         run_random_programs(PRESETS[preset], seed, 60 * (seed % 3))
