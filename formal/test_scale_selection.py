@@ -22,7 +22,7 @@ GROUPS = 4
 
 
 def choice(hdl: ModuleType = scales) -> Claim:
-    """From a quad of a register of scales to those of its rows of A and of its column of B."""
+    """From a quad of a scale register to the scales of its rows of A and its column of B."""
     claim = Claim()
     quad = claim.chosen(128, "quad")
     request = claim.chosen(scales.ScaleRequest, "request")

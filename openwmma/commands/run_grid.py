@@ -191,7 +191,7 @@ class Launch:
 
     @property
     def is_named(self) -> bool:
-        """Whether any option names a launch; those of the compiler alone name none."""
+        """Whether any option names a launch; options of the compiler do not."""
         return any(getattr(self, item.name) for item in fields(self) if item.name != "compiler_option")
 
 

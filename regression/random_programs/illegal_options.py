@@ -1,4 +1,4 @@
-"""Sparse multiplies and shares of `wgmma` that must not be executed: every rule of theirs broken."""
+"""Sparse multiplies and shares of `wgmma` that must not be executed: each breaks one rule."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

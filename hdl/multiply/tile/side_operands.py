@@ -143,7 +143,7 @@ class SideOperandReader(Component):
             self._scales(m, name, quads, enable, place, oldest[:-1])
 
     def _range(self, names: Sequence[str]) -> tuple[Value, Value]:
-        """The first and the last register of a multiply: all, or only those of its kind."""
+        """The first and the last register that a multiply reads: all, or the registers of its kind."""
         bits = (len(names) - 1).bit_length()
         first, last = Const(0, bits), Const(len(names) - 1, bits)
         if not (self._config.sparse and self._config.scales):
