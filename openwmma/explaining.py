@@ -17,25 +17,16 @@ from openwmma.usage_error import UsageError
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedResult:
-    """What `openwmma.explanation_text` and `openwmma.explanation_svg` draw.
-
-    Parameters
-    ----------
-    title : str
-    notes : tuple of str
-        What was done to the operands.
-    steps : tuple of Picture
-    comparison : tuple of (str, str)
-        The result beside the exact one.
-    result : int
-        Bit pattern of floating point, value of integers.
-    """
+    """What `openwmma.explanation_text` and `openwmma.explanation_svg` draw."""
 
     title: str
     notes: tuple[str, ...]
+    """What was done to the operands."""
     steps: tuple[Picture, ...]
     comparison: Facts
+    """The result beside the exact one."""
     result: int
+    """Bit pattern of floating point, value of integers."""
 
     @property
     def pictures(self) -> tuple[Picture, ...]:

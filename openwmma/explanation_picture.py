@@ -30,29 +30,19 @@ Facts = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One number on a ruler: ``magnitude * 2**lowest`` with its sign.
-
-    Parameters
-    ----------
-    label, value : str
-    negative : bool
-    magnitude : int
-    lowest : int
-        Binary place of the lowest bit of the magnitude.
-    kept, cut : int
-        Bits of the magnitude at and below the unit's place.
-    lost : str
-        Value of the bits that are cut.
-    """
+    """One number on a ruler: ``magnitude * 2**lowest`` with its sign."""
 
     label: str
     value: str
     negative: bool
     magnitude: int
     lowest: int
+    """Binary place of the lowest bit of the magnitude."""
     kept: int
     cut: int
+    """Bits of the magnitude at and below the unit's place."""
     lost: str
+    """Value of the bits that are cut."""
 
     def digit(self, place: int) -> str:
         """The bit at a binary place; empty outside of the number."""
@@ -64,22 +54,15 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Ruler:
-    """Numbers above each other, every column one binary place.
-
-    Parameters
-    ----------
-    rows : tuple of Row
-        The terms that are not zero, and the sum as the last one.
-    top, bottom : int
-        Highest and lowest place shown.
-    unit : int
-        Lowest place that alignment keeps.
-    """
+    """Numbers above each other, every column one binary place."""
 
     rows: tuple[Row, ...]
+    """The terms that are not zero, and the sum as the last one."""
     top: int
     bottom: int
+    """Highest and lowest place shown."""
     unit: int
+    """Lowest place that alignment keeps."""
 
     @property
     def places(self) -> range:
@@ -93,19 +76,12 @@ class Ruler:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """One step.
-
-    Parameters
-    ----------
-    title : str
-    ruler : Ruler or None
-    facts : tuple of (str, str)
-        Name and text.
-    """
+    """One step."""
 
     title: str
     ruler: Ruler | None
     facts: Facts
+    """Name and text."""
 
 
 def pictures(explanation: Explanation) -> tuple[Picture, ...]:

@@ -16,49 +16,34 @@ _WORD_BITS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Neighbouring elements in one place.
-
-    Parameters
-    ----------
-    row, column : int
-        Of its first element.
-    lane : int
-        The lane that holds them; lanes of one quad have one colour.
-    text : str
-        The place, as in ``T5 r0,4``: lane 5, registers 0 and 4, each of which holds the elements; ``T5 b8``.
-    place : tuple of tuple of int, or int
-        The register that holds the elements, or both registers of one of f64, each time that the lane holds
-        them. Of metadata and scales the lowest bit of the register, in shared memory the address.
-    """
+    """Neighbouring elements in one place."""
 
     row: int
     column: int
+    """Of its first element."""
     lane: int
+    """The lane that holds them; lanes of one quad have one colour."""
     text: str
+    """The place, as in ``T5 r0,4``: lane 5, registers 0 and 4, each of which holds the elements; or as in
+    ``T5 b8``."""
     place: tuple[tuple[int, ...], ...] | int
+    """The register that holds the elements, or both registers of one of f64, each time that the lane holds
+    them. Of metadata and scales the lowest bit of the register, in shared memory the address."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FragmentGrid:
-    """The cells of a matrix.
-
-    Parameters
-    ----------
-    title : str
-        What the grid shows, in one line.
-    legend : tuple of str
-        How to read a cell, in sentences.
-    cells : tuple of Cell
-        Row by row.
-    cell_rows, cell_columns : int
-        Elements of each cell, down and across; one of them is 1.
-    """
+    """The cells of a matrix."""
 
     title: str
+    """What the grid shows, in one line."""
     legend: tuple[str, ...]
+    """How to read a cell, in sentences."""
     cells: tuple[Cell, ...]
+    """Row by row."""
     cell_rows: int = 1
     cell_columns: int = 1
+    """Elements of each cell, down and across; one of them is 1."""
 
     @property
     def rows(self) -> int:

@@ -59,23 +59,15 @@ class _View(NamedTuple):
 
 @dataclass
 class LaunchOutput:
-    """An array to write to a file when the kernel has ended.
-
-    Parameters
-    ----------
-    path : Path
-    name : str
-        The parameter or the variable.
-    array : ndarray or DeviceBuffer
-        The argument, updated in place, or the variable.
-    view : _View or None
-        The type and shape in which it is written; None for the argument's own.
-    """
+    """An array to write to a file when the kernel has ended."""
 
     path: Path
     name: str
+    """The parameter or the variable."""
     array: NDArray[Any] | DeviceBuffer
+    """The argument, updated in place, or the variable."""
     view: _View | None
+    """The type and shape in which it is written; None for the argument's own."""
 
     def contents(self) -> bytes:
         """What the file is to hold."""

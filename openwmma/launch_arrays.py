@@ -27,16 +27,6 @@ ModuleVariables = Mapping[str, tuple[DeviceBuffer, NDArray[Any]]]
 class LaunchArray:
     """A buffer of the launch.
 
-    Parameters
-    ----------
-    key : str
-        Its name in the files.
-    allocation : Allocation
-    dtype, shape
-        Of the contents; bytes where they do not fit the memory.
-    variable : str or None
-        The variable of the module that it is.
-
     Attributes
     ----------
     before : ndarray
@@ -44,10 +34,13 @@ class LaunchArray:
     """
 
     key: str
+    """Its name in the files."""
     allocation: Allocation
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
+    """Of the contents; bytes where they do not fit the memory."""
     variable: str | None = None
+    """The variable of the module that it is."""
     before: NDArray[Any] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -32,19 +32,13 @@ _SPOOLED_BYTES: Final = 1 << 26
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRun(LaunchResult):
-    """What a launch did: `golden.simt.grid.LaunchResult`, and what the machine did.
-
-    Parameters
-    ----------
-    counters : Counters
-        Of the core, which executes matrix instructions alone; zeros on golden. With several jobs, the sum
-        over their cores: cycles depend on which fragments a core still holds, and so on the number of jobs.
-    config : CoreConfig or None
-        Of the core; None for the golden model without limits of a core, and for a GPU.
-    """
+    """What a launch did: `golden.simt.grid.LaunchResult`, and what the machine did."""
 
     counters: Counters
+    """Of the core, which executes matrix instructions alone; zeros on golden. With several jobs, the sum over
+    their cores: cycles depend on which fragments a core still holds, and so on the number of jobs."""
     config: CoreConfig | None
+    """Of the core; None for the golden model without limits of a core, and for a GPU."""
 
     @property
     def utilisation(self) -> float | None:
@@ -59,26 +53,17 @@ class KernelRun(LaunchResult):
 
 @dataclass(frozen=True, kw_only=True)
 class Executor:
-    """An engine with the configuration it stands for.
-
-    Parameters
-    ----------
-    engine : GoldenEngine
-    config : CoreConfig or None
-        None for the golden model without limits of a core.
-    name : str
-        For messages.
-    trace : TraceRecorder or None
-        Records the matrix instructions, and may have a core execute them.
-    gpu : Gpu or None
-        The GPU that runs whole launches.
-    """
+    """An engine with the configuration it stands for."""
 
     engine: GoldenEngine
     config: CoreConfig | None
+    """None for the golden model without limits of a core."""
     name: str
+    """For messages."""
     trace: TraceRecorder | None = None
+    """Records the matrix instructions, and may have a core execute them."""
     gpu: "Gpu | None" = None
+    """The GPU that runs whole launches."""
 
     def report(self, result: LaunchResult) -> KernelRun:
         """What a launch did."""

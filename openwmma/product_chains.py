@@ -44,23 +44,14 @@ _WITHIN_S32: Final = 1 << 17
 
 @dataclass(frozen=True, kw_only=True)
 class ProductRule:
-    """The order in which the products of one element are added.
-
-    Parameters
-    ----------
-    types : tuple of str
-        Of A, B and D.
-    parts : tuple of int
-        Lengths of the parts of k.
-    order : tuple of int or None
-        Of interleaved parts the order in which they are added.
-    accumulation : {"fast", "precise"}
-    profile : Profile
-    """
+    """The order in which the products of one element are added."""
 
     types: tuple[str, str, str]
+    """Of A, B and D."""
     parts: tuple[int, ...]
+    """Lengths of the parts of k."""
     order: tuple[int, ...] | None = None
+    """Of interleaved parts the order in which they are added."""
     accumulation: Accumulation = "fast"
     profile: Profile = PROFILES["hopper"]
 

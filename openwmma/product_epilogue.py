@@ -35,31 +35,21 @@ def native_array(argument: str, given: ArrayLike) -> NDArray[Any]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Epilogue:
-    """What is done with the sums of a product; made by `EpilogueArguments.checked`.
-
-    Parameters
-    ----------
-    a_type, d_type : str
-    alpha, beta : ndarray
-        Single bit patterns of the sums' format.
-    addend : ndarray, shape (..., m, n), or None
-        Likewise: C or the bias; None also where beta is zero.
-    row : bool
-        Whether the addend is a row.
-    scales : tuple of ndarray, shapes (..., m or 1, 1) and (..., 1, n or 1), or None
-    by_row : bool
-        Whether there is a scale for each row and each column.
-    relu : bool
-    """
+    """What is done with the sums of a product; made by `EpilogueArguments.checked`."""
 
     a_type: str
     d_type: str
     alpha: Bits
     beta: Bits
+    """Single bit patterns of the sums' format."""
     addend: Bits | None = None
+    """Likewise, shape (..., m, n): C or the bias; None also where beta is zero."""
     row: bool = False
+    """Whether the addend is a row."""
     scales: tuple[Bits, Bits] | None = None
+    """Shapes (..., m or 1, 1) and (..., 1, n or 1)."""
     by_row: bool = False
+    """Whether there is a scale for each row and each column."""
     relu: bool = False
 
     @property

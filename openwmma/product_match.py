@@ -35,19 +35,13 @@ _SAMPLED: Final = 48
 
 @dataclass(frozen=True, kw_only=True)
 class MatmulDifference:
-    """One element of D.
-
-    Parameters
-    ----------
-    row, column : int
-    observed, computed : int
-        Bit patterns.
-    """
+    """One element of D."""
 
     row: int
     column: int
     observed: int
     computed: int
+    """Bit patterns."""
 
     def __str__(self) -> str:
         return (
@@ -57,30 +51,20 @@ class MatmulDifference:
 
 @dataclass(frozen=True, kw_only=True)
 class MatmulMatch:
-    """The rule of a product; false where none was found.
-
-    Parameters
-    ----------
-    parts : tuple of int
-        Lengths of the parts of k, `split_k` of `openwmma.matmul`; of the nearest rule where none was found.
-    order : tuple of int or None
-        Of interleaved parts the order in which they are added, `interleaved` of `openwmma.matmul`; the
-        lengths have it too. Their number is `split_k`.
-    accumulation : {"fast", "precise"}
-    epilogue : str
-        What follows the sums, in words; empty where nothing does.
-    count : int
-        Elements that differ.
-    differences : tuple of MatmulDifference
-        The first of them.
-    """
+    """The rule of a product; false where none was found."""
 
     parts: tuple[int, ...]
+    """Lengths of the parts of k, `split_k` of `openwmma.matmul`; of the nearest rule where none was found."""
     accumulation: Accumulation
     order: tuple[int, ...] | None = None
+    """Of interleaved parts the order in which they are added, `interleaved` of `openwmma.matmul`; the lengths
+    have it too. Their number is `split_k`."""
     epilogue: str = ""
+    """What follows the sums, in words; empty where nothing does."""
     count: int = 0
+    """Elements that differ."""
     differences: tuple[MatmulDifference, ...] = ()
+    """The first of them."""
 
     def __bool__(self) -> bool:
         return self.count == 0

@@ -22,18 +22,11 @@ _AXES = "dot products for each byte on the busier half of the bus", "dot product
 
 @dataclass(frozen=True)
 class Point:
-    """A launch in the plot.
-
-    Parameters
-    ----------
-    name : str
-    counters : Counters
-        Of the core.
-    config : CoreConfig
-    """
+    """A launch in the plot."""
 
     name: str
     counters: Counters
+    """Of the core."""
     config: CoreConfig
 
     @property

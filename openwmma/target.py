@@ -45,50 +45,21 @@ class MachineKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class MachineSource:
-    """A machine that can be made.
-
-    Parameters
-    ----------
-    config : CoreConfig
-        Of its core.
-    memory_bytes : int or None
-        The most memory that it can have; None where there is no end.
-    open : callable
-        Makes it, given the bytes of memory that are needed.
-    trace : TraceFile or None
-        The trace that it writes when it is closed.
-    """
+    """A machine that can be made."""
 
     config: CoreConfig
+    """Of its core."""
     memory_bytes: int | None
+    """The most memory that it can have; None where there is no end."""
     open: Callable[[int], Machine]
+    """Makes it, given the bytes of memory that are needed."""
     trace: TraceFile | None = None
+    """The trace that it writes when it is closed."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """The options that name a machine.
-
-    Parameters
-    ----------
-    on : MachineKind
-    preset : str or None
-        Of `PRESETS`; None for the default, and on a board for whatever it carries.
-    profile : str or None
-        Of `golden.tables.profiles.PROFILES`; None for the default, and on a board for whatever it carries.
-    waves : Path or None
-        Where a simulated core writes its waveform.
-    trace : Path or None
-        Where a simulated core writes its trace.
-    port : str or None
-        Serial port of a board. In lockstep the board takes the place of the simulated core.
-    baud : int
-    gpu : int or None
-        Number of a GPU, 0 by default where `on` is cuda. In lockstep the GPU takes the place of the simulated
-        core.
-    settings : mapping of str to value
-        Fields of the preset that are replaced, as `openwmma.core_settings.adjusted_config` takes them; of
-        simulated machines only.
 
     Raises
     ------
@@ -98,13 +69,22 @@ class Target:
 
     on: MachineKind
     preset: str | None = None
+    """Of `PRESETS`; None for the default, and on a board for whatever it carries."""
     profile: str | None = None
+    """Of `golden.tables.profiles.PROFILES`; None for the default, and on a board for whatever it carries."""
     waves: Path | None = None
+    """Where a simulated core writes its waveform."""
     trace: Path | None = None
+    """Where a simulated core writes its trace."""
     port: str | None = None
+    """Serial port of a board. In lockstep the board takes the place of the simulated core."""
     baud: int = DEFAULT_BAUD
     gpu: int | None = None
+    """Number of a GPU, 0 by default where `on` is cuda. In lockstep the GPU takes the place of the simulated
+    core."""
     settings: Mapping[str, object] = field(default_factory=dict)
+    """Fields of the preset that are replaced, as `openwmma.core_settings.adjusted_config` takes them; of
+    simulated machines only."""
 
     def __post_init__(self) -> None:
         for name in ("preset", "profile", "port"):

@@ -20,43 +20,29 @@ from sim.files import write_files
 
 @dataclass(frozen=True, kw_only=True)
 class VerilogFiles:
-    """The files of a core.
-
-    Parameters
-    ----------
-    core : Path
-        The Verilog.
-    description : Path
-        Its ports, parameters, registers and constants, and all presets, as JSON.
-    rdl : Path
-        The host's registers and their fields in SystemRDL.
-    example : Path
-        A design that contains the core and a memory.
-    testbench : Path
-        Of the example, in SystemVerilog, with results of the golden model.
-    fusesoc : Path
-        The core file of FuseSoC, with targets for lint and simulation.
-    component : Path
-        IP-XACT for Vivado's catalogue, which knows the file by this name.
-    xdc, sdc : Path
-        Timing constraints of the core by itself, for Vivado and for other tools.
-    commands : Path
-        Fields and codes of commands, as a C header.
-    stimulus : Path or None
-        What the testbench does, in words for ``$readmemh``, where it executes a launch.
-    """
+    """The files of a core."""
 
     core: Path
+    """The Verilog."""
     description: Path
+    """Its ports, parameters, registers and constants, and all presets, as JSON."""
     rdl: Path
+    """The host's registers and their fields in SystemRDL."""
     example: Path
+    """A design that contains the core and a memory."""
     testbench: Path
+    """Of the example, in SystemVerilog, with results of the golden model."""
     fusesoc: Path
+    """The core file of FuseSoC, with targets for lint and simulation."""
     component: Path
+    """IP-XACT for Vivado's catalogue, which knows the file by this name."""
     xdc: Path
     sdc: Path
+    """Timing constraints of the core by itself, for Vivado and for other tools."""
     commands: Path
+    """Fields and codes of commands, as a C header."""
     stimulus: Path | None
+    """What the testbench does, in words for ``$readmemh``, where it executes a launch."""
 
     @property
     def paths(self) -> tuple[Path, ...]:

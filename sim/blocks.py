@@ -29,17 +29,12 @@ class Block:
     Verilator copies a module for every instance before it merges what is equal: with 64 dot-product units it
     needs more than 10 minutes. A block is Verilated and compiled once, for all configurations that have it.
     In the core, each instance calls its own model (`sim/harness/block.h`) once a cycle.
-
-    Parameters
-    ----------
-    name : str
-        Of the module.
-    verilog : str
-        The module, what is in it, and `top` around it.
     """
 
     name: str
+    """Of the module."""
     verilog: str
+    """The module, what is in it, and `top` around it."""
 
     @property
     def top(self) -> str:

@@ -25,36 +25,18 @@ class CapabilityError(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """The constants that the host interface of a core shows.
-
-    Parameters
-    ----------
-    identity : int
-        The same for every core of this project.
-    version : int
-        Of the register map: major, minor and patch number, a byte each.
-    formats : frozenset of str
-        Multiplicand formats, f64 and sparse among them.
-    profile : str
-        Name of the numerics profile; ``"other"`` for one that is not in `golden.tables.profiles.PROFILES`.
-    registers : int
-        Per lane of a warp.
-    warps : int
-    dot_product_units, f64_units, word_quads, queue_depth, address_bits, data_bits, outstanding_reads : int
-        As in `hdl.config.CoreConfig`.
-    shared_bytes : int
-        Size of the on-chip memory, 0 for none.
-    shared_base : int
-        Its generic address; 0 where there is none.
-    wgmma : bool
-        Whether the core executes `wgmma` from it.
-    """
+    """The constants that the host interface of a core shows."""
 
     identity: int
+    """The same for every core of this project."""
     version: int
+    """Of the register map: major, minor and patch number, a byte each."""
     formats: frozenset[str]
+    """Multiplicand formats, f64 and sparse among them."""
     profile: str
+    """Name of the numerics profile; ``"other"`` for one that is not in `golden.tables.profiles.PROFILES`."""
     registers: int
+    """Per lane of a warp."""
     warps: int
     dot_product_units: int
     f64_units: int
@@ -63,9 +45,13 @@ class Capabilities:
     address_bits: int
     data_bits: int
     outstanding_reads: int
+    """As in `hdl.config.CoreConfig`."""
     shared_bytes: int
+    """Size of the on-chip memory, 0 for none."""
     shared_base: int
+    """Its generic address; 0 where there is none."""
     wgmma: bool
+    """Whether the core executes `wgmma` from it."""
 
     @classmethod
     def of(cls, config: CoreConfig) -> "Capabilities":

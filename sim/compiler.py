@@ -21,18 +21,12 @@ _chosen: ContextVar["Compiler | None"] = ContextVar("chosen", default=None)
 
 @dataclass(frozen=True, kw_only=True)
 class Compiler:
-    """A C++ compiler and what differs between g++ and clang++.
-
-    Parameters
-    ----------
-    command : tuple of str
-        The program, and arguments that always come first.
-    version : str
-        What it prints for ``--version``; empty if there is no such program.
-    """
+    """A C++ compiler and what differs between g++ and clang++."""
 
     command: tuple[str, ...]
+    """The program, and arguments that always come first."""
     version: str
+    """What it prints for ``--version``; empty if there is no such program."""
 
     @property
     def is_clang(self) -> bool:

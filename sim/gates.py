@@ -48,27 +48,18 @@ endmodule
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """A pipeline in a block, most of which rests while operations are of the usual kind.
-
-    Parameters
-    ----------
-    module : str
-        The pipeline's name in Verilog.
-    port : str
-        The block's input that is the pipeline's as well.
-    shape : data.Layout
-        Of this port: the fields of the pipeline's input.
-    rare : range
-        Bits of this port, from the first to the last, that are zero in operations of the usual kind.
-    make : callable
-        Makes the pipeline.
-    """
+    """A pipeline in a block, most of which rests while operations are of the usual kind."""
 
     module: str
+    """The pipeline's name in Verilog."""
     port: str
+    """The block's input that is the pipeline's as well."""
     shape: data.Layout
+    """Of this port: the fields of the pipeline's input."""
     rare: range
+    """Bits of this port, from the first to the last, that are zero in operations of the usual kind."""
     make: Callable[[], Pipeline] = field(repr=False)
+    """Makes the pipeline."""
 
 
 def gated(block: Block, gate: Gate) -> Block:

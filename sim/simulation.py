@@ -29,15 +29,6 @@ class HostRefusal(RuntimeError):
 class BusTiming:
     """How the simulated memory behaves.
 
-    Parameters
-    ----------
-    latency : int
-        Cycles from a read address to its first beat, and from the last written beat to the response.
-    stall : int
-        Of 256 chances in each cycle and channel, in how many the memory makes the core wait.
-    seed : int
-        Of those chances.
-
     Raises
     ------
     ValueError
@@ -45,8 +36,11 @@ class BusTiming:
     """
 
     latency: int = 20
+    """Cycles from a read address to its first beat, and from the last written beat to the response."""
     stall: int = 0
+    """Of 256 chances in each cycle and channel, in how many the memory makes the core wait."""
     seed: int = 1
+    """Of those chances."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.latency < 1 << 16:
@@ -57,27 +51,21 @@ class BusTiming:
 
 @dataclass(frozen=True, kw_only=True)
 class BusWaits:
-    """How often one side of the simulated core kept the other waiting, from its reset on.
-
-    Parameters
-    ----------
-    read_address, write_address, write_data : int
-        Cycles in which the memory did not take what the core offered.
-    read_data : int
-        Cycles in which the core did not take what the memory offered.
-    read_gap, write_response : int
-        Cycles in which the memory held read data or a write response back after its latency.
-    queue : int
-        Polls of the host that found the queue full while it had commands to push.
-    """
+    """How often one side of the simulated core kept the other waiting, from its reset on."""
 
     read_address: int
+    """Cycles in which the memory did not take what the core offered."""
     read_data: int
+    """Cycles in which the core did not take what the memory offered."""
     read_gap: int
+    """Cycles in which the memory held read data back after its latency."""
     write_address: int
     write_data: int
+    """As of `read_address`."""
     write_response: int
+    """As of `read_gap`, of a write response."""
     queue: int
+    """Polls of the host that found the queue full while it had commands to push."""
 
 
 class _Outcome(IntEnum):

@@ -75,20 +75,13 @@ class Line:
 
 @dataclass
 class Certificate:
-    """What a comparison found.
-
-    Parameters
-    ----------
-    gpu : str
-        Its name.
-    seed : int
-    lines : dict of str to Line
-        By instruction.
-    """
+    """What a comparison found."""
 
     gpu: str
+    """Its name."""
     seed: int
     lines: dict[str, Line] = field(default_factory=dict)
+    """By instruction."""
 
     def add(self, outcome: Outcome) -> None:
         """Count a task."""

@@ -21,22 +21,15 @@ _RAW: Final = {"f16": np.uint16, "bf16": np.uint16, "tf32": np.uint32, "f64": np
 
 @dataclass(frozen=True)
 class Product:
-    """One product.
-
-    Parameters
-    ----------
-    name : str
-        Type and m x n x k.
-    results, wrong : int
-        Compared; and those that are not one chain over k.
-    rule : str
-        What gives all results; empty where nothing known does.
-    """
+    """One product."""
 
     name: str
+    """Type and m x n x k."""
     results: int
     wrong: int
+    """Compared; and those that are not one chain over k."""
     rule: str
+    """What gives all results; empty where nothing known does."""
 
 
 def has_torch() -> bool:

@@ -69,24 +69,16 @@ class BitAccumulateOperation(IntEnum):
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ElementType:
-    """An element type of fragments.
-
-    Parameters
-    ----------
-    cuda : str
-        Its name in CUDA C++.
-    table : str
-        Key of `golden.tables.formats.FORMATS`.
-    storage : dtype
-        Of an element of `x`. Sub-byte types have several elements in each.
-    arrays : tuple of str
-        The dtypes, by name, of the arrays that hold such elements in memory.
-    """
+    """An element type of fragments."""
 
     cuda: str
+    """Its name in CUDA C++."""
     table: str
+    """Key of `golden.tables.formats.FORMATS`."""
     storage: np.dtype[Any]
+    """Of an element of `x`. Sub-byte types have several elements in each."""
     arrays: tuple[str, ...]
+    """The dtypes, by name, of the arrays that hold such elements in memory."""
 
     def __repr__(self) -> str:
         return self.cuda

@@ -22,27 +22,18 @@ STRIDE_ALIGNMENT: Final = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Pointer:
-    """The first element of a tile.
-
-    Parameters
-    ----------
-    owner : ndarray
-        The array that owns the memory. It counts as aligned, as what the CUDA allocator returns.
-    bytes : ndarray of uint8, one axis
-        The memory of `owner`, in the order of its addresses.
-    offset : int
-        Bytes from the beginning of `owner`.
-    ldm : int
-        Elements from one row (column) to the next.
-    dtype : dtype
-        Of the view.
-    """
+    """The first element of a tile."""
 
     owner: NDArray[Any] = field(repr=False)
+    """The array that owns the memory. It counts as aligned, as what the CUDA allocator returns."""
     bytes: NDArray[np.uint8] = field(repr=False)
+    """The memory of `owner`, in the order of its addresses: one axis."""
     offset: int
+    """Bytes from the beginning of `owner`."""
     ldm: int
+    """Elements from one row (column) to the next."""
     dtype: np.dtype[Any]
+    """Of the view."""
 
 
 def point_to(

@@ -18,21 +18,14 @@ from sim.replay.register_file import NEVER, RegisterFile, Resident
 
 @dataclass(eq=False)
 class Contents:
-    """The registers of one fragment.
-
-    Parameters
-    ----------
-    count : int
-        32-bit registers in each lane.
-    resident : Resident or None
-        Where they are in the machine; None while they are on the host alone.
-    words : ndarray of uint32, shape (count, 32 lanes), or None
-        What they hold, where the host knows it.
-    """
+    """The registers of one fragment."""
 
     count: int
+    """32-bit registers in each lane."""
     resident: "Resident[weakref.ref[Contents]] | None" = None
+    """Where they are in the machine; None while they are on the host alone."""
     words: NDArray[np.uint32] | None = field(default=None, repr=False)
+    """What they hold, where the host knows it, shape (count, 32 lanes)."""
 
     @property
     def first(self) -> int:

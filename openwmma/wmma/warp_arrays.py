@@ -14,33 +14,22 @@ from openwmma.wmma.pointer import Pointer
 
 @dataclass(frozen=True, kw_only=True)
 class WarpArray:
-    """An array that is in the machine's memory.
-
-    Parameters
-    ----------
-    name : str
-        Of its parameter in the program.
-    owner : ndarray
-        The array; it is kept alive, so that its address stays its own.
-    bytes : ndarray of uint8
-        Its memory on the host.
-    address : int
-        In the machine.
-    initial : ndarray of uint8
-        What it held when it was first used.
-    machine : ndarray of uint8
-        What the machine's memory holds.
-    program : ndarray of uint8
-        What the machine's memory would hold if only the program had written into it, not the host.
-    """
+    """An array that is in the machine's memory."""
 
     name: str
+    """Of its parameter in the program."""
     owner: NDArray[Any] = field(repr=False)
+    """The array; it is kept alive, so that its address stays its own."""
     bytes: NDArray[np.uint8] = field(repr=False)
+    """Its memory on the host."""
     address: int
+    """In the machine."""
     initial: NDArray[np.uint8] = field(repr=False)
+    """What it held when it was first used."""
     machine: NDArray[np.uint8] = field(repr=False)
+    """What the machine's memory holds."""
     program: NDArray[np.uint8] = field(repr=False)
+    """What the machine's memory would hold if only the program had written into it, not the host."""
 
 
 class WarpArrays:

@@ -41,13 +41,7 @@ def _nothing() -> NDArray[np.int64]:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """What the host wrote.
-
-    Parameters
-    ----------
-    place : Place
-    data : ndarray of uint8
-    """
+    """What the host wrote."""
 
     place: Place
     data: NDArray[np.uint8]
@@ -67,48 +61,32 @@ class Block:
 
 @dataclass(eq=False, slots=True)
 class Entry:
-    """A matrix instruction of a warp of the kernel.
-
-    Parameters
-    ----------
-    instruction : Instruction or MoveInstruction
-    line : str
-        Of the kernel: file, number and text.
-    block, warp : int
-    sources : tuple of bytes
-        The contents that it reads: a, b and c of a multiply, and its `side_registers`; the fragment of a
-        store; behind the matrices of a move the addresses of their rows.
-    result : bytes or None
-        The content that it writes into registers.
-    place : Place or None
-        Where it begins to read or write memory.
-    stride : int or None
-        Elements from one line to the next.
-    starts : ndarray of int64
-        Where its lines, or the rows of its matrices, begin: offsets as of `place`.
-    granules : ndarray of int64
-        Those of the memory that it reads or writes.
-    share : Wgmma or None
-        For a warp's share of `wgmma` the command, but for its registers and its warp.
-    number : int
-        Its place among the entries that its warp of the machine executes.
-    next_uses : tuple of int
-        Of the sources and, last, of the result: the numbers of the entries that read them next.
-    """
+    """A matrix instruction of a warp of the kernel."""
 
     instruction: Decoded
     line: str
+    """Of the kernel: file, number and text."""
     block: int
     warp: int
     sources: tuple[bytes, ...]
+    """The contents that it reads: a, b and c of a multiply, and its `side_registers`; the fragment of a
+    store; behind the matrices of a move the addresses of their rows."""
     result: bytes | None
+    """The content that it writes into registers."""
     place: Place | None = None
+    """Where it begins to read or write memory."""
     stride: int | None = None
+    """Elements from one line to the next."""
     starts: NDArray[np.int64] = field(default_factory=_nothing)
+    """Where its lines, or the rows of its matrices, begin: offsets as of `place`."""
     granules: NDArray[np.int64] = field(default_factory=_nothing)
+    """Those of the memory that it reads or writes."""
     share: Wgmma | None = None
+    """For a warp's share of `wgmma` the command, but for its registers and its warp."""
     number: int = 0
+    """Its place among the entries that its warp of the machine executes."""
     next_uses: tuple[int, ...] = ()
+    """Of the sources and, last, of the result: the numbers of the entries that read them next."""
 
     @property
     def stores(self) -> bool:

@@ -20,23 +20,15 @@ Content = TypeVar("Content", bound=Hashable)
 
 @dataclass(eq=False, slots=True)
 class Resident(Generic[Content]):
-    """A content in registers.
-
-    Parameters
-    ----------
-    content : hashable
-    first : int
-        The first register.
-    count : int
-        The registers that it takes.
-    next_use : int
-        Number of the next entry of the warp that reads it.
-    """
+    """A content in registers."""
 
     content: Content
     first: int
+    """The first register."""
     count: int
+    """The registers that it takes."""
     next_use: int = NEVER
+    """Number of the next entry of the warp that reads it."""
 
 
 class RegisterFile(Generic[Content]):

@@ -46,24 +46,16 @@ _REGISTER_BYTES: Final = 4 * LANES
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayCounters(Counters):
-    """What a machine has done to execute a trace.
-
-    Parameters
-    ----------
-    reloads : int
-        Fragments loaded again that had been in registers.
-    pushed : int
-        Fragments loaded that the host had changed, or that no matrix instruction had made.
-    written_bytes : int
-        Bytes that the host wrote into the machine's memory for them and for the kernel's loads.
-    waits : int
-        Times the machine ended its work before it was given more.
-    """
+    """What a machine has done to execute a trace."""
 
     reloads: int = 0
+    """Fragments loaded again that had been in registers."""
     pushed: int = 0
+    """Fragments loaded that the host had changed, or that no matrix instruction had made."""
     written_bytes: int = 0
+    """Bytes that the host wrote into the machine's memory for them and for the kernel's loads."""
     waits: int = 0
+    """Times the machine ended its work before it was given more."""
 
 
 class Replayer:

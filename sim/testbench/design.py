@@ -9,21 +9,14 @@ from hdl.verilog.modules import Conversion, convert
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """Verilog to be simulated.
-
-    Parameters
-    ----------
-    name : str
-        Folder of the build; designs that differ need different names.
-    top : str
-        The top module; only its ports can be seen from Python.
-    write : callable
-        Takes a `Conversion` and returns the text of all modules. It is called once for each conversion.
-    """
+    """Verilog to be simulated."""
 
     name: str
+    """Folder of the build; designs that differ need different names."""
     top: str
+    """The top module; only its ports can be seen from Python."""
     write: Callable[[Conversion], str]
+    """Takes a `Conversion` and returns the text of all modules. It is called once for each conversion."""
 
     @classmethod
     def of_text(cls, name: str, verilog: str, top: str) -> "Design":

@@ -19,23 +19,16 @@ WORDS = 18
 
 @dataclass(frozen=True, kw_only=True)
 class Mode:
-    """One kind of operation.
-
-    Parameters
-    ----------
-    a_type, b_type, c_type, d_type : str
-        PTX types.
-    saturate : bool
-    operation : str or None
-        Single bits: ``"xor"`` or ``"and"``.
-    """
+    """One kind of operation."""
 
     a_type: str
     b_type: str
     c_type: str
     d_type: str
+    """PTX types."""
     saturate: bool = False
     operation: str | None = None
+    """Single bits: ``"xor"`` or ``"and"``."""
 
     @property
     def format(self) -> str:
@@ -105,21 +98,14 @@ FP8_MODES = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """Operations of one mode.
-
-    Parameters
-    ----------
-    mode : Mode
-    a, b : ndarray, shape (count, products)
-        Bit patterns in unsigned integers; integers as values.
-    c : ndarray, shape (count,)
-        Bit patterns, or int32.
-    """
+    """Operations of one mode."""
 
     mode: Mode
     a: NDArray[Any]
     b: NDArray[Any]
+    """Bit patterns in unsigned integers; integers as values. Shape (count, products)."""
     c: NDArray[Any]
+    """Bit patterns, or int32, shape (count,)."""
 
     def pack(self) -> NDArray[np.uint32]:
         """The bits of `hdl.dot_product.operands.DotProductOperands`, shape (count, 18)."""

@@ -92,16 +92,10 @@ class BenchFailure(AssertionError):
 
 @dataclass(frozen=True, kw_only=True)
 class Coverage:
-    """Where Verilator's counts are kept, and how designs are converted so that counts have a place.
-
-    Parameters
-    ----------
-    folder : Path
-        Takes the counts and, under the same name, the Verilog that their lines are of.
-    conversion : Conversion
-    """
+    """Where Verilator's counts are kept, and how designs are converted so that counts have a place."""
 
     folder: Path
+    """Takes the counts and, under the same name, the Verilog that their lines are of."""
     conversion: Conversion
 
 

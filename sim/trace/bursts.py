@@ -14,35 +14,23 @@ from sim.trace.recording import Recording
 
 @dataclass(frozen=True, kw_only=True)
 class Burst:
-    """One burst.
-
-    Parameters
-    ----------
-    kind : {"read", "write"}
-    address : int
-        Of the first byte.
-    beats : int
-    asked : int
-        Cycle in which the address was taken.
-    first_beat, last_beat : int or None
-        Cycles of the first and the last beat of data; None where the recording ends before.
-    answered : int or None
-        Cycle of the response: of a read, when the last beat came.
-    response : str or None
-        Name of the AXI response that came last.
-    command : Lifetime or None
-        The oldest load or store in flight whose bytes contain the address.
-    """
+    """One burst."""
 
     kind: Literal["read", "write"]
     address: int
+    """Of the first byte."""
     beats: int
     asked: int
+    """Cycle in which the address was taken."""
     first_beat: int | None
     last_beat: int | None
+    """Cycles of the first and the last beat of data; None where the recording ends before."""
     answered: int | None
+    """Cycle of the response: of a read, when the last beat came."""
     response: str | None
+    """Name of the AXI response that came last."""
     command: Lifetime | None
+    """The oldest load or store in flight whose bytes contain the address."""
 
 
 def bursts(recording: Recording, commands: Sequence[Lifetime]) -> list[Burst]:

@@ -45,51 +45,33 @@ class Lifetime:
     """A command that the sequencer took, and the cycles in which something happened to it.
 
     A cycle is when the pulse or handshake was. None is what did not happen before the recording ended.
-
-    Parameters
-    ----------
-    number : int
-        Counts the commands that the sequencers took, warp after warp, from 0.
-    logged : LoggedCommand or None
-        None for one that the host wrote without telling.
-    queued : int or None
-        Put into the queue.
-    accepted : int
-        Taken from the queue.
-    ended : int
-        The sequencer was through with it: it was started, or dropped at a fault.
-    decoded : int or None
-        Decoded.
-    allocated : int or None
-        Compared with all commands in flight; from then on the scoreboard protects its registers.
-    unit : Unit or None
-        That works on it.
-    started : int or None
-        Nothing held it back: its unit is given it in the next cycle.
-    fetched : int or None
-        Its registers had been read.
-    done : int or None
-        Its last effect was there.
-    reads : list of RegisterRange
-    write : RegisterRange or None
-    span : tuple of int or None
-        First and last byte address of a load or store.
     """
 
     number: int
+    """Counts the commands that the sequencers took, warp after warp, from 0."""
     logged: LoggedCommand | None
+    """None for one that the host wrote without telling."""
     queued: int | None
+    """Put into the queue."""
     accepted: int
+    """Taken from the queue."""
     ended: int
+    """The sequencer was through with it: it was started, or dropped at a fault."""
     decoded: int | None = None
     allocated: int | None = None
+    """Compared with all commands in flight; from then on the scoreboard protects its registers."""
     unit: Unit | None = None
+    """That works on it."""
     started: int | None = None
+    """Nothing held it back: its unit is given it in the next cycle."""
     fetched: int | None = None
+    """Its registers had been read."""
     done: int | None = None
+    """Its last effect was there."""
     reads: list[RegisterRange] = field(default_factory=list)
     write: RegisterRange | None = None
     span: tuple[int, int] | None = None
+    """First and last byte address of a load or store."""
 
     def is_reading(self, cycle: int) -> bool:
         """Whether the scoreboard protects the registers that the command reads."""

@@ -57,25 +57,17 @@ ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """A signal, or some bits of one.
-
-    Parameters
-    ----------
-    path : str
-        Instances within the core, with dots between; empty for a port of the core.
-    signal : str
-        As in the Verilog.
-    part : str
-        What the bits are called, where they are not all.
-    first, width : int
-        Lowest bit, and number of bits: at most 64.
-    """
+    """A signal, or some bits of one."""
 
     path: str
+    """Instances within the core, with dots between; empty for a port of the core."""
     signal: str
+    """As in the Verilog."""
     part: str = ""
+    """What the bits are called, where they are not all."""
     first: int = 0
     width: int = _WIDEST
+    """Lowest bit, and number of bits: at most 64."""
 
     @property
     def name(self) -> str:

@@ -16,20 +16,13 @@ SCHEMA: Final = "1 us in the viewer is 1 cycle of the clock aclk"
 
 @dataclass(frozen=True, kw_only=True)
 class Slice:
-    """Something that took cycles `first` to `last`, both included.
-
-    Parameters
-    ----------
-    name : str
-    first, last : int
-    args : mapping of str to value
-        What the viewer shows of a selected slice; values of None are left out.
-    """
+    """Something that took cycles `first` to `last`, both included."""
 
     name: str
     first: int
     last: int
     args: Mapping[str, Any]
+    """What the viewer shows of a selected slice; values of None are left out."""
 
 
 class TraceEvents:

@@ -15,28 +15,19 @@ _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE, Unit.WGM
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Cycles in which the sequencer could not go on with a command.
-
-    Parameters
-    ----------
-    command : Lifetime or None
-        Which waited; None where there was none in the queue.
-    first, last : int
-        Cycles, both included.
-    reason : str
-        In a few words.
-    detail : str
-        In a sentence.
-    blockers : tuple of Lifetime
-        Commands in flight that it waited for, the last one to end first.
-    """
+    """Cycles in which the sequencer could not go on with a command."""
 
     command: Lifetime | None
+    """Which waited; None where there was none in the queue."""
     first: int
     last: int
+    """Cycles, both included."""
     reason: str
+    """In a few words."""
     detail: str
+    """In a sentence."""
     blockers: tuple[Lifetime, ...] = ()
+    """Commands in flight that it waited for, the last one to end first."""
 
 
 def register_conflicts(

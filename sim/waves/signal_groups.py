@@ -25,28 +25,18 @@ _DECLARATION: Final = re.compile(r"^  (?:input|output|wire|reg)(?: \[(\d+):0\])?
 
 @dataclass(frozen=True, kw_only=True)
 class ShownSignal:
-    """A signal and how it is shown.
-
-    Parameters
-    ----------
-    path : str
-        Instances within the core, with dots between; empty for a port of the core.
-    name : str
-        As in the Verilog.
-    width : int
-    format : {"bit", "binary", "decimal", "hexadecimal"}
-    states : mapping of int to str
-        Names of values, which are shown instead of numbers.
-    kind : str
-        What those names are of, for the name of their file; empty without names.
-    """
+    """A signal and how it is shown."""
 
     path: str
+    """Instances within the core, with dots between; empty for a port of the core."""
     name: str
+    """As in the Verilog."""
     width: int
     format: Format
     states: Mapping[int, str]
+    """Names of values, which are shown instead of numbers."""
     kind: str
+    """What those names are of, for the name of their file; empty without names."""
 
     @property
     def scoped_name(self) -> str:
