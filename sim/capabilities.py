@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from golden.tables.profiles import PROFILES
 from hdl.config import CoreConfig, DotProductConfig
-from hdl.control.host.register_map import IDENTITY, PROFILE_CODES, REGISTER_MAP, VERSION, profile_name
+from hdl.control.host.register_map import (
+    IDENTITY,
+    PROFILE_CODES,
+    REGISTER_MAP,
+    REGISTERS,
+    VERSION,
+    constants,
+)
 from hdl.control.host.register_types import WORD_BITS
 
 _SIZES: Final = (
@@ -56,16 +63,8 @@ class Capabilities:
     @classmethod
     def of(cls, config: CoreConfig) -> "Capabilities":
         """What a core of this configuration must show."""
-        return cls(
-            identity=IDENTITY,
-            version=VERSION,
-            formats=config.formats,
-            profile=profile_name(config.dot_product.profile),
-            word_quads=config.word_quads,
-            shared_base=config.shared_base if config.shared_bytes else 0,
-            wgmma=config.wgmma,
-            **{name: getattr(config, name) for name in _SIZES},
-        )
+        words = {REGISTERS[name]: word for name, word in constants(config).items()}
+        return cls.read(lambda address, count: np.array([words[address]], np.uint32))
 
     @classmethod
     def read(cls, read: Callable[[int, int], NDArray[np.uint32]]) -> "Capabilities":
@@ -83,13 +82,14 @@ class Capabilities:
         def word(name: str) -> int:
             return int(read(REGISTER_MAP[name].offset, 1)[0])
 
-        def fields_of(name: str) -> dict[str, int]:
-            return REGISTER_MAP[name].unpack(word(name))
-
         identity, version = word("IDENTITY"), word("VERSION")
         _require("identity", identity, IDENTITY)
         _require("version", version, VERSION)
-        sizes, units, memory = fields_of("CONFIGURATION"), fields_of("UNITS"), fields_of("MEMORY")
+        sizes = {
+            size: value
+            for name in ("CONFIGURATION", "UNITS", "MEMORY")
+            for size, value in REGISTER_MAP[name].unpack(word(name)).items()
+        }
         shared_bytes = word("SHARED_SIZE")
         shared_base = word("SHARED_BASE_HIGH") << WORD_BITS | word("SHARED_BASE")
         return cls(
@@ -97,18 +97,12 @@ class Capabilities:
             version=version,
             formats=_format_names(word("FORMATS")),
             profile=_profile_name(word("PROFILE")),
-            registers=sizes["registers"],
-            warps=units["warps"],
-            dot_product_units=sizes["dot_product_units"],
-            f64_units=units["f64_units"],
-            word_quads=units["word_quads"],
-            queue_depth=sizes["queue_depth_less_one"] + 1,
-            address_bits=memory["address_bits"],
-            data_bits=8 * memory["data_bytes"],
-            outstanding_reads=memory["outstanding_reads"],
+            queue_depth=sizes.pop("queue_depth_less_one") + 1,
+            data_bits=8 * sizes.pop("data_bytes"),
             shared_bytes=shared_bytes,
             shared_base=shared_base if shared_bytes else 0,
-            wgmma=bool(units["wgmma"]),
+            wgmma=bool(sizes.pop("wgmma")),
+            **sizes,
         )
 
     def configuration(self) -> CoreConfig:
