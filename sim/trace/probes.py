@@ -1,7 +1,9 @@
 """The signals of a core that traces are made of, and how Verilator and the harness get at them."""
 
-from collections.abc import Iterable, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from amaranth.lib import data
@@ -16,42 +18,13 @@ _WIDEST: Final = 64
 FOOTPRINT_RANGES: Final = ("reads_0", "reads_1", "reads_2", "write")
 """The register ranges of a command, as they follow one another in `hdl.control.scoreboard.Footprint`."""
 
-
 BUS: Final = "AXI4 memory port"
 SHARED: Final = "on-chip memory"
 
-ACTIVITIES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
-    "load engine": {
-        "asks for bursts": ("load.bursts.bursts__valid", "load.bursts.bursts__ready"),
-        "takes beats": ("load.crossbar.beats__valid", "load.crossbar.beats__ready"),
-        "writes registers": ("load.writer.write__enable", "load.writer.write__ready"),
-    },
-    "store engine": {
-        "reads registers": ("store.reader.read__enable", "store.reader.read__ready"),
-        "asks for bursts": ("store.bursts.bursts__valid", "store.bursts.bursts__ready"),
-        "sends beats": ("store.crossbar.beats__valid", "store.crossbar.beats__ready"),
-    },
-    "tile multiplier": {
-        "fetches operands": ("tile.fetch.c_reading",),
-        "writes results": ("tile.collect.write__enable", "tile.collect.write__ready"),
-    },
-    "f64 multiplier": {
-        "fetches operands": ("f64.fetch.reading",),
-        "writes results": ("f64.collect.write__enable", "f64.collect.write__ready"),
-    },
-    "register mover": {
-        "writes registers": ("mover.write__enable", "mover.write__ready"),
-    },
-    BUS: {
-        "read data": ("m_axi_rvalid", "m_axi_rready"),
-        "write data": ("m_axi_wvalid", "m_axi_wready"),
-    },
-    SHARED: {
-        "read beats": ("memory.shared.read_beats__valid", "memory.shared.read_beats__ready"),
-        "written beats": ("memory.shared.write_beats__valid", "memory.shared.write_beats__ready"),
-        "words of the host": ("memory.shared.words__enable", "memory.shared.words__ready"),
-    },
-}
+SIGNALS: Final = tomllib.loads(Path(__file__).parents[1].joinpath("signals.toml").read_text())
+"""The signals that waveforms and traces show, by unit."""
+
+ACTIVITIES: Final[Mapping[str, Mapping[str, Sequence[str]]]] = SIGNALS["activities"]
 """Rows of each process of a trace that show when signals are high, by the names of their probes."""
 
 
@@ -96,41 +69,28 @@ _EACH_WARP: Final = {"sequencer": "warps.sequencer_{}", "host.registers.queue": 
 """Instances that each warp has."""
 
 
+def absent_signals(config: CoreConfig) -> tuple[str, ...]:
+    """What the names of signals begin with that a core lacks."""
+    shared = () if config.shared_bytes else ("memory.shared.", "sequencer.rows_")
+    return shared if config.f64_units else ("f64.", *shared)
+
+
 def probes_of(config: CoreConfig) -> tuple[Probe, ...]:
     """The probes of a core, in the order in which the harness numbers them."""
-    each_warp = [
-        *_whole("host.registers.queue", "input__valid", "input__ready", "level", "clear"),
-        *_whole("sequencer", "commands__valid", "commands__ready", "decode", "start", "halt"),
-        *_whole("sequencer", "stall_registers", "stall_memory", "stall_unit", "queue_empty"),
-        *_whole("sequencer", "serial", "cause"),
-        *_whole("sequencer.scoreboard", "unit", "allocate", "conflict", "span_conflict"),
-        *_whole("sequencer.scoreboard", "fetched", "done"),
-        *_footprint(),
-        *_span(config),
-        *(_whole("sequencer", "rows_start", "rows_done") if config.shared_bytes else []),
-    ]
-    found = [
+    absent, recorded = absent_signals(config), SIGNALS["recorded"]
+
+    def probes(names: Iterable[str]) -> list[Probe]:
+        found = [name.rpartition(".") for name in names if not name.startswith(absent)]
+        return [Probe(path=path, signal=signal) for path, _, signal in found]
+
+    each_warp = [*probes(recorded["each_warp"]), *_footprint(), *_span(config)]
+    of_warps = [
         replace(probe, path=of_warp(f"{probe.path}.", warp).removesuffix("."))
         for warp in range(config.warps)
         for probe in each_warp
     ]
-    found += _whole("tile.issue", "busy_units")
-    absent: tuple[str, ...] = ()
-    if config.f64_units:
-        found += _whole("f64.issue", "busy_units")
-    else:
-        absent += ("f64.",)
-    if not config.shared_bytes:
-        absent += ("memory.shared.",)
-    for name in (name for rows in ACTIVITIES.values() for names in rows.values() for name in names):
-        if not name.startswith(absent):
-            path, _, signal = name.rpartition(".")
-            found += _whole(path, signal)
-    for channel in ("ar", "aw"):
-        found += _whole("", *(f"m_axi_{channel}{name}" for name in ("valid", "ready", "addr", "len")))
-    found += _whole("", "m_axi_rlast", "m_axi_rresp", "m_axi_wlast")
-    found += _whole("", "m_axi_bvalid", "m_axi_bready", "m_axi_bresp")
-    return tuple(found)
+    activities = (name for rows in ACTIVITIES.values() for names in rows.values() for name in names)
+    return (*of_warps, *probes(recorded["once"]), *probes(activities))
 
 
 def register_file(config: CoreConfig) -> tuple[Probe, ...]:
@@ -147,10 +107,6 @@ def shared_memory(config: CoreConfig) -> tuple[Probe, ...]:
             Probe(path="memory.shared.memory", signal=f"bank_{number}") for number in range(config.beat_quads)
         )
     return (Probe(path="memory.shared", signal="memory"),) if config.shared_bytes else ()
-
-
-def _whole(path: str, *signals: str) -> list[Probe]:
-    return [Probe(path=path, signal=signal) for signal in signals]
 
 
 def _footprint() -> list[Probe]:

@@ -8,10 +8,9 @@ from typing import Final, Literal
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
 from hdl.control.scoreboard import Unit
-from hdl.control.warps import STALLS
 from hdl.memory.axi import Response
 from hdl.verilog.modules import INSTANCE, MODULE
-from sim.trace.probes import of_warp
+from sim.trace.probes import SIGNALS, absent_signals, of_warp
 
 SCOPE: Final = "TOP.openwmma_core"
 """Where the waveform has the ports of the core; its instances are below ``core``."""
@@ -59,72 +58,6 @@ _STATES: Final[dict[str, Mapping[int, str]]] = {
     "axi-response": {response.value: response.name for response in Response},
 }
 
-_STREAM: Final = ("valid", "ready")
-_GROUPS: Final[dict[str, tuple[str, ...]]] = {
-    "clock and host": ("aclk", "aresetn", "irq", "host.registers.queue.level:d"),
-    "sequencer": (
-        *(f"sequencer.{name}" for name in ("commands__valid", "commands__ready", "serial")),
-        *(f"sequencer.{name}" for name in ("decode", "start", "running", "halt")),
-        *(f"sequencer.{name}" for name in STALLS),
-        "sequencer.cause:fault",
-        "sequencer.executed:d",
-    ),
-    "scoreboard": (
-        "sequencer.scoreboard.unit:unit",
-        *(f"sequencer.scoreboard.{name}" for name in ("second", "allocate", "full")),
-        *(f"sequencer.scoreboard.{name}" for name in ("conflict", "span_conflict")),
-        "sequencer.scoreboard.fetched:b",
-        "sequencer.scoreboard.done:b",
-    ),
-    "load engine": (
-        *(f"load.bursts.bursts__{name}" for name in _STREAM),
-        "load.bursts.bursts__payload:h",
-        *(f"load.crossbar.beats__{name}" for name in _STREAM),
-        *(f"load.writer.{name}" for name in ("write__enable", "write__ready", "done")),
-        "load.writer.cause:fault",
-    ),
-    "store engine": (
-        *(f"store.reader.{name}" for name in ("read__enable", "read__ready", "fetched")),
-        *(f"store.bursts.bursts__{name}" for name in _STREAM),
-        "store.bursts.bursts__payload:h",
-        *(f"store.crossbar.beats__{name}" for name in _STREAM),
-    ),
-    "tile multiplier": (
-        *(f"tile.fetch.{name}" for name in ("request__valid", "request__ready", "c_reading", "fetched")),
-        "tile.issue.busy_units:d",
-        *(f"tile.collect.{name}" for name in ("write__enable", "write__ready", "done")),
-    ),
-    "f64 multiplier": (
-        *(f"f64.fetch.{name}" for name in ("request__valid", "request__ready", "reading", "fetched")),
-        "f64.issue.busy_units:d",
-        *(f"f64.collect.{name}" for name in ("write__enable", "write__ready", "done")),
-    ),
-    "register mover": (
-        *(f"mover.request__{name}" for name in _STREAM),
-        *(f"mover.{name}" for name in ("write__enable", "write__ready", "done")),
-    ),
-    "matrix moves": (
-        "sequencer.rows_start",
-        "sequencer.rows_done",
-    ),
-    "on-chip memory": (
-        *(f"memory.shared.read_bursts__{name}" for name in _STREAM),
-        *(f"memory.shared.read_beats__{name}" for name in _STREAM),
-        *(f"memory.shared.write_beats__{name}" for name in _STREAM),
-        *(f"memory.shared.words__{name}" for name in ("enable", "ready")),
-    ),
-    "AXI4 reads": (
-        *(f"m_axi_ar{name}" for name in (*_STREAM, "addr:h", "len:d")),
-        *(f"m_axi_r{name}" for name in (*_STREAM, "last", "data:h", "resp:axi-response")),
-    ),
-    "AXI4 writes": (
-        *(f"m_axi_aw{name}" for name in (*_STREAM, "addr:h", "len:d")),
-        *(f"m_axi_w{name}" for name in (*_STREAM, "last", "strb:b", "data:h")),
-        *(f"m_axi_b{name}" for name in (*_STREAM, "resp:axi-response")),
-    ),
-}
-"""Signals with their formats: b, d, h for binary, decimal, hexadecimal, or a key of `_STATES`."""
-
 _FORMATS: Final[dict[str, Format]] = {"": "bit", "b": "binary", "d": "decimal", "h": "hexadecimal"}
 
 
@@ -142,20 +75,20 @@ def signal_groups(config: CoreConfig, verilog: str) -> list[SignalGroup]:
     ValueError
         For a signal that the Verilog lacks.
     """
-    widths = signal_widths(verilog)
-    absent = set()
-    if not config.f64_units:
-        absent.add("f64 multiplier")
-    if not config.shared_bytes:
-        absent |= {"matrix moves", "on-chip memory"}
-    return [
+    widths, absent = signal_widths(verilog), absent_signals(config)
+    groups = [
         SignalGroup(
             title=title,
-            signals=tuple(_shown(name, widths) for item in items for name in _of_warps(item, config.warps)),
+            signals=tuple(
+                _shown(name, widths)
+                for item in items
+                if not item.startswith(absent)
+                for name in _of_warps(item, config.warps)
+            ),
         )
-        for title, items in _GROUPS.items()
-        if title not in absent
+        for title, items in SIGNALS["groups"].items()
     ]
+    return [group for group in groups if group.signals]
 
 
 def signal_widths(verilog: str) -> dict[str, int]:
