@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import IO, Final
 
 from golden.machine import Difference, Machine
@@ -15,8 +16,7 @@ from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveI
 from hdl.config import CoreConfig
 from sim.replay.addresses import memory_bytes
 from sim.replay.entries import parsed
-from sim.replay.expectation import Expectation
-from sim.replay.replayer import ReplayCounters, Replayer
+from sim.replay.replayer import ReplayCounters, Replayer, ReplayOptions
 from sim.testbench.reference import golden_machine
 
 _BASE: Final = 0x1000
@@ -39,42 +39,17 @@ def missing_on_core(config: CoreConfig, name: str, instruction: Instruction) -> 
     return None if needed <= config.formats else f"{name} has no {what}"
 
 
-class Player:
-    """Executes traces on machines of one configuration.
+@dataclass
+class Player(ReplayOptions):
+    """Executes traces on machines of one configuration."""
 
-    Parameters
-    ----------
-    config : CoreConfig
-    opened : callable
-        From bytes of global memory to a context with a fresh machine, which has as many if it can.
-    name : str
-        For messages.
-    compares_each : bool
-        Whether registers are compared behind each window of entries that may overlap, not only after blocks.
-    on_command : callable or None
-        Called with the line of the kernel before a machine gets a command.
-    expectation : type
-        What compares the machine with the trace.
-    """
-
-    def __init__(
-        self,
-        config: CoreConfig,
-        opened: Callable[[int], AbstractContextManager[Machine]],
-        *,
-        name: str = "this core",
-        compares_each: bool = False,
-        on_command: Callable[[str], None] | None = None,
-        expectation: type[Expectation] = Expectation,
-    ) -> None:
-        self._expectation = expectation
-        self.config = config
-        self.name = name
-        self._opened = opened
-        self._compares_each = compares_each
-        self._on_command = on_command
-        self.block = -1
-        """The block that is executed."""
+    config: CoreConfig
+    opened: Callable[[int], AbstractContextManager[Machine]]
+    """From bytes of global memory to a context with a fresh machine, which has as many if it can."""
+    name: str = field(default="this core", kw_only=True)
+    """For messages."""
+    block: int = field(default=-1, init=False)
+    """The block that is executed."""
 
     def missing(self, instruction: Instruction) -> str | None:
         """As `missing_on_core`."""
@@ -115,17 +90,8 @@ class Player:
         self, trace: TraceReader, serial: bool, on_block: Callable[[int], None] | None
     ) -> ReplayCounters:
         able = golden_machine(self.config, Memory(64))
-        with self._opened(memory_bytes(trace.segments, _BASE)) as machine:
-            replayer = Replayer(
-                machine,
-                able,
-                trace,
-                serial=serial,
-                compares_each=self._compares_each,
-                on_command=self._on_command,
-                on_block=on_block,
-                expectation=self._expectation,
-            )
+        with self.opened(memory_bytes(trace.segments, _BASE)) as machine:
+            replayer = Replayer(machine, able, trace, self, serial=serial, on_block=on_block)
             try:
                 return replayer.run()
             finally:

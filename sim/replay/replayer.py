@@ -58,6 +58,18 @@ class ReplayCounters(Counters):
     """Times the machine ended its work before it was given more."""
 
 
+@dataclass(kw_only=True)
+class ReplayOptions:
+    """What is observed while a trace is executed."""
+
+    compares_each: bool = False
+    """Whether registers are compared behind each window of entries that may overlap, beside after blocks."""
+    on_command: Callable[[str], None] | None = None
+    """Called with the line of the kernel before a machine gets a command."""
+    expectation: type[Expectation] = Expectation
+    """What compares the machine with the trace."""
+
+
 class Replayer:
     """Executes the matrix instructions of a trace on a fresh machine.
 
@@ -68,16 +80,11 @@ class Replayer:
     able : GoldenMachine
         A machine with the same registers, formats and address widths, which says what `machine` accepts.
     trace : TraceReader
+    options : ReplayOptions
     serial : bool
         Whether the machine ends and is compared after each entry.
-    compares_each : bool
-        Whether it ends and is compared behind each window of entries that may overlap.
-    on_command : callable or None
-        Called with the line of the kernel before the machine gets a command.
     on_block : callable or None
         Called after each block with the number of those that have ended.
-    expectation : type
-        What compares the machine with the trace.
     """
 
     def __init__(
@@ -85,19 +92,16 @@ class Replayer:
         machine: Machine,
         able: GoldenMachine,
         trace: TraceReader,
+        options: ReplayOptions | None = None,
         *,
         serial: bool = False,
-        compares_each: bool = False,
-        on_command: Callable[[str], None] | None = None,
         on_block: Callable[[int], None] | None = None,
-        expectation: type[Expectation] = Expectation,
     ) -> None:
         self._machine = machine
         self._able = able
         self._trace = trace
         self._serial = serial
-        self._compares_each = compares_each
-        self._on_command = on_command
+        self._options = options or ReplayOptions()
         self._on_block = on_block
         memory, shared = machine.memory, machine.shared
         size = None if isinstance(memory, Memory) else memory.size
@@ -105,7 +109,7 @@ class Replayer:
         shared_bytes = 0 if shared is None else min(shared.size, trace.head.shared_bytes)
         self._addresses = AddressMap(trace.segments, shared_bytes, memory.base, size)
         sizes = self._addresses.memory_bytes, shared_bytes
-        self._expected = expectation(machine, *sizes)
+        self._expected = self._options.expectation(machine, *sizes)
         self._accepted: dict[Load | Store, bool] = {}
         self._schedule = Schedule(machine.warp_count, sizes)
         self._carriers = carriers(self._accepts)
@@ -159,7 +163,7 @@ class Replayer:
             self._write(step)
         elif isinstance(step, Window):
             self._window(step)
-            if self._compares_each:
+            if self._options.compares_each:
                 self._finish()
                 self._compare_near()
         else:
@@ -318,9 +322,9 @@ class Replayer:
         pending, self._pending = self._pending, []
         if not pending:
             return
-        if self._on_command is not None:
+        if self._options.on_command is not None:
             for _, line in pending:
-                self._on_command(line)
+                self._options.on_command(line)
         self._expected.executed += len(pending)
         self._last = pending[-1]
         if self._serial:
