@@ -42,28 +42,23 @@ class _Machine:
     on: Annotated[
         MachineKind,
         typer.Option(
-            "--on",
             help="The golden model, the simulated core, the core on a board, an NVIDIA GPU (cuda); in "
-            "lockstep: the golden model and one of the others, whose results are compared.",
+            "lockstep: the golden model and one of the others, whose results are compared."
         ),
     ] = MachineKind.GOLDEN
-    preset: Annotated[str | None, typer.Option("--preset", help=f"{_PRESET} A board knows its own.")] = None
+    preset: Annotated[str | None, typer.Option(help=f"{_PRESET} A board knows its own.")] = None
     profile: Annotated[
-        str | None,
-        typer.Option("--profile", help=f"{_PROFILE} {DEFAULT_PROFILE} by default; a board knows its own."),
+        str | None, typer.Option(help=f"{_PROFILE} {DEFAULT_PROFILE} by default; a board knows its own.")
     ] = None
     waves: Annotated[
         Path | None,
         typer.Option(
-            "--waves",
-            metavar="FILE.fst",
-            help="Write a waveform of the simulated core, and layouts for its viewers.",
+            metavar="FILE.fst", help="Write a waveform of the simulated core, and layouts for its viewers."
         ),
     ] = None
     trace: Annotated[
         Path | None,
         typer.Option(
-            "--trace",
             metavar="FILE.json",
             help="Write what each unit of the simulated core does with each command, for Perfetto or Chrome.",
         ),
@@ -71,19 +66,17 @@ class _Machine:
     port: Annotated[
         str | None,
         typer.Option(
-            "--port",
             metavar="DEVICE",
             help="Serial port of the board, as in /dev/ttyUSB0; in lockstep it takes the simulated core's "
             "place.",
         ),
     ] = None
-    baud: Annotated[
-        int, typer.Option("--baud", min=1, help="Bits per second that the board was built for.")
-    ] = DEFAULT_BAUD
+    baud: Annotated[int, typer.Option(min=1, help="Bits per second that the board was built for.")] = (
+        DEFAULT_BAUD
+    )
     gpu: Annotated[
         int | None,
         typer.Option(
-            "--gpu",
             metavar="NUMBER",
             help="Which NVIDIA GPU, from 0 on; in lockstep it takes the simulated core's place.",
         ),

@@ -14,11 +14,11 @@ from openwmma.usage_error import UsageError
 
 
 def build(
-    board: Annotated[str, typer.Option("--board", help=f"One of {', '.join(BOARDS)}.")],
+    board: Annotated[str, typer.Option(help=f"One of {', '.join(BOARDS)}.")],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Where it is built: build/BOARD by default.")
+        Path | None, typer.Option(metavar="DIR", help="Where it is built: build/BOARD by default.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=1, help="Of place and route.")] = 1,
+    seed: Annotated[int, typer.Option(min=1, help="Of place and route.")] = 1,
 ) -> int:
     """Build a board's bitstream, with a report of what it takes and how fast its clock may be.
 

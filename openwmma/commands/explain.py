@@ -28,22 +28,19 @@ def explain(
         str | None, typer.Option("--c", metavar="VALUE", help="The element of C, 0 by default.")
     ] = None,
     metadata: Annotated[
-        str | None,
-        typer.Option("--metadata", metavar="NIBBLES", help="Of a sparse row of A: 0100,1101 and so on."),
+        str | None, typer.Option(metavar="NIBBLES", help="Of a sparse row of A: 0100,1101 and so on.")
     ] = None,
     scale_a: Annotated[
-        str | None, typer.Option("--scale-a", metavar="BYTES", help="Block scales of the row, as in 0x7f.")
+        str | None, typer.Option(metavar="BYTES", help="Block scales of the row, as in 0x7f.")
     ] = None,
-    scale_b: Annotated[
-        str | None, typer.Option("--scale-b", metavar="BYTES", help="Block scales of the column.")
-    ] = None,
+    scale_b: Annotated[str | None, typer.Option(metavar="BYTES", help="Block scales of the column.")] = None,
     profile: Annotated[
-        str, typer.Option("--profile", help="Numerics: hopper, another generation, or exact.")
+        str, typer.Option(help="Numerics: hopper, another generation, or exact.")
     ] = DEFAULT_PROFILE,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the same as a page of HTML.")
+        Path | None, typer.Option(metavar="FILE", help="Write the same as a page of HTML.")
     ] = None,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture.")] = None,
     force: Force = False,
 ) -> None:
     """Show every step from one row of A, one column of B and one element of C to the element of D.

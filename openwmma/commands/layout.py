@@ -44,9 +44,9 @@ def layout(
         typer.Argument(metavar="SHAPE", help="Of the instruction, as in m16n16k16; not of scales."),
     ] = None,
     sparse: Annotated[bool, typer.Option("--sparse", help="Of mma.sp, whose A holds half of its k.")] = False,
-    selector: Annotated[int, typer.Option("--selector", metavar="NUMBER", help="Of metadata.")] = 0,
-    byte_id: Annotated[int, typer.Option("--byte-id", metavar="NUMBER", help="Of scales.")] = 0,
-    thread_id: Annotated[int, typer.Option("--thread-id", metavar="NUMBER", help="Of scales.")] = 0,
+    selector: Annotated[int, typer.Option(metavar="NUMBER", help="Of metadata.")] = 0,
+    byte_id: Annotated[int, typer.Option(metavar="NUMBER", help="Of scales.")] = 0,
+    thread_id: Annotated[int, typer.Option(metavar="NUMBER", help="Of scales.")] = 0,
     descriptor: Annotated[
         str | None,
         typer.Option(metavar="BITS", help="Of A or B of wgmma: addresses in shared memory, not lanes."),
@@ -54,7 +54,7 @@ def layout(
     transposed: Annotated[
         bool, typer.Option("--transposed", help="With --descriptor: m or n is contiguous, not k.")
     ] = False,
-    svg: Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a picture.")] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a picture.")] = None,
     force: Force = False,
 ) -> None:
     """Show which lane and register of the warp holds each element of a matrix.

@@ -15,13 +15,11 @@ PAGES = ROOT / "build" / "site"
 
 def learn(
     port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port of the server; 0 for any free one.")
+        int, typer.Option(min=0, max=65535, help="Port of the server; 0 for any free one.")
     ] = 8000,
     folder: Annotated[
         Path | None,
-        typer.Option(
-            "--folder", metavar="FOLDER", help="The built pages; build/site of the repository by default."
-        ),
+        typer.Option(metavar="FOLDER", help="The built pages; build/site of the repository by default."),
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only serve; open no browser.")] = False,
 ) -> None:

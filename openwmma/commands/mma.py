@@ -41,17 +41,13 @@ def mma(
     ],
     metadata: Annotated[
         Path | None,
-        typer.Option(
-            "--metadata", metavar="E.npy", help="Of a sparse multiply, nibbles of shape (..., m, groups)."
-        ),
+        typer.Option(metavar="E.npy", help="Of a sparse multiply, nibbles of shape (..., m, groups)."),
     ] = None,
     scale_a: Annotated[
-        Path | None,
-        typer.Option("--scale-a", metavar="SA.npy", help="Block scales of A, shape (..., m, scales)."),
+        Path | None, typer.Option(metavar="SA.npy", help="Block scales of A, shape (..., m, scales).")
     ] = None,
     scale_b: Annotated[
-        Path | None,
-        typer.Option("--scale-b", metavar="SB.npy", help="Block scales of B, shape (..., scales, n)."),
+        Path | None, typer.Option(metavar="SB.npy", help="Block scales of B, shape (..., scales, n).")
     ] = None,
     *,
     target: Target,

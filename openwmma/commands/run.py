@@ -17,12 +17,9 @@ def run(
         Path | None, typer.Argument(metavar="FILE", help="A PTX module, or CUDA C++ that ends in .cu.")
     ] = None,
     launch: Annotated[
-        Path | None,
-        typer.Option("--launch", metavar="CASE.json", help="Repeat a launch file and compare, not FILE."),
+        Path | None, typer.Option(metavar="CASE.json", help="Repeat a launch file and compare, not FILE.")
     ] = None,
-    case: Annotated[
-        str | None, typer.Option("--case", help="One launch of the launch file, not all.")
-    ] = None,
+    case: Annotated[str | None, typer.Option(help="One launch of the launch file, not all.")] = None,
     allow_outside: Annotated[
         bool,
         typer.Option("--allow-outside", help="Let a launch file name PTX outside of its own folder."),

@@ -40,20 +40,15 @@ class Check(StrEnum):
 class LaunchOptions:
     """How a launch on the command line runs, whatever it launches."""
 
-    jobs: Annotated[
-        int, typer.Option("--jobs", min=0, help="Processes that run blocks; 0 for all cores.")
-    ] = 1
+    jobs: Annotated[int, typer.Option(min=0, help="Processes that run blocks; 0 for all cores.")] = 1
     check: Annotated[
         list[Check] | None,
         typer.Option(
-            "--check",
             help="Report reads of bytes never written, and fragments and arrays used as another type; with "
-            "races, data races on shared memory.",
+            "races, data races on shared memory."
         ),
     ] = None
-    limit: Annotated[int, typer.Option("--limit", help="Most warp instructions of a launch.")] = (
-        WARP_INSTRUCTIONS
-    )
+    limit: Annotated[int, typer.Option(help="Most warp instructions of a launch.")] = WARP_INSTRUCTIONS
     contract: Annotated[
         bool | None,
         typer.Option(
@@ -71,7 +66,6 @@ class LaunchOptions:
     trace_file: Annotated[
         Path | None,
         typer.Option(
-            "--trace-file",
             metavar="FILE.trace",
             help="Write the matrix instructions of a launch with their data, for `openwmma replay`.",
         ),
@@ -79,9 +73,7 @@ class LaunchOptions:
     roofline: Annotated[
         Path | None,
         typer.Option(
-            "--roofline",
-            metavar="FILE.svg",
-            help="Draw the launch against the limits of the core's units and of its bus.",
+            metavar="FILE.svg", help="Draw the launch against the limits of the core's units and of its bus."
         ),
     ] = None
     target: Target
@@ -146,7 +138,6 @@ class Launch:
     arg: Annotated[
         list[str] | None,
         typer.Option(
-            "--arg",
             metavar="[NAME=]VALUE",
             help="A parameter, by name, by number or in order: an .npy file, which is placed in memory, "
             "a number, or a tensor map as in map:a.npy,box=64x64,swizzle=128B. A variable of the module by "
@@ -156,37 +147,27 @@ class Launch:
     out: Annotated[
         list[str] | None,
         typer.Option(
-            "--out",
             metavar="NAME=FILE.npy[:TYPE:SHAPE]",
             help="An array to write in the end: a parameter, by name or number, or a variable. It begins as "
             "zeros unless it has an --arg as well.",
         ),
     ] = None
-    entry: Annotated[
-        str | None, typer.Option("--entry", help="The kernel, where the module has several.")
-    ] = None
-    grid: Annotated[
-        str | None, typer.Option("--grid", metavar="X,Y,Z", help="Blocks of the grid; 1 by default.")
-    ] = None
-    block: Annotated[
-        str | None, typer.Option("--block", metavar="X,Y,Z", help="Threads of a block; 32 by default.")
-    ] = None
+    entry: Annotated[str | None, typer.Option(help="The kernel, where the module has several.")] = None
+    grid: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Blocks of the grid; 1 by default.")] = (
+        None
+    )
+    block: Annotated[str | None, typer.Option(metavar="X,Y,Z", help="Threads of a block; 32 by default.")] = (
+        None
+    )
     cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="X,Y,Z", help="Blocks of a cluster; the kernel's by default."),
+        str | None, typer.Option(metavar="X,Y,Z", help="Blocks of a cluster; the kernel's by default.")
     ] = None
-    shared: Annotated[
-        int, typer.Option("--shared", metavar="BYTES", help="Dynamic shared memory of a block.")
-    ] = 0
+    shared: Annotated[int, typer.Option(metavar="BYTES", help="Dynamic shared memory of a block.")] = 0
     save: Annotated[
-        Path | None,
-        typer.Option("--save", metavar="CASE", help="Write the launch to CASE.json and CASE.npz."),
+        Path | None, typer.Option(metavar="CASE", help="Write the launch to CASE.json and CASE.npz.")
     ] = None
     compiler_option: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--compiler-option", metavar="OPTION", help="For the compiler of a .cu, as in -arch=sm_80."
-        ),
+        list[str] | None, typer.Option(metavar="OPTION", help="For the compiler of a .cu, as in -arch=sm_80.")
     ] = None
 
     @property

@@ -18,10 +18,9 @@ from openwmma.usage_error import UsageError
 
 
 def soc(
-    board: Annotated[str, typer.Option("--board", help=f"One of {', '.join(BOARDS)}.")],
+    board: Annotated[str, typer.Option(help=f"One of {', '.join(BOARDS)}.")],
     simulate: Annotated[
-        Path | None,
-        typer.Option("--simulate", metavar="FILE.c", help="Run it; its main returns the exit code."),
+        Path | None, typer.Option(metavar="FILE.c", help="Run it; its main returns the exit code.")
     ] = None,
     compile_: Annotated[
         Path | None,
@@ -29,17 +28,14 @@ def soc(
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option(
-            "--data", metavar="FILE.py ...", help="A Python file that prints data.h, with arguments."
-        ),
+        typer.Option(metavar="FILE.py ...", help="A Python file that prints data.h, with arguments."),
     ] = None,
     waves: Annotated[
-        Path | None, typer.Option("--waves", metavar="FILE.vcd", help="Signals of the SoC, from main on.")
+        Path | None, typer.Option(metavar="FILE.vcd", help="Signals of the SoC, from main on.")
     ] = None,
     force: Force = False,
-    limit: Annotated[float, typer.Option("--limit", min=1, help="Seconds for the program to end.")] = 600.0,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where it is built.")] = Path("build")
-    / "soc",
+    limit: Annotated[float, typer.Option(min=1, help="Seconds for the program to end.")] = 600.0,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where it is built.")] = Path("build") / "soc",
 ) -> int:
     r"""Simulate the whole SoC of a board, with processor and core, running a C program.
 

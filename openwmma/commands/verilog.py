@@ -25,8 +25,7 @@ def verilog(
     settings: Fields = None,
     config: SettingsFile = None,
     stimulus: Annotated[
-        Path | None,
-        typer.Option("--stimulus", metavar="FILE.trace", help="A launch that the testbench executes."),
+        Path | None, typer.Option(metavar="FILE.trace", help="A launch that the testbench executes.")
     ] = None,
     force: Force = False,
 ) -> None:
