@@ -1,6 +1,6 @@
 """What all decoders of instructions share: names to registers and addresses, and complaints."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -216,14 +216,17 @@ class Context:
         else:
             raise self.error(operand, f"expected a register or a constant of {_bits(bits)}")
 
-    def require_constant(self, operand: Operand, what: str, allowed: range) -> int:
-        """The value of an operand that must be a constant in a range; `what` names it in the message."""
+    def require_constant(self, operand: Operand, what: str, allowed: Sequence[int]) -> int:
+        """The value of an operand that must be one of some constants; `what` names it in the message."""
         if not isinstance(operand, Immediate) or operand.kind != "integer":
             raise self.error(operand, f"{what} must be a constant")
         value = TYPES["s64"].interpret(operand.value)
         if value not in allowed:
-            told = f"{allowed[0]} to {allowed[-1]}" if len(allowed) > 2 else " or ".join(map(str, allowed))
-            told = f"a multiple of {allowed.step} from {told}" if allowed.step > 2 else told
+            if isinstance(allowed, range) and len(allowed) > 2:
+                told = f"a multiple of {allowed.step} from " if allowed.step > 2 else ""
+                told += f"{allowed[0]} to {allowed[-1]}"
+            else:
+                told = " or ".join(map(str, allowed))
             raise self.error(operand, f"{what} is {told}, not {value}")
         return value
 

@@ -18,7 +18,6 @@ from golden.ptx.special_registers import SPECIAL
 from golden.ptx.syntax import (
     Address,
     Immediate,
-    Instruction,
     Negated,
     Operand,
     Register,
@@ -28,7 +27,7 @@ from golden.ptx.syntax import (
 )
 from golden.simt.arrays import Access
 from golden.simt.mbarrier_access import pending_count
-from golden.simt.warp_operations import active_mask, shuffle, vote
+from golden.simt.warp_operations import active_mask
 from golden.tables.layouts import LANES
 
 DTYPES: Final[Mapping[int, Any]] = {1: np.bool_, 8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
@@ -261,49 +260,15 @@ class Writer:
         return self._specials[name]
 
 
-def call_step(
-    context: Context,
-    instruction: Instruction,
-    index: int,
-    call: str,
-    sources: Widths,
-    targets: Widths,
-    *,
-    places: Mapping[str, Address] | None = None,
-    type_: str = "integer",
-    **kind: Any,
-) -> Step:
-    """A step that is one call, as for `Writer.results`; PtxError for an operand that has another width.
-
-    In the call ``{}`` stand for sources, each of some bits, ``{threads}`` for the threads, and the names of
-    `places` for accesses. Operands have the kind of `type_`. `kind` is as for `Context.step`.
-    """
-    places = places or {}
-    for operand, bits in targets:
-        context.require_destination(operand, bits, type_)
-    for operand, bits in sources:
-        context.require_source(operand, bits, type_)
-    reads = [*places.values(), *(source for source, _ in sources)]
-
-    def write_code(writer: Writer) -> None:
-        accesses = {name: writer.access(context, address) for name, address in places.items()}
-        values = [writer.array(operand, bits) for operand, bits in sources]
-        writer.results(call.format(*values, threads=writer.threads, **accesses), targets)
-
-    writes = [target for target, _ in targets]
-    return context.step(instruction, index, reads, writes, write_code, select=False, **kind)
-
-
 def _merge(old: NDArray[Any], where: NDArray[np.int64], new: NDArray[Any]) -> NDArray[Any]:
     result = old.copy()
     result[where] = new
     return result
 
 
-_FUNCTIONS: Final = (active_mask, pending_count, shuffle, vote)
 _GLOBALS: Final = {
-    **{function.__name__: function for function in _FUNCTIONS},
     **{"Access": Access, "where": np.where, "full": np.full, "merge": _merge},
+    **{"active_mask": active_mask, "pending_count": pending_count},
     "every_lane": np.full(1, 0xFFFFFFFF, dtype=np.uint32),
 }
 

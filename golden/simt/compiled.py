@@ -29,20 +29,13 @@ from golden.ptx.syntax import (
     Variable,
     named,
 )
-from golden.simt import (
-    decode_bulk,
-    decode_cluster,
-    decode_effectless,
-    decode_memory,
-    decode_scalar,
-    decode_stack,
-    decode_warp,
-    decode_wgmma,
-)
+from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.code import BlockCode, compile_block
+from golden.simt.decode_lines import decode_line
 from golden.simt.errors import LaunchError
 from golden.simt.inlining import ENTRY
+from golden.simt.instruction_lines import LINES
 from golden.simt.names import readable
 from golden.simt.stack import STACK_POINTER
 from golden.tables.layouts import LANES
@@ -51,14 +44,11 @@ from golden.tables.matrix_instructions import Instruction as MatrixInstruction
 _LOCAL_ALIGNMENT: Final = 16
 
 _DECODERS: Final[Mapping[str, Decoder]] = {
+    **{name.partition(".")[0]: decode_line for name in LINES},
     **decode_scalar.DECODERS,
     **decode_memory.DECODERS,
-    **decode_effectless.DECODERS,
     **decode_warp.DECODERS,
-    **decode_bulk.DECODERS,
-    **decode_cluster.DECODERS,
-    **decode_wgmma.DECODERS,
-    **decode_stack.DECODERS,
+    **decode_matrix.DECODERS,
 }
 """By first word of the opcode."""
 

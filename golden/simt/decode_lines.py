@@ -1,55 +1,39 @@
-"""Instructions that a line of syntax and the kinds of their operands describe, with what executes them."""
+"""Decodes the instructions of `golden.simt.instruction_lines`."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable
+from typing import Final
 
 from golden.ptx.accesses import HINT
 from golden.ptx.decoding import Context, Step
-from golden.ptx.syntax import Address, Instruction, Operand, Sink, Symbol, TensorAddress
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, TensorAddress
 from golden.qualifier_lines import chosen_qualifiers
-from golden.simt.code import call_step
+from golden.simt.code import Writer
+from golden.simt.instruction_lines import LINES, RANKS, Kind, Line
 
-RANKS: Final = ("1d", "2d", "3d", "4d", "5d")
 _MAX_CHOICES: Final = 20
 """Lines that a message lists."""
 
+_ABSENT: Final = ("im2col", "gather4", "scatter4", "cp_mask")
+"""Beginnings of words of copies that are not run."""
+
 _WIDTHS: Final = {"size": 32, "mask": 16, "u32": 32, "f32": 32, "u64": 64, "b64": 64}
-_DESTINATIONS: Final = {"policy": 64, ">u32": 32, ">u64": 64, ">pred": 1, "_": 64}
+_DESTINATIONS: Final = {"policy": 64, ">b32": 32, ">u32": 32, ">u64": 64, ">pred": 1, "_": 64}
+_SPACES: Final = {"global": "global", "shared::cta": "shared"}
 _MBARRIERS: Final = ("shared", "shared::cta", "shared::cluster")
+_ORDERED: Final = ("shared", "shared::cta", "global")
+"""Of ``cp.async``, which names first where it copies to."""
 
 
-class Line(NamedTuple):
-    """An instruction."""
-
-    syntax: str
-    """As `golden.qualifier_lines`."""
-    kinds: tuple[str | range, ...] = ()
-    """Of the operands: a range of a constant; a state space of an address, ``address`` in any, ``map`` and
-    ``mbarrier`` in the one that the instruction names; ``tensor`` of a map with coordinates; of a destination
-    ``policy``, a type behind ``>``, or ``_`` for none; otherwise of a source, behind ``&`` an address. A
-    ``mask`` is there with ``.multicast::cluster``.
-    """
-    method: str = ""
-    """Of the block, which takes threads and operands; none where it has no effect and gives zeros. Or a call,
-    in which ``{0}``, ``{1}`` and so on are the operands without destinations, ``{threads}`` the threads and
-    ``{index}`` the number of the instruction.
-    """
-    keywords: Mapping[str, Any] = {}
-    pure: bool = False
-    """Whether it does nothing but give a value."""
-
-
-def decode_line(lines: Iterable[Line], context: Context, instruction: Instruction, index: int) -> Step:
-    """Decode an instruction of one of some lines."""
-    words = instruction.opcode[1:]
-    named = [line for line in lines if line.syntax.split()[0] == instruction.opcode[0]]
-    fitting = [line for line in named if chosen_qualifiers(line.syntax, words) is not None]
+def decode_line(context: Context, instruction: Instruction, index: int) -> Step:
+    """Decode an instruction of one of the lines; PtxError where none fits."""
+    opcode = instruction.opcode
+    length = max((length for length in range(1, 6) if ".".join(opcode[:length]) in LINES), default=0)
+    lines, words = LINES.get(".".join(opcode[:length]), []), opcode[length:]
+    ordered = _ORDERED if lines and lines[0].syntax.startswith("cp.async ") else ()
+    fitting = [line for line in lines if chosen_qualifiers(line.syntax, words, ordered) is not None]
     if not fitting:
-        if len(named) >= _MAX_CHOICES:
-            named = [line for line in named if line.syntax.split()[1].lstrip(".") in words]
-        choices = dict.fromkeys(line.syntax for line in named)
-        told = f"there are: {', '.join(choices)}" if 0 < len(choices) < _MAX_CHOICES else ""
-        raise context.unsupported(instruction, told)
+        raise context.unsupported(instruction, _allowed(lines, words, opcode[0]))
     hinted, kinds = HINT in words, [_present(line, words) for line in fitting]
     counts = sorted(len(each) + hinted for each in kinds)
     operands = list(context.operands(instruction, counts[0], counts[-1]))
@@ -59,22 +43,40 @@ def decode_line(lines: Iterable[Line], context: Context, instruction: Instructio
     line, found = fitting[place], _Operands(context, instruction)
     for operand, kind in zip(operands, kinds[place], strict=True):
         found.add(operand, kind)
-    if not line.method and not found.targets:
-        return context.step(instruction, index, (), (), lambda writer: None, select=False)
     if "(" in line.method:
         call = line.method.format(*found.texts, threads="{threads}", index=index)
     elif line.method:
         keywords = (f"{name}={value!r}" for name, value in line.keywords.items())
         call = f"B.{line.method}({', '.join(('{threads}', *found.texts, *keywords))})"
     else:
-        call = "full({threads}.size, 0, 'u8')"
-    sources, pure = found.sources if line.method else (), line.pure or not line.method
-    return call_step(
-        context, instruction, index, call, sources, found.targets, places=found.places, pure=pure
-    )
+        call = "full({threads}.size, 0, 'u8')" if found.targets else ""
+    sources = found.sources if line.method else []
+
+    def write_code(writer: Writer) -> None:
+        if call:
+            accesses = {name: writer.access(context, address) for name, address in found.places.items()}
+            values = [writer.array(operand, bits) for operand, bits in sources]
+            writer.results(call.format(*values, threads=writer.threads, **accesses), found.targets)
+
+    reads = [*found.places.values(), *(source for source, _ in sources)] if call else []
+    writes, pure = [target for target, _ in found.targets], bool(call) and (line.pure or not line.method)
+    return context.step(instruction, index, reads, writes, write_code, select=False, pure=pure)
 
 
-def _present(line: Line, words: Iterable[str]) -> list[str | range]:
+def _allowed(lines: list[Line], words: Iterable[str], opcode: str) -> str:
+    """What a message about words that fit none of the lines tells."""
+    for word in words:
+        if word.removeprefix("tile::").startswith(_ABSENT):
+            return f"copies with .{word} are not run"
+    if len(lines) >= _MAX_CHOICES:
+        lines = [line for line in lines if line.syntax.split()[1].lstrip(".") in words]
+    choices = dict.fromkeys(line.syntax for line in lines)
+    if not lines:
+        choices = dict.fromkeys(name for name in LINES if name.startswith(f"{opcode}."))
+    return f"there are: {', '.join(choices)}" if 0 < len(choices) < _MAX_CHOICES else ""
+
+
+def _present(line: Line, words: Iterable[str]) -> list[Kind]:
     """The kinds of the operands that an instruction with some words has, but for the policy of a hint."""
     return [kind for kind in line.kinds if kind != "mask" or "multicast::cluster" in words]
 
@@ -89,22 +91,25 @@ class _Operands:
         self.targets: list[tuple[Operand, int]] = []
         self.places: dict[str, Address] = {}
 
-    def add(self, operand: Operand, kind: str | range) -> None:
+    def add(self, operand: Operand, kind: Kind) -> None:
         """Check the next operand."""
-        if isinstance(kind, range):
+        if not isinstance(kind, str):
             number = len(self.texts) + 1
             self.texts.append(str(self._context.require_constant(operand, f"operand {number}", kind)))
         elif kind == "tensor":
             self._tensor(operand)
         elif kind in _WIDTHS:
-            type_ = kind if kind[0] == "f" else "integer"
-            self._context.require_source(operand, _WIDTHS[kind], type_)
-            self.texts.append("{}")
-            self.sources.append((operand, _WIDTHS[kind]))
+            self._source(operand, _WIDTHS[kind], kind if kind[0] == "f" else "integer")
+        elif kind == "pointer":
+            is_narrow = isinstance(operand, Register) and operand.type.bits == 32
+            self._source(operand, 32 if is_narrow else 64)
+        elif kind == "valid":
+            self._valid(operand)
         elif kind in _DESTINATIONS:
             if kind == "_" and not isinstance(operand, Sink):
                 raise self._context.error(operand, "an arrival in .shared::cluster has no state: write _")
-            self._context.require_destination(operand, _DESTINATIONS[kind])
+            type_ = "b32" if kind == ">b32" else "integer"
+            self._context.require_destination(operand, _DESTINATIONS[kind], type_)
             self.targets.append((operand, _DESTINATIONS[kind]))
         elif kind == "address":
             self._context.require_address(operand)
@@ -112,11 +117,27 @@ class _Operands:
             self._mbarrier(operand)
         elif kind[0] == "&":
             self._shared(operand, _WIDTHS[kind[1:]])
+        elif kind == "copied":
+            self.texts.append(f"{{{self._place(operand, 'global', '')}}}")
         else:
-            spaces = {"global": "global", "shared::cta": "shared"}
-            given = (spaces[word] for word in self._instruction.opcode if word in spaces)
+            given = (_SPACES[word] for word in self._instruction.opcode if word in _SPACES)
             space = next(given, "generic") if kind == "map" else kind
             self.texts.append(f"({space!r}, {{{self._place(operand, space)}}})")
+
+    def _source(self, operand: Operand, bits: int, type_: str = "integer") -> None:
+        self._context.require_source(operand, bits, type_)
+        self.texts.append(f"{{{len(self.sources)}}}")
+        self.sources.append((operand, bits))
+
+    def _valid(self, operand: Operand) -> None:
+        """How many bytes of a copy are copied, or a predicate that none are."""
+        size = int(self.texts[-1])
+        if isinstance(operand, Immediate) and not 0 <= operand.value <= size:
+            raise self._context.error(operand, f"of {size} bytes, 0 to {size} are copied")
+        ignores = isinstance(operand, Register) and operand.type is TYPES["pred"]
+        self._source(operand, 1 if ignores else 32)
+        if ignores:
+            self.texts[-1] = f"where({self.texts[-1]}, 0, {size})"
 
     def _tensor(self, operand: Operand) -> None:
         """A map and coordinates."""
@@ -127,9 +148,11 @@ class _Operands:
         if len(operand.coordinates) != rank:
             message = f"{name} takes {rank} coordinates, not {len(operand.coordinates)}"
             raise self._context.error(operand, message)
-        place = self._place(operand.address, "generic")
-        self.texts += [f"{{{place}}}", f"({'{}, ' * rank})"]
-        self.sources += [(item, 32) for item in operand.coordinates]
+        self.texts.append(f"{{{self._place(operand.address, 'generic')}}}")
+        first = len(self.texts)
+        for item in operand.coordinates:
+            self._source(item, 32)
+        self.texts[first:] = [f"({''.join(f'{text}, ' for text in self.texts[first:])})"]
 
     def _mbarrier(self, operand: Operand) -> None:
         """A barrier in shared memory, whose address is generic where the instruction names no space."""
@@ -145,9 +168,7 @@ class _Operands:
     def _shared(self, operand: Operand, bits: int) -> None:
         """An address of shared memory in a register, or a variable where the instruction names the space."""
         if not isinstance(operand, Symbol):
-            self._context.require_source(operand, bits)
-            self.texts.append("{}")
-            self.sources.append((operand, bits))
+            self._source(operand, bits)
             return
         if (
             self._context.symbol(operand)[0].space != "shared"
@@ -158,9 +179,9 @@ class _Operands:
         self.places["place"] = Address(operand, 0, operand.location)
         self.texts.append("{place}.addresses")
 
-    def _place(self, operand: Operand, space: str) -> str:
-        """The name of an address in a state space."""
-        address = self._context.require_address(operand, space)
+    def _place(self, operand: Operand, space: str, width: str | None = None) -> str:
+        """The name of an address in a state space; its width is for the space `width`, if that is another."""
+        address = self._context.require_address(operand, space if width is None else width)
         named = self._context.space_of(address)
         if named not in (None, space) and (space, named) not in (("generic", "global"), ("generic", "const")):
             message = f"{self._instruction.name} needs an address in .{space}, not in .{named}"

@@ -1,4 +1,4 @@
-"""Loads, stores, atomics and asynchronous copies."""
+"""Loads, stores and atomics, plain and those that complete transactions of an ``mbarrier``."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -6,7 +6,6 @@ from typing import Final
 from golden.ptx.accesses import (
     HINT,
     ORDERS,
-    PREFETCHES,
     SCOPES,
     VECTORS,
     access_qualifiers,
@@ -16,12 +15,20 @@ from golden.ptx.accesses import (
 )
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.statements import accessed_space, check_load
-from golden.ptx.syntax import Immediate, Instruction
-from golden.simt.atomics import ATOMICS, HALVES, atomic_function
-from golden.simt.code import Writer, call_step
-from golden.simt.decode_bulk import decode_bulk
-from golden.simt.decode_cluster import decode_transacted
+from golden.ptx.syntax import Address, Instruction, Symbol
+from golden.simt.atomics import ATOMICS, HALVES, REDUCTIONS, atomic_function
+from golden.simt.code import Writer
+
+_SPACES: Final = {
+    "global": "global",
+    "const": "global",
+    "shared": "shared",
+    **dict.fromkeys(("shared::cta", "shared::cluster"), "shared"),
+    "local": "local",
+    "param": "param",
+    "param::entry": "param",
+    "param::func": "param",
+}
 
 _VECTORS: Final = {
     **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
@@ -29,28 +36,70 @@ _VECTORS: Final = {
 }
 """Vectors of an atomic, by the type of an element."""
 
+_CLUSTER: Final = ("shared::cluster",)
+_STORED: Final = ("b32", "b64", "u32", "u64", "s32", "s64", "f32", "f64")
+_TRANSACTED: Final = "mbarrier::complete_tx::bytes"
+
 
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
-    type_, targets, address, space, offset, volatile = check_load(context, instruction)
-    size, count = type_.size, len(targets)
+    found = access_qualifiers(context, instruction)
+    operands = without_hint(context, instruction, 2)
+    type_, targets = accessed_values(context, instruction, operands[0], found)
+    for target in targets:
+        kind = element_type(operands[0], target, type_)
+        context.require_destination(target, type_.bits, kind, wider=True)
+    address = context.require_address(operands[1])
+    space = _accessed_space(context, instruction, found, address)
+    size, count, offset = type_.size, len(targets), 0
+    is_parameter = context.space_of(address) == "entry"
+    if is_parameter:
+        offset = _parameter_offset(context, address, size * count)
 
     def write_code(writer: Writer) -> None:
-        if offset is None:
-            call = f"B.load({space!r}, {writer.access(context, address)}, {size}, {count})"
-        else:
+        if is_parameter:
             places = range(offset, offset + size * count, size)
             call = ", ".join(f"B.parameter({place}, {size}, {writer.count})" for place in places)
+        else:
+            call = f"B.load({space!r}, {writer.access(context, address)}, {size}, {count})"
         writer.results(call, [(target, type_.bits) for target in targets], signed=type_.kind == "signed")
 
-    loads = space != "param"
+    pure, loads = found.get("order", "weak") == "weak", space != "param"
     return context.step(
-        instruction, index, (address,), targets, write_code, select=False, pure=not volatile, loads=loads
+        instruction, index, (address,), targets, write_code, select=False, pure=pure, loads=loads
     )
+
+
+def _parameter_offset(context: Context, address: Address, width: int) -> int:
+    """Where an access of parameters begins; one beyond the parameter that it names is refused."""
+    assert isinstance(address.base, Symbol)
+    variable, start = context.symbol(address.base)
+    offset = address.offset + address.base.offset
+    if offset < 0 or offset + width > (variable.size or 0) or offset % width:
+        message = f"{width} bytes at offset {offset} of {variable.name}, which has {variable.size}"
+        raise context.error(address, message)
+    return start + offset
+
+
+def _accessed_space(
+    context: Context, instruction: Instruction, found: dict[str, str], address: Address
+) -> str:
+    """The state space of an access, or of the variable it names, if it names one and no space."""
+    if not isinstance(address.base, Symbol):
+        space = _SPACES[found["space"]] if "space" in found else "generic"
+        context.require_address(address, found.get("space", space) if space == "global" else space)
+        return space
+    named = context.symbol(address.base)[0].space
+    if named == "function":
+        raise context.error(address, f"{address.base.name} is a function, not a variable")
+    have = {"entry": "param", "const": "global"}.get(named, named)
+    if "space" in found and _SPACES[found["space"]] != have:
+        raise context.error(address, f"{address.base.name} is in .{have}, not in .{found['space']}")
+    return have
 
 
 def _store(context: Context, instruction: Instruction, index: int) -> Step:
     if "async" in instruction.opcode:
-        return decode_transacted(context, instruction, index)
+        return _transacted(context, instruction, index)
     found = access_qualifiers(context, instruction)
     operands = without_hint(context, instruction, 2)
     type_, elements = accessed_values(context, instruction, operands[1], found)
@@ -58,7 +107,7 @@ def _store(context: Context, instruction: Instruction, index: int) -> Step:
         kind = element_type(operands[1], element, type_)
         context.require_source(element, type_.bits, kind, wider=True)
     address = context.require_address(operands[0])
-    space = accessed_space(context, instruction, found, address)
+    space = _accessed_space(context, instruction, found, address)
     if context.space_of(address) in ("entry", "const") or found.get("space") == "const":
         raise context.error(address, "parameters of an entry and constants cannot be stored to")
     size = type_.bits // 8
@@ -93,7 +142,7 @@ def _check_atomic(context: Context, instruction: Instruction, found: Mapping[str
 
 def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     if "async" in instruction.opcode:
-        return decode_transacted(context, instruction, index)
+        return _transacted(context, instruction, index)
     returns = instruction.opcode[0] == "atom"
     groups: Mapping[str, Iterable[str]] = {
         "space": ("global", "shared", "shared::cta", "shared::cluster"),
@@ -121,7 +170,7 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
             context.require_source(element, bits, element_type(operand, element, type_))
     for element in targets:
         context.require_destination(element, bits, element_type(operands[0], element, type_))
-    space = accessed_space(context, instruction, found, address)
+    space = _accessed_space(context, instruction, found, address)
     named = context.space_of(address)
     if space not in ("global", "shared", "generic") or named == "const":
         wrong = "const" if named == "const" else space
@@ -141,49 +190,47 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     return context.step(instruction, index, reads, targets, write_code, select=False)
 
 
-def _copy_async(context: Context, instruction: Instruction, index: int) -> Step:
-    parts = instruction.opcode
-    if "bulk" in parts or parts[2:3] in (("commit_group",), ("wait_group",), ("wait_all",), ("mbarrier",)):
-        return decode_bulk(context, instruction, index)
-    if len(parts) < 3:
-        raise context.unsupported(instruction)
+def _transacted(context: Context, instruction: Instruction, index: int) -> Step:
+    """``st.async`` and ``red.async``."""
+    reduces = instruction.opcode[0] == "red"
     groups = {
         "async": ("async",),
-        "cache": ("ca", "cg"),
-        "to": ("shared", "shared::cta"),
-        "from": ("global",),
+        "order": ("relaxed",) if reduces else ("weak",),
+        "scope": ("cluster",) if reduces else (),
+        "space": _CLUSTER,
+        "completion": (_TRANSACTED,),
+        "operation": REDUCTIONS if reduces else (),
+        "vector": () if reduces else ("v2", "v4"),
+        "type": dict.fromkeys(type_ for types in REDUCTIONS.values() for type_ in types)
+        if reduces
+        else _STORED,
     }
-    found = split_qualifiers(context, instruction, {**groups, "hint": (HINT,), "prefetch": PREFETCHES})
-    for name, allowed in groups.items():
-        if name not in found:
-            choices = " or ".join(f".{item}" for item in allowed)
-            raise context.unsupported(instruction, f"it lacks {choices}")
-    if parts.index(found["to"]) > parts.index("global"):
-        raise context.unsupported(instruction, "it copies from .global to .shared")
-    operands = without_hint(context, instruction, 3, 4)
-    to, source = context.require_address(operands[0], "shared"), context.require_address(operands[1])
-    for address, space in ((to, "shared"), (source, "global")):
-        named = context.space_of(address)
-        if named not in (None, space):
-            raise context.error(address, f"cp.async copies from .global to .shared, not .{named}")
-    size = operands[2]
-    sizes = (16,) if "cg" in parts else (4, 8, 16)
-    if not isinstance(size, Immediate) or size.value not in sizes:
-        told = " or ".join(map(str, sizes))
-        raise context.error(size, f"{instruction.name} copies {told} bytes")
-    valid, counts = "None", []
-    if len(operands) == 4:  # the bytes to copy, or a predicate that the source is ignored
-        ignores = getattr(getattr(operands[3], "type", None), "kind", "") == "predicate"
-        if isinstance(operands[3], Immediate) and not 0 <= operands[3].value <= size.value:
-            raise context.error(operands[3], f"of {size.value} bytes, 0 to {size.value} are copied")
-        counts = [(operands[3], 1 if ignores else 32)]
-        valid = f"where({{}}, 0, {size.value})" if ignores else "{}"
-    call = f"B.copy_async({{to}}, {{source}}, {size.value}, {valid})"
-    return call_step(context, instruction, index, call, counts, (), places={"to": to, "source": source})
+    found = split_qualifiers(context, instruction, groups)
+    needed = {"completion", "type"} | ({"order", "scope", "operation"} if reduces else set())
+    operation, name = found.get("operation", ""), found.get("type", "")
+    if (operation, name) == ("add", "s64"):
+        name = "u64"  # which has the same sums
+    sent = name in ("u32", "s32", "b32") or (operation, name) == ("add", "u64")
+    if not needed <= found.keys() or (reduces and (name not in REDUCTIONS[operation] or not sent)):
+        raise context.unsupported(instruction)
+    place, source, barrier = context.operands(instruction, 3)
+    type_, elements = accessed_values(context, instruction, source, found)
+    space = "shared" if "space" in found else "generic"
+    places = {name: context.require_address(item, space) for name, item in (("to", place), ("bar", barrier))}
+    for element in elements:
+        context.require_source(element, type_.bits, type_.name)
+
+    def write_code(writer: Writer) -> None:
+        to, bar = (f"({space!r}, {writer.access(context, address)})" for address in places.values())
+        values = ", ".join(writer.array(element, type_.bits) for element in elements)
+        function = f", {writer.bind(atomic_function(operation, name))}" if reduces else ""
+        writer.line(f"B.store_transacted({to}, {bar}, {type_.size}, ({values},){function})")
+
+    return context.step(instruction, index, (*places.values(), *elements), (), write_code, select=False)
 
 
 DECODERS: Final = {
     **dict.fromkeys(("ld", "ldu"), _load),
-    **{"st": _store, "cp": _copy_async},
+    "st": _store,
     **dict.fromkeys(("atom", "red"), _atomic),
 }

@@ -290,7 +290,7 @@ def unsupported(body, *parts, before=""):
         ("st.const.u32 [%rd0], 1;", "parameters of an entry and constants cannot be stored to"),
         ("atom.global.add.u32 %r0, [table], 1;", "atomics act on .global and .shared, not on .const"),
         ("red.add.u32 [table], 1;", "atomics act on .global and .shared, not on .const"),
-        ("cp.async.ca.shared.global [table], [%rd0], 4;", "copies from .global to .shared, not .const"),
+        ("cp.async.ca.shared.global [table], [%rd0], 4;", "needs an address in .shared, not in .const"),
         ("bar.red.pred %p0, 0, %p1;", "bar.red.pred is not supported"),
         ("wgmma.fence.aligned;", "wgmma.fence.aligned is not supported"),
         ("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [a, {%r0}];", "tex.1d.v4.f32.s32 is not supported"),
@@ -308,7 +308,7 @@ def unsupported(body, *parts, before=""):
             "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r0}, {%f0};",
             "expected 8 registers for fragment d of .f32 in .m16n16k16, not 1",
         ),
-        ("cp.async.ca.shared.global [%r0], [%rd0], 5;", "copies 4 or 8 or 16 bytes"),
+        ("cp.async.ca.shared.global [%r0], [%rd0], 5;", "operand 3 is 4 or 8 or 16, not 5"),
         ("shfl.sync.idx.b32 %r0, %r1, 0, 31;", "takes 5 operands, not 4"),
     ],
 )

@@ -180,6 +180,12 @@ def test_vectors_pack_and_unpack():
     assert run(body).tolist() == [2 * t + 0x00020003 for t in range(32)]
 
 
+def test_an_address_unpacks_into_a_vector():
+    body = "mov.b64 {%r1, %r2}, v+4; mov.u64 %rd2, v+4; mov.b64 %rd3, {%r1, %r2}; sub.u64 %rd2, %rd2, %rd3;"
+    body += "cvt.u32.u64 %r3, %rd2; add.u32 %r3, %r3, 7; st.global.u32 [%rd1], %r3;"
+    assert run(body, 1, before=".global .b32 v[2];").tolist() == [7]
+
+
 def test_a_branch_by_index():
     body = """
     and.b32 %r1, %r0, 3; mov.u32 %r2, 0;
