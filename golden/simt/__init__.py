@@ -4,8 +4,8 @@
 make buffers that live from launch to launch.
 """
 
-from golden.simt.async_checker import Report
 from golden.simt.buffers import DeviceBuffer, device, empty
+from golden.simt.check_records import Report
 from golden.simt.errors import Deadlock, KernelFault, LaunchError, SimtError, StepLimit
 from golden.simt.grid import LaunchResult
 from golden.simt.module import Kernel, Module

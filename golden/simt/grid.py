@@ -11,8 +11,8 @@ import numpy as np
 from golden.integers import checked_integer, checked_object, integer_of, listed, shortened
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.special_registers import coordinates
-from golden.simt.async_checker import Report
 from golden.simt.block import BlockRun
+from golden.simt.check_records import Report
 from golden.simt.checker import CheckedBlock
 from golden.simt.cluster import join
 from golden.simt.compiled import CompiledKernel

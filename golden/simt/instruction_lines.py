@@ -88,15 +88,14 @@ def _copies() -> Iterator[Line]:
         yield Line(
             line, ("shared", "copied", sizes, "valid"), "B.copy_async({{place0}}, {{place1}}, {2}, {3})"
         )
-    yield Line("cp.async .commit_group", (), "commit_copies")
-    yield Line("cp.async .wait_group", (_GROUPS,), "await_copies")
-    yield Line("cp.async .wait_all", (), "await_copies", {"remaining": None})
+    yield Line("cp.async .commit_group", (), "commit_group", {"kind": "copy"})
+    yield Line("cp.async .wait_group", (_GROUPS,), "await_groups", {"kind": "copy"})
+    yield Line("cp.async .wait_all", (), "await_groups", {"remaining": None, "kind": "copy"})
     for form in ("", ".noinc "):
         call = f"B.arrive_copies({{0}}, {not form})"
         yield Line(f"cp.async.mbarrier.arrive {form}{_CTA} .b64", ("mbarrier",), call)
-    yield Line("cp.async.bulk .commit_group", (), "commit_bulk")
-    yield Line("cp.async.bulk .wait_group", (_GROUPS,), "await_bulk")
-    yield Line("cp.async.bulk .wait_group .read", (_GROUPS,), "await_bulk", {"reads": True})
+    yield Line("cp.async.bulk .commit_group", (), "commit_group", {"kind": "store"})
+    yield Line("cp.async.bulk .wait_group .read?", (_GROUPS,), "await_groups", {"kind": "store"})
     for end in _LOADED:
         yield Line(
             f"cp.async.bulk.tensor {_RANK} {end}", ("shared", "tensor", "shared", "mask"), "load_tensor"
@@ -195,8 +194,8 @@ _LINES: Final = (
     Line("mbarrier.pending_count .b64", (">u32", "u64"), "pending_count({0})", pure=True),
     Line("barrier .cluster .arrive .release|.relaxed? .aligned?", (), "B.arrive_cluster({threads}, {index})"),
     Line("wgmma .fence .sync .aligned?"),
-    Line("wgmma .commit_group .sync .aligned?", (), "commit_multiplies"),
-    Line("wgmma .wait_group .sync .aligned?", (range(8),), "await_multiplies"),
+    Line("wgmma .commit_group .sync .aligned?", (), "commit_group", {"kind": "multiply"}),
+    Line("wgmma .wait_group .sync .aligned?", (range(8),), "await_groups", {"kind": "multiply"}),
     Line("activemask .b32", (">b32",), "active_mask({threads})"),
     Line(f"fence .sc|.acq_rel|.acquire|.release? {_SCOPES}"),
     Line("fence .acquire .sync_restrict::shared::cluster .cluster"),

@@ -170,11 +170,11 @@ class MemoryAccess:
         found: Values = self.load("shared", access, 8, 2)
         return found
 
-    def commit_copies(self, threads: Threads) -> None:
-        """``cp.async.commit_group``."""
+    def commit_group(self, threads: Threads, *, kind: str) -> None:
+        """``commit_group`` of copies (``copy``), bulk copies (``store``) or multiplies (``multiply``)."""
 
-    def await_copies(self, threads: Threads, remaining: int | None) -> None:
-        """``cp.async.wait_group``, and ``wait_all``, of which None remain."""
+    def await_groups(self, threads: Threads, remaining: int | None, *, kind: str) -> None:
+        """``wait_group``, and ``wait_all``, of which None remain."""
 
     # Where addresses lie
 

@@ -136,12 +136,6 @@ class TensorCopies(MbarrierAccess):
             target = to[0], _at(to[1], i, int(to[1].addresses[i]) + steps)
             self._write(target, words, Reduction(*reduction) if reduction else None, landing)
 
-    def commit_bulk(self, threads: Threads) -> None:
-        """``cp.async.bulk.commit_group``."""
-
-    def await_bulk(self, threads: Threads, remaining: int, *, reads: bool = False) -> None:
-        """``cp.async.bulk.wait_group``."""
-
     # Tensor maps
 
     def replace_field(

@@ -132,12 +132,6 @@ class WarpgroupOperations(MemoryAccess):
         places = np.stack([item[::LANES] for item in descriptors], axis=1)
         trace.matrix(self, form.index, form.instruction, threads, words, places, found)
 
-    def commit_multiplies(self, threads: Threads) -> None:
-        """``wgmma.commit_group``."""
-
-    def await_multiplies(self, threads: Threads, remaining: int) -> None:
-        """``wgmma.wait_group``."""
-
     def _operand(
         self,
         form: WarpgroupMultiply,
@@ -167,7 +161,7 @@ class WarpgroupOperations(MemoryAccess):
         if self.launch.trace is not None:
             both = np.stack([stacked, stacked + CHUNK // 2], axis=-1).reshape(len(places), -1)
             self.launch.trace.reads(self, both.view(np.uint64) + np.uint64(SHARED), CHUNK // 2)
-        words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index), "wgmma")
+        words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index), "multiply")
         type_ = (form.instruction.a_type, form.instruction.b_type)[which]
         pairs = np.stack(words, axis=-1).reshape(*stacked.shape, 2)
         return matrix_of_chunks(pairs, element_dtype(type_), form.transposed[which])
