@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from openwmma.launch_arrays import ModuleVariables
 from openwmma.launch_files import SavedLaunch
 from openwmma.launching import Executor, KernelRun, open_executor, require_shared
 from openwmma.output_files import checked_path, require_outputs, require_suffix
-from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.target import MachineKind, MachineOptions, Target
 from openwmma.usage_error import UsageError
 
 Dim3 = int | Sequence[int]
@@ -136,14 +135,6 @@ class Kernel(simt.Kernel):
         shared: int = 0,
         *,
         on: str | MachineKind | Target = MachineKind.GOLDEN,
-        preset: str | None = None,
-        profile: str | None = None,
-        config: Mapping[str, object] = MappingProxyType({}),
-        port: str | None = None,
-        baud: int = DEFAULT_BAUD,
-        gpu: int | None = None,
-        waves: str | Path | None = None,
-        trace: str | Path | None = None,
         trace_file: str | Path | None = None,
         save: str | Path | None = None,
         jobs: int = 1,
@@ -168,22 +159,6 @@ class Kernel(simt.Kernel):
         on : str or openwmma.target.Target
             ``golden``, ``rtl``, ``lockstep`` or ``board``: what executes the matrix instructions. With
             ``cuda`` an NVIDIA GPU runs the whole launch. A target stands for all options of the machine.
-        preset : str or None
-            Configuration of the core, of `openwmma.PRESETS`; ``small`` by default. On golden without
-            `preset` and `config`, there are no limits of a core.
-        profile : str or None
-            Numerics of a generation, of `golden.tables.profiles.PROFILES`; ``hopper`` by default.
-        config : mapping of str to value
-            Fields of the preset to replace, as in ``{"shared_bytes": 98304}``.
-        port, baud
-            Of a board; in lockstep the board takes the place of the simulated core.
-        gpu : int or None
-            Number of a GPU; in lockstep the GPU takes the place of the simulated core. Memory is compared
-            after the launch.
-        waves : path or None
-            Where a simulated core writes its waveform.
-        trace : path or None
-            Where a simulated core writes what its units did, for Perfetto; see docs/how-to/traces.md.
         trace_file : path or None
             Where the matrix instructions are written with their data, ``*.trace``; see docs/how-to/replay.md.
         save : path or None
@@ -195,7 +170,9 @@ class Kernel(simt.Kernel):
             Whether multiplications and additions are joined as the assembler does; see
             docs/explanation/contraction.md.
         **options
-            ``check``, ``races``, ``limit``, ``on_block`` and ``on_step`` of `golden.simt.grid.LaunchOptions`.
+            Of the machine: `openwmma.target.MachineOptions`. On golden without ``preset`` and ``config``,
+            there are no limits of a core. With a GPU, memory is compared after the launch. And ``check``,
+            ``races``, ``limit``, ``on_block`` and ``on_step`` of `golden.simt.grid.LaunchOptions`.
 
         Returns
         -------
@@ -214,19 +191,9 @@ class Kernel(simt.Kernel):
         boards.host.link.errors.LinkError
             For a port that cannot be opened, and a board that does not answer.
         """
-        target = on if isinstance(on, Target) else None
+        machine: Any = {name: options.pop(name) for name in MachineOptions.__annotations__ if name in options}
         try:
-            target = target or Target(
-                on=_kind(on),  # type: ignore[arg-type]  # it is no target
-                preset=preset,
-                profile=profile,
-                waves=checked_path("waves", waves),
-                trace=checked_path("trace", trace),
-                port=port,
-                baud=baud,
-                gpu=gpu,
-                settings=config,
-            )
+            target = on if isinstance(on, Target) else Target.of(_kind(on), machine)
         except UsageError as error:  # which has the spelling of the command line
             raise UsageError(str(error).removeprefix("--")) from None
         shared = checked_integer("shared memory", shared, 0, unit="bytes", refuse=LaunchError.refused)

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypedDict
 
 from boards.host.board_machine import BoardMachine, open_board
 from golden.integers import checked_integer, checked_text, shortened
@@ -14,7 +14,7 @@ from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import PAGE_BYTES, PRESETS, CoreConfig
 from openwmma.core_settings import adjusted_config, require_profile, with_profile
-from openwmma.output_files import require_outputs, require_suffix
+from openwmma.output_files import checked_path, require_outputs, require_suffix
 from openwmma.usage_error import UsageError
 from sim.capabilities import CapabilityError
 from sim.lockstep import LockstepMachine
@@ -57,6 +57,20 @@ class MachineSource:
     """The trace that it writes when it is closed."""
 
 
+class MachineOptions(TypedDict, total=False):
+    """The options of a machine as functions take them: what `Target` has, but for three."""
+
+    preset: str | None
+    profile: str | None
+    config: Mapping[str, object]
+    """`Target.settings`, as in ``{"shared_bytes": 98304}``."""
+    port: str | None
+    baud: int
+    gpu: int | None
+    waves: str | Path | None
+    trace: str | Path | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Target:
     """The options that name a machine.
@@ -69,16 +83,17 @@ class Target:
 
     on: MachineKind
     preset: str | None = None
-    """Of `PRESETS`; None for the default, and on a board for whatever it carries."""
+    """Of `PRESETS`; None for ``small``, and on a board for whatever it carries."""
     profile: str | None = None
-    """Of `golden.tables.profiles.PROFILES`; None for the default, and on a board for whatever it carries."""
+    """Of `golden.tables.profiles.PROFILES`; None for ``hopper``, and on a board for whatever it carries."""
     waves: Path | None = None
     """Where a simulated core writes its waveform."""
     trace: Path | None = None
-    """Where a simulated core writes its trace."""
+    """Where a simulated core writes what its units did, for Perfetto; see docs/how-to/traces.md."""
     port: str | None = None
     """Serial port of a board. In lockstep the board takes the place of the simulated core."""
     baud: int = DEFAULT_BAUD
+    """Bits per second of that port."""
     gpu: int | None = None
     """Number of a GPU, 0 by default where `on` is cuda. In lockstep the GPU takes the place of the simulated
     core."""
@@ -117,6 +132,18 @@ class Target:
         require_outputs(self.outputs)
         require_suffix("--waves", self.waves, ".fst")
         require_suffix("--trace", self.trace, ".json")
+
+    @classmethod
+    def of(cls, on: MachineKind, options: MachineOptions) -> "Target":
+        """The target of a function's options.
+
+        Raises
+        ------
+        UsageError
+        """
+        given: dict[str, Any] = {"config": {}, **options}
+        given |= {name: checked_path(name, given.get(name)) for name in ("waves", "trace")}
+        return cls(on=on, settings=given.pop("config"), **given)
 
     @property
     def outputs(self) -> list[tuple[str, Path]]:

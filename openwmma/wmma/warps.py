@@ -1,11 +1,9 @@
 """A warp: the machine that executes the calls of the API, its registers, its memory and its program."""
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from contextvars import ContextVar, Token
-from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Final, Protocol, Self, TypeVar
+from types import TracebackType
+from typing import Final, Protocol, Self, TypeVar, Unpack
 from weakref import WeakSet
 
 import numpy as np
@@ -16,8 +14,7 @@ from golden.limits import DEVICE_BYTES
 from golden.machine import Counters, Machine
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
-from openwmma.output_files import checked_path
-from openwmma.target import DEFAULT_BAUD, MachineKind, Target
+from openwmma.target import MachineKind, MachineOptions, Target
 from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.program import Program
 from openwmma.wmma.register_file import WarpRegisters
@@ -57,26 +54,14 @@ class warp:  # noqa: N801
     on : {"golden", "rtl", "lockstep", "board"}
         What executes: the golden model, the simulated core, both with a comparison of all registers and
         memory after each instruction, or a core on a board.
-    preset : str or None
-        Configuration of the core, in `openwmma.PRESETS`; ``small`` by default; a board knows its own.
-    profile : str or None
-        Arithmetic of the dot products, of `golden.tables.profiles.PROFILES`; ``hopper`` by default.
-    config : mapping of str to value
-        Fields of the preset that are replaced, such as ``{"registers": 128}``; not on a board.
-    port : str or None
-        Serial port of a board; in lockstep the board takes the place of the simulated core.
-    baud : int
-        Bits per second of that port.
-    waves : path or None
-        Where a simulated core writes its waveform.
-    trace : path or None
-        Where a simulated core writes what each of its units did with each command.
     memory_bytes : int or None
         Global memory for all arrays that are used, a multiple of 4096. By default 64 MiB, in lockstep and on
         a board 1 MiB.
     strict : bool
         True for the alignment that CUDA's documentation asks for: pointers of 32 bytes, leading dimensions of
         16 bytes. False for the bytes that a core asks for: docs/reference/instructions.md.
+    **options
+        Of the machine: `openwmma.target.MachineOptions`.
 
     Raises
     ------
@@ -92,19 +77,14 @@ class warp:  # noqa: N801
         self,
         *,
         on: str = "golden",
-        preset: str | None = None,
-        profile: str | None = None,
-        config: Mapping[str, object] = MappingProxyType({}),
-        port: str | None = None,
-        baud: int = DEFAULT_BAUD,
-        waves: str | Path | None = None,
-        trace: str | Path | None = None,
         memory_bytes: int | None = None,
         strict: bool = True,
+        **options: Unpack[MachineOptions],
     ) -> None:
         kinds = [kind.value for kind in MachineKind]
         if not isinstance(on, str) or on not in kinds:
             raise Misuse(f"warp: on={quoted(on)}", f"a warp runs on one of {', '.join(kinds)}")
+        preset = options.get("preset")
         if preset is not None and (not isinstance(preset, str) or preset not in PRESETS):
             raise Misuse(f"warp: preset={quoted(preset)}", f"the presets are {', '.join(PRESETS)}")
         size = integer_of(memory_bytes) or 0
@@ -113,17 +93,8 @@ class warp:  # noqa: N801
                 f"warp: memory_bytes={shortened(memory_bytes)}",
                 f"it must be a positive multiple of {_PAGE} up to {DEVICE_BYTES}",
             )
-        self._target = Target(
-            on=MachineKind(on),
-            preset=preset,
-            profile=profile,
-            settings=config,
-            waves=checked_path("waves", waves),
-            trace=checked_path("trace", trace),
-            port=port,
-            baud=baud,
-        )
-        compared = self._target.on is MachineKind.LOCKSTEP or port is not None
+        self._target = Target.of(MachineKind(on), options)
+        compared = self._target.on is MachineKind.LOCKSTEP or self._target.port is not None
         self._memory_bytes = size or (_SMALL_MEMORY if compared else _LARGE_MEMORY)
         self.strict = strict
         self._stack = ExitStack()
