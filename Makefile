@@ -159,7 +159,7 @@ docs: $(DOCS_STAMP) ## pages, reference of every module and register, C header a
 .PHONY: site
 site: $(SITE_TEST_STAMP) $(SITE_STAMP) ## the teaching pages, into build/site; `openwmma learn` opens them. Needs node and npm
 	rm -rf build/site-data
-	$(BIN)/python -m openwmma.learn.page_data build/site-data
+	PYTHONPATH=site/python $(BIN)/python -m answers.page_data build/site-data
 	$(BIN)/python site/rtl/build_rtl.py build/site-data
 	cd site && npm run --silent check && npm run --silent build
 

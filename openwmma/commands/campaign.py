@@ -9,13 +9,15 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import typer
 
 from golden.installation import install_command
-from openwmma.learn.archive import ROOT
 from openwmma.usage import INTERRUPTED
 from openwmma.usage_error import UsageError
+
+ROOT = Path(__file__).parents[2]
 
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 """Options are for the program that is started, `--help` too."""

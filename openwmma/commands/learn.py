@@ -6,11 +6,10 @@ from typing import Annotated
 
 import typer
 
-from openwmma.learn.archive import ROOT
-from openwmma.learn.server import ADDRESS, page_server, require_pages
+from openwmma.page_server import ADDRESS, page_server, require_pages
 from openwmma.terminal import tell
 
-PAGES = ROOT / "build" / "site"
+PAGES = Path(__file__).parents[2] / "build" / "site"
 
 
 def learn(

@@ -34,7 +34,7 @@ OUTPUT: Final = _ROOT / "build" / "rtl-wasm"
 """Where the results are."""
 
 UNIT: Final = DotProductConfig(formats=frozenset({"f16", "bf16", "tf32", "i8", "i4", "b1"}))
-"""The dot-product unit of the page, as on hopper: the formats of `openwmma.learn.unit_operations`."""
+"""The dot-product unit of the page, as on hopper: the formats of `answers.unit_operations`."""
 
 CORE: Final = dataclasses.replace(PRESETS["tiny"], registers=64)
 """The core of the page: f16 alone, with enough registers to load a tile while another is multiplied."""

@@ -41,7 +41,7 @@ def describe_programs() -> dict[str, Any]:
     dict
         Of each program ``name``, ``registers``, ``parameters`` with `name` and `type`, and ``variants``: the
         ``numbers`` and the ``commands``. A command has ``words``, its ``line`` and ``text`` in the program,
-        and ``command``, of which `openwmma.learn.core_program` makes it again.
+        and ``command``, of which `answers.core_program` makes it again.
     """
     return {path.stem: _describe(path) for path in sorted(FOLDER.glob("*.ptx"))}
 

@@ -6,8 +6,8 @@ import pytest
 from captured_products import captured_products
 from hardware_in_wasm import UnitInWasm
 
+from answers.unit_operations import answer, unit_operations
 from golden.tables.formats import FORMATS, FloatFormat
-from openwmma.learn.unit_operations import answer, unit_operations
 from openwmma.usage_error import UsageError
 
 pytestmark = pytest.mark.browser

@@ -1,4 +1,4 @@
-// The programs of the page as `site/rtl/programs.py` writes them, and what `openwmma.learn.core_program` is asked.
+// The programs of the page as `site/rtl/programs.py` writes them, and what `answers.core_program` is asked.
 
 /** A command as `golden.programs.command_data` has it. */
 export type CommandData = object;

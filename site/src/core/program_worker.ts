@@ -2,4 +2,4 @@
 import { pythonAnswers } from "../golden/python";
 import { serve } from "../workers/serve";
 
-serve(() => pythonAnswers("openwmma.learn.core_program"));
+serve(() => pythonAnswers("answers.core_program"));

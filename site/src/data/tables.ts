@@ -1,4 +1,4 @@
-// The instruction set as `openwmma.learn.tables` writes it.
+// The instruction set as `answers.tables` writes it.
 
 export interface Shape {
   readonly text: string;
@@ -58,7 +58,7 @@ export async function loadTable<T>(name: string): Promise<T> {
 export type Use = "a" | "b" | "c" | "d";
 export type Layout = "row" | "col";
 
-/** A fragment as `openwmma.learn.tables` writes it. */
+/** A fragment as `answers.tables` writes it. */
 export interface Fragment {
   readonly mnemonic: "wmma" | "mma";
   readonly use: Use;
@@ -80,7 +80,7 @@ export interface FragmentTables {
   readonly positions: readonly (readonly number[])[];
 }
 
-/** A fragment on its way through the banks, as `openwmma.learn.transposition_tables` writes it. */
+/** A fragment on its way through the banks, as `answers.transposition_tables` writes it. */
 export interface Transposition {
   readonly use: Use;
   readonly type: string;

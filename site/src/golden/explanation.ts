@@ -1,4 +1,4 @@
-// What `openwmma.learn.microscope` is asked and answers. Numbers with many bits are strings.
+// What `answers.microscope` is asked and answers. Numbers with many bits are strings.
 
 export interface Question {
   readonly instruction: string;

@@ -2,4 +2,4 @@
 import { serve } from "../workers/serve";
 import { pythonAnswers } from "./python";
 
-serve(() => pythonAnswers("openwmma.learn.microscope"));
+serve(() => pythonAnswers("answers.microscope"));

@@ -1,4 +1,4 @@
-// What `openwmma.learn.unit_operations` is asked and answers.
+// What `answers.unit_operations` is asked and answers.
 import type { FieldError } from "../golden/explanation";
 import type { UnitDescription } from "./unit";
 

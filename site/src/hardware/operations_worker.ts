@@ -2,4 +2,4 @@
 import { pythonAnswers } from "../golden/python";
 import { serve } from "../workers/serve";
 
-serve(() => pythonAnswers("openwmma.learn.unit_operations"));
+serve(() => pythonAnswers("answers.unit_operations"));

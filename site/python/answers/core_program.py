@@ -1,6 +1,6 @@
 """For the page `core`: what buffers hold, and what golden makes of a program's commands.
 
-It runs in the browser, as `openwmma.learn.microscope` does. ``site/rtl/programs.py`` makes the commands of
+It runs in the browser, as `answers.microscope` does. ``site/rtl/programs.py`` makes the commands of
 each program when the site is built.
 """
 
@@ -9,8 +9,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any, Final
 
+from answers.core_reference import Reference
 from golden.programs.command_data import command_of
-from openwmma.learn.core_reference import Reference
 
 FILLS: Final = ("zeros", "ones", "identity", "counting", "halves", "alternating")
 """What a buffer may contain; see `contents`."""

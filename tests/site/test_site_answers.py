@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import golden
+from answers.archive import ROOT, code_of, modules_loaded_by
+from answers.microscope import answer, answer_text
 from golden.random_operands import random_operands
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, FloatFormat
-from openwmma.learn.archive import ROOT, code_of, modules_loaded_by
-from openwmma.learn.microscope import answer, answer_text
 
 F32 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
 NVFP4 = "mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3"
@@ -201,7 +201,7 @@ def test_a_prepared_case_names_every_choice(case):
 
 
 def test_it_needs_nothing_but_python():
-    modules = modules_loaded_by("openwmma.learn.microscope")
+    modules = modules_loaded_by("answers.microscope")
     assert {"golden.explanation.explain", "openwmma.element_values"} <= set(modules)
     with pytest.raises(ImportError, match="numpy is no part of Python"):
         modules_loaded_by("golden.multiply")
@@ -217,7 +217,7 @@ class WithoutTexts(ast.NodeTransformer):
         return None if isinstance(node.value, ast.Constant) else self.generic_visit(node)
 
 
-@pytest.mark.parametrize("folder", ["golden", "openwmma"])
+@pytest.mark.parametrize("folder", ["golden", "openwmma", "site/python"])
 def test_the_browser_gets_all_code_and_no_docstring(folder):
     for path in (ROOT / folder).rglob("*.py"):
         source = path.read_text()

@@ -1,6 +1,6 @@
 """From a dot product to the operations of the dot-product unit, with what golden expects of its signals.
 
-It runs in the browser, as `openwmma.learn.microscope` does. The signals are named in ``unit.json``, which
+It runs in the browser, as `answers.microscope` does. The signals are named in ``unit.json``, which
 ``site/rtl/describe.py`` writes; an expected signal is the list of its elements, as raw unsigned numbers.
 """
 
@@ -8,12 +8,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from answers.microscope import BAD_INPUT, read_operands
 from golden.explanation.explain import explain
 from golden.explanation.record import BitStep, Conversion, Explanation, FusedSum, IntegerSum, Term
 from golden.resolve import resolve_instruction
 from golden.tables.formats import FORMATS, float_format
 from golden.tables.matrix_instructions import MmaInstruction
-from openwmma.learn.microscope import BAD_INPUT, read_operands
 from openwmma.usage_error import UsageError
 
 Description = dict[str, Any]
@@ -38,7 +38,7 @@ def answer(question: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     question : mapping
-        ``instruction``, ``a``, ``b``, ``c`` as for `openwmma.learn.microscope.answer`, and ``description``,
+        ``instruction``, ``a``, ``b``, ``c`` as for `answers.microscope.answer`, and ``description``,
         the contents of ``unit.json``.
 
     Returns

@@ -1,4 +1,4 @@
-"""The sources that the pages run in the browser, as one archive: modules and what they import of openwmma."""
+"""The sources that the pages run in the browser, as one archive: modules and what they import of ours."""
 
 import ast
 import json
@@ -8,27 +8,31 @@ import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-"""The folder that holds the packages."""
+ROOT = Path(__file__).parents[3]
+_FOLDERS = {"golden": ROOT, "openwmma": ROOT, "answers": Path(__file__).parents[1]}
+"""The packages whose sources the browser gets, and the folder that holds each."""
 
 _PROGRAM = """
 import importlib, json, sys
 
+packages = json.loads(sys.argv[2])
+sys.path[:0] = packages.values()
+
 class WithoutPackages:
     def find_spec(self, name, path=None, target=None):
-        known = (*sys.stdlib_module_names, "golden", "openwmma")
+        known = (*sys.stdlib_module_names, *packages)
         if name.partition(".")[0] not in known:
             raise ImportError(f"{name} is no part of Python, and the pages have nothing else")
 
 sys.meta_path.insert(0, WithoutPackages())
 importlib.import_module(sys.argv[1])
-names = [name for name in sys.modules if name.partition(".")[0] in ("golden", "openwmma")]
+names = [name for name in sys.modules if name.partition(".")[0] in packages]
 print(json.dumps(sorted(names)))
 """
 
 
 def modules_loaded_by(module: str) -> list[str]:
-    """The modules of golden and openwmma that a module imports, itself included.
+    """The modules of this repository that a module imports, itself included.
 
     Parameters
     ----------
@@ -40,9 +44,9 @@ def modules_loaded_by(module: str) -> list[str]:
     ImportError
         If it needs a package that is no part of Python.
     """
-    result = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, module], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    packages = json.dumps({name: str(folder) for name, folder in _FOLDERS.items()})
+    command = [sys.executable, "-c", _PROGRAM, module, packages]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise ImportError(result.stderr.strip().splitlines()[-1])
     names: list[str] = json.loads(result.stdout)
@@ -76,8 +80,9 @@ def write_archive(path: Path, modules: Iterable[str]) -> None:
     names = {name for module in modules for name in modules_loaded_by(module)}
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(names):
-            source = ROOT / name.replace(".", "/")
+            folder = _FOLDERS[name.partition(".")[0]]
+            source = folder / name.replace(".", "/")
             source = source / "__init__.py" if source.is_dir() else source.with_suffix(".py")
-            entry = zipfile.ZipInfo(source.relative_to(ROOT).as_posix())
+            entry = zipfile.ZipInfo(source.relative_to(folder).as_posix())
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, code_of(source.read_text(encoding="utf-8")), compresslevel=9)

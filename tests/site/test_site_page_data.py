@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import golden
+from answers import page_data
+from answers.archive import write_archive
+from answers.tables import TAUGHT, fragment_tables, instruction_tables
+from answers.transposition_tables import transposition_tables
 from golden.tables.instruction_set import FAMILIES, Shape
 from golden.tables.layouts import fragment
 from golden.tables.profiles import PROFILES
-from openwmma.learn import page_data
-from openwmma.learn.archive import write_archive
-from openwmma.learn.tables import TAUGHT, fragment_tables, instruction_tables
-from openwmma.learn.transposition_tables import transposition_tables
 
 
 def test_positions_are_those_of_golden():

@@ -1,13 +1,14 @@
 """One dot product for the page `microscope`: question and answer as JSON, computed by `golden.explain`.
 
 It runs in the browser, where only Python's own library is there: neither this module nor what it imports may
-need another package (`tests/openwmma/test_learn_microscope.py` checks that).
+need another package (`tests/site/test_site_answers.py` checks that).
 """
 
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from answers.explanation_json import json_of_step
 from golden.explanation.explain import explain
 from golden.explanation.record import BitStep, Explanation, FusedSum, IntegerSum
 from golden.invalid_argument import InvalidArgument
@@ -19,7 +20,6 @@ from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from openwmma.element_values import parse_elements, parse_integers, parse_scalar
 from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_text
-from openwmma.learn.explanation_json import json_of_step
 from openwmma.usage_error import UsageError
 
 BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)
@@ -48,7 +48,7 @@ def answer(question: Mapping[str, str]) -> dict[str, Any]:
     -------
     dict
         ``errors``, a list of ``field`` and ``message``. Where it is empty also ``title``, ``profile``,
-        ``notes``, ``steps`` (see `openwmma.learn.explanation_json`), ``result``,
+        ``notes``, ``steps`` (see `answers.explanation_json`), ``result``,
         ``exactSum`` (a value before any rounding; empty where a term is not finite), and ``comparison``, one
         entry for each profile. Rows and columns that are too short end in zeros, scales in ones.
     """

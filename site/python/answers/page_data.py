@@ -1,19 +1,19 @@
-"""What the pages are built from: ``python -m openwmma.learn.page_data FOLDER`` writes it as files."""
+"""What the pages are built from: ``python -m answers.page_data FOLDER`` writes it as files."""
 
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from openwmma.learn.archive import write_archive
-from openwmma.learn.server import POLICY
-from openwmma.learn.tables import fragment_tables, instruction_tables
-from openwmma.learn.transposition_tables import transposition_tables
+from answers.archive import write_archive
+from answers.tables import fragment_tables, instruction_tables
+from answers.transposition_tables import transposition_tables
+from openwmma.page_server import POLICY
 
 MODULES_IN_THE_BROWSER = (
-    "openwmma.learn.core_program",
-    "openwmma.learn.microscope",
-    "openwmma.learn.unit_operations",
+    "answers.core_program",
+    "answers.microscope",
+    "answers.unit_operations",
 )
 """Each answers the questions of one page."""
 
@@ -48,7 +48,7 @@ def write_page_data(folder: Path) -> list[Path]:
 def main() -> int:
     """Write the files into the folder that the command line names."""
     if len(sys.argv) != 2:
-        print("usage: python -m openwmma.learn.page_data FOLDER", file=sys.stderr)
+        print("usage: python -m answers.page_data FOLDER", file=sys.stderr)
         return 2
     for path in write_page_data(Path(sys.argv[1])):
         print(path)
