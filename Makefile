@@ -45,7 +45,7 @@ help: ## this list
 
 .PHONY: demo
 demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the golden model in lockstep
-	@$(BIN)/python -m openwmma.demo
+	@$(BIN)/python examples/demo.py
 
 # Either yosys is WebAssembly and compiled at its first call, by both of two tests that begin with it at once.
 .PHONY: tools
@@ -93,7 +93,7 @@ test-icarus-long: $(CAMPAIGN_STAMP) ## the same with every preset
 .PHONY: test-clang
 test-clang: $(STAMP) ## the demo, a testbench and the bulk driver built with clang++, which must be installed
 	@.ci/prerequisites --clang $(PYTHON)
-	CXX=clang++ $(BIN)/python -m openwmma.demo
+	CXX=clang++ $(BIN)/python examples/demo.py
 	CXX=clang++ $(BIN)/python -m pytest cocotb_tests/memory/test_burst_generator.py \
 	    cocotb_tests/fma64/test_fma64_bulk.py -k "test_burst_generator or test_one_result_per_cycle"
 

@@ -11,8 +11,8 @@ import pytest
 
 import golden
 import openwmma
+from examples.demo import KERNELS, run_kernel
 from openwmma.cuda_source import compile_file
-from openwmma.demo import KERNELS, run_kernel
 from openwmma.target import MachineKind, Target
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,7 @@ from sim.build import core_verilog
 SIZE = 64
 PRESET = "small"
 SEED = 2024
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parent
 KERNELS = {
     EXAMPLES / "gemm_f16_f32.ptx": (SIZE, "a program for one warp"),
     EXAMPLES / "cuda" / "tiled_gemm.ptx": (32, "compiled by NVRTC"),
