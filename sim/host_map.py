@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from hdl import command
 from hdl.control.host.register_map import COUNTERS as _COUNTERS
 from hdl.control.host.register_map import REGISTER_MAP, REGISTERS
 
@@ -20,6 +21,7 @@ FAULTS: Final = REGISTERS["FAULTS"]
 WARP: Final = REGISTERS["WARP"]
 FAULT_INDEX: Final = REGISTERS["FAULT_INDEX"]
 COMMAND: Final = REGISTERS["COMMAND"]
+COMMAND_WORDS: Final = command.COMMAND_WORDS
 BANK_CONFLICTS: Final = REGISTERS["BANK_CONFLICTS"]
 
 COUNTERS: Final = {name.lower(): REGISTERS[name] for name in _COUNTERS}

