@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 
 from rich.console import Console
 from rich.progress import (
@@ -106,26 +107,26 @@ def print_contractions(title: str, contractions: Sequence[Contraction]) -> None:
 
 
 @contextmanager
-def block_progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar over the blocks of a grid on a terminal, and nothing elsewhere."""
+def _bar(what: str) -> Iterator[Callable[..., None] | None]:
+    """What updates a progress bar on a terminal; None elsewhere."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
-    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("blocks"), TimeElapsedColumn())
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("blocks", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        yield partial(bar.update, bar.add_task(what, total=None))
+
+
+@contextmanager
+def block_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar over the blocks of a grid on a terminal, and nothing elsewhere."""
+    with _bar("blocks") as update:
+        yield None if update is None else lambda done, total: update(completed=done, total=total)
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int], None]]:
     """A progress bar on a terminal, and nothing elsewhere."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda count: None
-        return
-    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn(what), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda count: bar.advance(task, count)
+    with _bar(what) as update:
+        yield lambda count: None if update is None else update(advance=count)

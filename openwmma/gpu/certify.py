@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -52,25 +52,22 @@ _PROBES: Final = (
 """Instructions whose results tell the generations apart."""
 
 
-class Outcome(NamedTuple):
-    """What a task found."""
-
-    instruction: str
-    results: int
-    wrong: int
-    examples: tuple[str, ...] = ()
-    missing: str = ""
-    """Why the GPU does not have the instruction."""
-
-
 @dataclass
 class Line:
     """What is known of an instruction."""
 
     results: int = 0
     wrong: int = 0
-    examples: list[str] = field(default_factory=list)
+    examples: tuple[str, ...] = ()
     missing: str = ""
+    """Why the GPU does not have the instruction."""
+
+    def add(self, found: "Line") -> None:
+        """Count what a task has found."""
+        self.results += found.results
+        self.wrong += found.wrong
+        self.examples = (*self.examples, *found.examples)[:_SHOWN]
+        self.missing = self.missing or found.missing
 
 
 @dataclass
@@ -82,14 +79,6 @@ class Certificate:
     seed: int
     lines: dict[str, Line] = field(default_factory=dict)
     """By instruction."""
-
-    def add(self, outcome: Outcome) -> None:
-        """Count a task."""
-        line = self.lines.setdefault(outcome.instruction, Line())
-        line.results += outcome.results
-        line.wrong += outcome.wrong
-        line.examples += outcome.examples[: _SHOWN - len(line.examples)]
-        line.missing = line.missing or outcome.missing
 
     def rows(self) -> list[tuple[str, Line]]:
         """Instructions with what is known of them, those that differ first, those that are missing last."""
@@ -133,7 +122,7 @@ def _gpu(number: int) -> Gpu:
     return _open.enter_context(open_gpu(number))
 
 
-def compare(text: str, seed: int, profile: str, number: int = 0) -> Outcome:
+def compare(text: str, seed: int, profile: str, number: int = 0) -> tuple[str, Line]:
     """Compare one instruction on one seed, for some millions of results.
 
     Parameters
@@ -154,12 +143,13 @@ def compare(text: str, seed: int, profile: str, number: int = 0) -> Outcome:
     gpu = _gpu(number)
     random = np.random.default_rng([seed, *text.encode()])
     try:
-        return _approximate(gpu, text, random) if text in FORMS else _multiply(gpu, text, random, profile)
+        is_form = text in FORMS
+        return text, _approximate(gpu, text, random) if is_form else _multiply(gpu, text, random, profile)
     except (LaunchError, InvalidArgument) as error:
-        return Outcome(text, 0, 0, missing=str(error))
+        return text, Line(missing=str(error))
 
 
-def _multiply(gpu: Gpu, text: str, random: np.random.Generator, profile: str) -> Outcome:
+def _multiply(gpu: Gpu, text: str, random: np.random.Generator, profile: str) -> Line:
     instruction = resolve_instruction(text)
     tiles = max(1, RESULTS // (instruction.shape.m * instruction.shape.n))
     drawn = random_operands(random, instruction, min(_DRAWN, tiles))
@@ -181,10 +171,10 @@ def _multiply(gpu: Gpu, text: str, random: np.random.Generator, profile: str) ->
         f"golden {expected[t, i, j]:#x}, GPU {found[t, i, j]:#x}"
         for t, i, j in wrong[:_SHOWN]
     )
-    return Outcome(text, found.size, len(wrong), examples)
+    return Line(found.size, len(wrong), examples)
 
 
-def _approximate(gpu: Gpu, text: str, random: np.random.Generator) -> Outcome:
+def _approximate(gpu: Gpu, text: str, random: np.random.Generator) -> Line:
     form = FORMS[text]
     operands = [
         random.integers(0, 1 << form.bits, RESULTS, f"u{form.bits // 8}") for _ in range(form.operands)
@@ -196,7 +186,7 @@ def _approximate(gpu: Gpu, text: str, random: np.random.Generator) -> Outcome:
         f"{', '.join(hex(x[i]) for x in operands)}: golden {expected[i]:#x}, GPU {found[i]:#x}"
         for i in wrong[:_SHOWN]
     )
-    return Outcome(text, found.size, len(wrong), examples)
+    return Line(found.size, len(wrong), examples)
 
 
 def followed_profiles(number: int) -> tuple[str, tuple[str, ...]]:
@@ -261,7 +251,7 @@ def certify(
     jobs = thread_count(jobs)
     spawn = multiprocessing.get_context("spawn")  # a GPU is not to be used on both sides of a fork
     with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
-        waiting: set[Future[Outcome]] = set()
+        waiting: set[Future[tuple[str, Line]]] = set()
         submitted, ended = 0, False
         while waiting or not ended:
             over = seconds is not None and monotonic() - started > seconds
@@ -278,7 +268,8 @@ def certify(
                     waiting.add(pool.submit(compare, text, number, profile, gpu))
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             for future in done:
-                certificate.add(future.result())
+                text, found = future.result()
+                certificate.lines.setdefault(text, Line()).add(found)
                 yield certificate
 
 

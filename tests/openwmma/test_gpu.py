@@ -226,8 +226,8 @@ def test_certify_without_a_gpu(monkeypatch, capsys):
 def wrong_task(text, seed, profile, number):
     assert (profile, number) == ("hopper", 0)
     if text.startswith("ex2"):
-        return certify.Outcome(text, 0, 0, missing="not here")
-    return certify.Outcome(text, 10, seed % 2, ("an example",) * (seed % 2))
+        return text, certify.Line(missing="not here")
+    return text, certify.Line(10, seed % 2, ("an example",) * (seed % 2))
 
 
 def test_certify_counts(monkeypatch):
@@ -253,7 +253,7 @@ def test_certify_counts(monkeypatch):
     line = last.lines["rcp.approx.f32"]
     assert last.results == line.results >= 100
     assert 3 < line.wrong < line.results
-    assert line.examples == ["an example"] * 3
+    assert line.examples == ("an example",) * 3
     assert last.lines["ex2.approx.f32"].missing == "not here"
     assert [text for text, _ in last.rows()] == chosen
     *_, last = certify.certify(["ex2.approx.f32"], seed=2, results=100, jobs=1)
