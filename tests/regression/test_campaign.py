@@ -15,7 +15,7 @@ from distributed import KilledWorker
 from junitparser import JUnitXml
 from planted_kinds import COUNT, Squares
 
-from openwmma.gpu.certify import Outcome as Found
+from openwmma.gpu.certify import Line
 from openwmma.usage_error import UsageError
 from regression.campaign.__main__ import main
 from regression.campaign.client import Amount, Campaign
@@ -441,7 +441,7 @@ def test_identities_differ_by_one_thing_told():
 def test_a_chip_is_compared_by_instruction(monkeypatch, wrong):
     def compared(text, seed, profile):
         assert (seed, profile) == (7, "ampere")
-        return Found(text, 100, wrong, ("example",) * wrong)
+        return text, Line(100, wrong, ("example",) * wrong)
 
     monkeypatch.setattr(chip, "compare", compared)
     kind = chip.Chip(7, {"profile": "ampere"})

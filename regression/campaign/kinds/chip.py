@@ -32,7 +32,7 @@ class Chip(Kind):
         """Compare the results of one instruction; one that the GPU does not have gives none."""
         text, number = task.arguments["instruction"], task.arguments["number"]
         try:
-            found = compare(text, self.seed + number, self.configuration["profile"])
+            _, found = compare(text, self.seed + number, self.configuration["profile"])
         except LaunchError as error:
             return Outcome(cases=(self.case(task, str(error)),))
         failure = f"{found.wrong} of {found.results} differ: {found.examples[0]}" if found.wrong else ""
