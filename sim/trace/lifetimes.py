@@ -126,15 +126,10 @@ def lifetimes(
         if lifetime.started is not None and lifetime.unit is not None:
             by_unit[lifetime.unit].append(lifetime)
     for unit, commands in by_unit.items():
-        for command, cycle in zip(
-            commands, recording.bit_pulses("sequencer.scoreboard.done", unit.value), strict=False
-        ):
-            command.done = cycle
-        if unit in READING_UNITS:
-            for command, cycle in zip(
-                commands, recording.bit_pulses("sequencer.scoreboard.fetched", unit.value), strict=False
-            ):
-                command.fetched = cycle
+        for event in ("done", "fetched") if unit in READING_UNITS else ("done",):
+            pulses = recording.bit_pulses(f"sequencer.scoreboard.{event}", unit.value)
+            for command, cycle in zip(commands, pulses, strict=False):
+                setattr(command, event, cycle)
     return found
 
 

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from hdl.control.scoreboard import Unit
 from sim.trace.lifetimes import Lifetime, RegisterRange
@@ -13,7 +13,7 @@ _SCOREBOARD: Final = "sequencer.scoreboard"
 _WRITERS: Final = frozenset({Unit.LOAD, Unit.TILE, Unit.F64, Unit.MOVE, Unit.WGMMA})
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Wait:
     """Cycles in which the sequencer could not go on with a command."""
 
@@ -82,12 +82,8 @@ def memory_conflicts(command: Lifetime, before: Sequence[Lifetime], cycle: int) 
     ]
 
 
-class _Cause(NamedTuple):
-    """Why a command waits, as `Wait` has it."""
-
-    reason: str
-    detail: str
-    blockers: tuple[Lifetime, ...] = ()
+_Cause = tuple[str, str, tuple[Lifetime, ...]]
+"""Reason, detail and blockers of a `Wait`."""
 
 
 def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
@@ -103,17 +99,9 @@ def waits(recording: Recording, commands: Sequence[Lifetime]) -> list[Wait]:
         for interval in recording.high(name):
             for command, first, last in _commands_in(commands, interval):
                 cause = cause_of(recording, first, command, earlier[command.number - commands[0].number])
-                found.append(Wait(command=command, first=first, last=last, **cause._asdict()))
-    found += [
-        Wait(
-            command=None,
-            first=item.first,
-            last=item.last,
-            reason="queue empty",
-            detail="commands are in flight, but the host has queued no more",
-        )
-        for item in recording.high("sequencer.queue_empty")
-    ]
+                found.append(Wait(command, first, last, *cause))
+    empty = "queue empty", "commands are in flight, but the host has queued no more"
+    found += [Wait(None, item.first, item.last, *empty) for item in recording.high("sequencer.queue_empty")]
     return sorted(found, key=lambda wait: wait.first)
 
 
@@ -168,13 +156,13 @@ def _registers(_recording: Recording, cycle: int, command: Lifetime, before: Seq
         details.append(f"{use} {operand}, which {users} still uses: {hazards}")
     blockers = _by_end(list({other.number: other for *_, pairs in found for other, _ in pairs}.values()))
     registers = ", ".join(dict.fromkeys(str(operand) for operand, *_ in found))
-    return _Cause(f"registers {registers} of {_named(blockers)}", "; ".join(details), blockers)
+    return f"registers {registers} of {_named(blockers)}", "; ".join(details), blockers
 
 
 def _memory(_recording: Recording, cycle: int, command: Lifetime, before: Sequence[Lifetime]) -> _Cause:
     blockers = _by_end(memory_conflicts(command, before, cycle))
     first, last = command.span or (0, 0)
-    return _Cause(
+    return (
         f"memory of {_named(blockers)}",
         f"for bytes {first:#x} to {last:#x}, which {_named(blockers)} may touch",
         blockers,
@@ -187,7 +175,7 @@ def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[
     name = unit.name.lower()
     mine = tuple(other for other in in_flight if other.unit is unit)
     if command.allocated is None or cycle <= command.allocated:
-        return _Cause(
+        return (
             f"unit {name} full, {_named(mine[:1])}",
             f"for a slot of unit {name}, which has {len(mine)} commands; the oldest is {_named(mine[:1])}",
             mine[:1],
@@ -195,15 +183,15 @@ def _unit(recording: Recording, cycle: int, command: Lifetime, before: Sequence[
     reads = recording.pulses("sequencer.rows_start")
     at = bisect_left(reads, command.allocated)
     if at < len(reads) and reads[at] <= command.ended:
-        return _Cause("row addresses", "until the addresses of its rows have been read from their register")
+        return "row addresses", "until the addresses of its rows have been read from their register", ()
     if recording.value("sequencer.serial", cycle) and in_flight:
         blockers = _by_end(in_flight)
-        return _Cause(
+        return (
             f"serial mode, {_named(blockers)}",
             f"until {_named(blockers)} has ended: the core is in serial mode",
             blockers,
         )
-    return _Cause(
+    return (
         f"unit {name} busy",
         f"until unit {name} takes a request; its oldest command is {_named(mine[:1]) or 'none'}",
         mine[:1],
