@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.lines import gather_lines
 from golden.machine import Counters, Machine, Storage
 from golden.tables.commands import MATRIX_ROW_BYTES, Command, Store, StoreMatrix
 from golden.tables.faults import Fault
@@ -201,36 +202,30 @@ class LockstepMachine:
                 raise mismatch(index, command, of_warp + difference)
 
     def _memory_difference(self, command: Command) -> str | None:
-        if self.memory.is_near:
-            difference = self.memory.difference(command)
-            if difference is not None:
-                return difference
-        if isinstance(command, StoreMatrix):
-            return self._rows_difference(command)
-        if not isinstance(command, Store):
+        """Compare all of memory that is near, and what a store reached in shared and in other memory."""
+        if self.memory.is_near and (difference := self.memory.difference(command)) is not None:
+            return difference
+        if isinstance(command, Store):
+            space = command.instruction.space
+            lines = gather_lines(command.instruction, command.address, command.stride)
+            reached = [(lines[0][0], sum(lines[-1]))]
+        elif isinstance(command, StoreMatrix):
+            (lanes,) = self.golden.read_registers(command.addresses, 1, warp=command.warp)
+            space, rows = command.space, lanes[: 8 * command.count].tolist()
+            reached = [(row, row + MATRIX_ROW_BYTES) for row in rows]
+        else:
             return None
-        space, shared = command.instruction.space, self.shared
-        if shared is not None and space != "global":
-            # From addresses as the command counts them to addresses of the window.
-            difference = shared.stored_difference(command, shared.base if space == "shared" else 0)
-            if difference is not None:
-                return difference
-        if space == "shared" or self.memory.is_near:
-            return None
-        return self.memory.stored_difference(command, 0)
-
-    def _rows_difference(self, command: StoreMatrix) -> str | None:
-        """Compare the rows of matrices in memory that is not compared as a whole."""
-        shift = self.shared.base if self.shared is not None and command.space == "shared" else 0
-        (lanes,) = self.golden.read_registers(command.addresses, 1, warp=command.warp)
-        addresses = lanes[: 8 * command.count]
-        for address in (shift + addresses.astype(np.int64)).tolist():
-            for pair in (self.memory, self.shared):
-                if pair is not None and not pair.is_near and pair.contains(address, MATRIX_ROW_BYTES):
-                    difference = pair.row_difference(address, MATRIX_ROW_BYTES)
-                    if difference is not None:
-                        return difference
-        return None
+        # From addresses as the command counts them to addresses of the window.
+        shift = self.shared.base if self.shared is not None and space == "shared" else 0
+        told = shift if isinstance(command, Store) else 0
+        pairs = [self.shared] if self.shared is not None and space != "global" else []
+        pairs += [] if space == "shared" or self.memory.is_near else [self.memory]
+        found = (
+            pair.difference(command, (first + shift, last + shift), told)
+            for pair in pairs
+            for first, last in reached
+        )
+        return next((difference for difference in found if difference is not None), None)
 
     def close(self) -> None:
         """Close both machines."""

@@ -3,10 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.lines import gather_lines
 from golden.machine import Storage
 from golden.memory import Memory
-from golden.tables.commands import Command, Store
+from golden.tables.commands import Command
 from sim.mismatch import memory_difference
 
 
@@ -62,28 +61,23 @@ class StoragePair:
         self._golden.write(address, values)
         self._rtl.write(address, values)
 
-    def difference(self, command: Command | None) -> str | None:
-        """Compare all bytes after a command, or after many; returns the first difference in words."""
-        return self._compare(command, self.base, self.base + self.size, 0)
-
-    def stored_difference(self, command: Store, shift: int) -> str | None:
-        """Compare what a store reached, from its first byte to its last.
+    def difference(
+        self, command: Command | None, reached: tuple[int, int] | None = None, shift: int = 0
+    ) -> str | None:
+        """Compare bytes after a command, or after many; returns the first difference in words.
 
         Parameters
         ----------
-        command : Store
+        command : Command or None
+        reached : tuple of int or None
+            First address, and address behind the last; None for all bytes.
         shift : int
-            What is added to the addresses of the command to make them addresses of this memory.
+            By how much addresses of this memory are above those that the command and the message name.
         """
-        lines = gather_lines(command.instruction, command.address, command.stride)
-        first = max(lines[0][0] + shift, self.base)
-        last = min(sum(lines[-1]) + shift, self.base + self.size)
-        return self._compare(command, first, last, shift) if first < last else None
-
-    def row_difference(self, address: int, count: int) -> str | None:
-        """Compare `count` bytes from `address` on, all of which exist."""
-        return self._compare(None, address, address + count, 0)
-
-    def _compare(self, command: Command | None, first: int, last: int, shift: int) -> str | None:
+        first, last = self.base, self.base + self.size
+        if reached is not None:
+            first, last = max(reached[0], first), min(reached[1], last)
+        if first >= last:
+            return None
         ours, theirs = (side.read(first, last - first) for side in (self._golden, self._rtl))
         return memory_difference(command, first - shift, ours, theirs, self._name)
