@@ -1,6 +1,8 @@
 """Coverpoints of sparse multiplies, small elements and `wgmma`: samples against cases by hand."""
 
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +30,9 @@ from regression.random_programs.generator import make_program
 from regression.random_programs.program import config_named
 from regression.random_programs.running import difference
 from regression.random_programs.shares import share_forms, share_name
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sim"))
+from rtl import OPTIONS
 
 FORMATS = "f16,bf16,tf32,i8,i4,b1,fp8,fp6,fp4"
 ALL_SMALL = f"small profile=blackwell formats={FORMATS} block_scale=true mxf4=true"
@@ -229,12 +234,15 @@ def test_nothing_is_seen_that_the_model_excludes(core):
     assert share(model, seen)[0] > 800
 
 
-@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE])
-def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(core):
+@pytest.mark.parametrize(
+    ("core", "count"),
+    [(OPTIONS, 6), *(pytest.param(core, 5, marks=pytest.mark.long) for core in (SPARSE_CORE, WGMMA_CORE))],
+)
+def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(core, count):
     program = hazard_program(core, 0)
     seen = observe(program, program.golden())
     points = [point for point in model_of(config_named(core)) if "hazard" in point.name]
-    assert len(points) == 5
+    assert len(points) == count
     assert [hole for point in points for hole in point.holes(seen)] == []
     assert difference(program) is None
 
@@ -259,10 +267,13 @@ def test_a_core_with_options_has_more_points():
     assert nibbles.excluded["m16n8k16 f16 / group 4 / 1110"] == "a row has fewer groups"
 
 
-def test_packed_rows_meet_in_no_bank_of_one():
+@pytest.mark.parametrize("core", [OPTIONS, pytest.param(WGMMA_CORE, marks=pytest.mark.long)])
+def test_packed_rows_meet_where_two_banks_are_read_and_nothing_swizzles(core):
     seen = Counter()
-    assert run_banks(seen, WGMMA_CORE, 1) is None
+    assert run_banks(seen, core, 1) is None
+    met = {item for item in of(seen, "bank conflict") if item.endswith("seen")}
     assert len(of(seen, "bank conflict")) == 8
+    assert len(met) == (2 if core == OPTIONS else 0)
 
 
 TWO_BANKS = "small wgmma=true warps=4 dot_product_units=2 data_bits=256 shared_bytes=32768 f64_units=0"

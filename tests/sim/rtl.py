@@ -1,7 +1,5 @@
 """What the tests of the simulated core share: small machines, and commands in short."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from bench.cycles import CORES
@@ -10,6 +8,7 @@ from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import LoadInstruction, MmaInstruction, StoreInstruction
 from hdl.config import PRESETS
+from regression.random_programs.program import config_named
 from sim import machines
 from sim.rtl_machine import RtlMachine
 
@@ -20,8 +19,13 @@ TINY = PRESETS["tiny"]
 """f16 alone, so that there is something to refuse."""
 FOUR_WARPS = CORES["tiny, 4 warps"]
 """Built once for several tests, with waves too."""
-WIDE = replace(CONFIG, warps=4, dot_product_units=4, data_bits=256, queue_depth=4, shared_bytes=1 << 15)
-"""Two rows lie in a beat, and all warps want all units."""
+OPTIONS = (
+    "small sparse=true wgmma=true warps=4 dot_product_units=4 data_bits=256 queue_depth=4 registers=128 "
+    "shared_bytes=65536"
+)
+WIDE = config_named(OPTIONS)
+"""Two rows lie in a beat, all warps want all units, and each option of Hopper is there; built once for
+several tests."""
 
 
 def memory_of_noise(seed=1, size=1 << 14):

@@ -90,7 +90,7 @@ REFUSED = (
     Load(LOAD, 0, BASE + 2),
     Load(LOAD, 0, BASE, 9),
     Load(LOAD, 0, BASE, 17),
-    Load(LOAD, 60, BASE + 1024),
+    Load(LOAD, 124, BASE + 1024),
     Load(LOAD, 250, BASE),
     Store(STORE, 0, (1 << 32) - 512),
     Fill(63, 250, 1),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rtl import BASE, CONFIG, TINY
+from rtl import BASE, CONFIG, OPTIONS, TINY, WIDE
 
 import openwmma
 from golden.fragments import distribute
@@ -18,6 +18,7 @@ from golden.tables.faults import Cause, Fault
 from golden.tables.instruction_set import SPARSE_FAMILIES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import multiplies_of
+from openwmma.core_settings import parse_settings
 from regression.campaign.kinds.results import SPARSE as SPARSE_NAMES
 from regression.campaign.kinds.results import compare
 from sim.lockstep import LockstepMachine
@@ -30,13 +31,13 @@ from test_golden_sparse import CAPTURES
 
 SPARSE = replace(CONFIG, sparse=True, f64_units=0, shared_bytes=0, registers=128)
 """One unit, one quad in a register word."""
-WIDE = replace(SPARSE, dot_product_units=4, warps=2, shared_bytes=1 << 12)
-"""Two rows of A meet two of B; moves of matrices also read registers before they start."""
+CORES = [WIDE, pytest.param(SPARSE, marks=pytest.mark.long)]
+"""In the first, two rows of A meet two of B, and moves of matrices also read registers before they start."""
 INSTRUCTIONS = tuple(
     item for family in SPARSE_FAMILIES if "fp8" not in family.formats for item in multiplies_of(family)
 )
-SETTINGS = {"sparse": True, "f64_units": 0, "shared_bytes": 0, "registers": 128}
-"""What makes `SPARSE` of preset small."""
+SETTINGS = parse_settings(OPTIONS.split()[1:])
+"""What makes `WIDE` of preset small."""
 PLACES = {"a": 0, "b": 4, "c": 8, "d": 12}
 METADATA = 20
 EVERYWHERE = (0x4444_4444, 0xEEEE_EEEE, 0x4E4E_E4E4)
@@ -48,11 +49,16 @@ def machines(config):
     return golden_machine(config, memories[0]), RtlMachine(config, memories[1])
 
 
-@pytest.fixture
-def small():
-    golden, rtl = machines(SPARSE)
-    yield LockstepMachine(golden, rtl)
+@pytest.fixture(params=CORES, ids=["wide", "small"])
+def pair(request):
+    golden, rtl = machines(request.param)
+    yield golden, rtl
     rtl.close()
+
+
+@pytest.fixture
+def lockstep(pair):
+    return LockstepMachine(*pair)
 
 
 def one_of(shape, name):
@@ -74,9 +80,9 @@ def fill_operands(lockstep, random, instruction, selector, warp=0):
 
 
 @pytest.mark.parametrize("part", range(3))
-def test_core_equals_the_chip(part):
+def test_core_equals_the_chip(pair, part):
     """Registers of an H200, with every form and selector."""
-    _, rtl = machines(SPARSE)
+    _, rtl = pair
     for name in list(CAPTURES)[part::3]:
         instruction, selector, words, metadata = CAPTURES[name]
         for tile, register in enumerate(metadata):
@@ -86,7 +92,6 @@ def test_core_equals_the_chip(part):
             rtl.execute(Mma(instruction, **PLACES, metadata=METADATA, selector=selector))
             found = rtl.read_registers(PLACES["d"], words["d"].shape[1])
             np.testing.assert_array_equal(found, words["d"][tile], err_msg=f"{name}, tile {tile}")
-    rtl.close()
 
 
 @pytest.mark.parametrize(
@@ -119,14 +124,14 @@ def every_form(lockstep, rounds=1):
     lockstep.finish()
 
 
-def test_every_form_and_selector_equals_golden(small):
+def test_every_form_and_selector_equals_golden(lockstep):
     assert len(INSTRUCTIONS) == 2 * (2 + 1 + 1 + 8 + 8)
-    every_form(small)
+    every_form(lockstep)
 
 
 @pytest.mark.parametrize("family", SPARSE_NAMES)
 def test_random_results_equal_golden(family):
-    assert sum(compare(family, 4000, config=SPARSE, sets=4)) >= 4000
+    assert sum(compare(family, 4000, config=WIDE, sets=4)) >= 4000
 
 
 @pytest.mark.long
@@ -143,34 +148,33 @@ def test_rows_that_share_elements_of_b_equal_golden():
 
 
 @pytest.mark.parametrize("form", [("m16n8k32", "f16"), ("m16n8k8", "tf32"), ("m16n8k128", "s4")])
-def test_undefined_nibble_is_a_precise_fault(small, form):
+def test_undefined_nibble_is_a_precise_fault(lockstep, form):
     random = np.random.default_rng(3)
     instruction = one_of(*form)
     undefined = sorted(set(range(16)) - set(instruction.sparsity.nibbles))
     for nibble in undefined:
         selector = int(random.choice(instruction.sparsity.selectors))
-        metadata = fill_operands(small, random, instruction, selector)
+        metadata = fill_operands(lockstep, random, instruction, selector)
         places = list(instruction.sparsity.positions(selector))
         lane, place, row, group = places[random.integers(len(places))]
         metadata[lane] &= ~np.uint32(15 << 4 * place)
         metadata[lane] |= np.uint32(nibble << 4 * place)
-        small.write_registers(METADATA, metadata[None])
-        executed = small.executed()
+        lockstep.write_registers(METADATA, metadata[None])
+        executed = lockstep.executed()
         command = Mma(instruction, **PLACES, metadata=METADATA, selector=selector)
         with pytest.raises(Fault, match=f"got {nibble:04b} in row {row}, group {group};") as raised:
-            small.execute(command)
+            lockstep.execute(command)
         assert (raised.value.cause, raised.value.index) == (Cause.UNDEFINED_METADATA, executed)
 
 
-def test_commands_behind_an_undefined_nibble_are_not_executed():
-    _, rtl = machines(SPARSE)
+def test_commands_behind_an_undefined_nibble_are_not_executed(pair):
+    _, rtl = pair
     rtl.queue([Fill(METADATA, 1, 0x4444_4440), Mma(one_of("m16n8k32", "f16"), **PLACES, metadata=METADATA)])
     rtl.queue([Fill(0, 32, 7)])
     with pytest.raises(Fault) as raised:
         rtl.finish()
     assert (raised.value.cause, raised.value.index) == (Cause.UNDEFINED_METADATA, 1)
     assert not rtl.read_registers(0, METADATA).any()
-    rtl.close()
 
 
 @pytest.mark.parametrize(
@@ -184,22 +188,22 @@ def test_commands_behind_an_undefined_nibble_are_not_executed():
         ("m16n8k128", "u4", 1, Cause.ILLEGAL_INSTRUCTION),
     ],
 )
-def test_selector_is_checked(small, shape, name, selector, cause):
+def test_selector_is_checked(lockstep, shape, name, selector, cause):
     instruction = one_of(shape, name)
-    small.execute(Fill(METADATA, 1, EVERYWHERE[0]))
+    lockstep.execute(Fill(METADATA, 1, EVERYWHERE[0]))
     command = Mma(instruction, **PLACES, metadata=METADATA, selector=selector)
     if cause is None:
-        small.execute(command)
+        lockstep.execute(command)
         return
     most = instruction.sparsity.selectors[-1]
     with pytest.raises(Fault, match=f"the selector must be from 0 to {most}, not {selector}") as raised:
-        small.execute(command)
+        lockstep.execute(command)
     assert raised.value.cause == cause
 
 
-def test_metadata_register_must_exist(small):
+def test_metadata_register_must_exist(lockstep):
     with pytest.raises(Fault, match="the metadata, 1 registers from 128 on") as raised:
-        small.execute(Mma(one_of("m16n8k16", "f16"), **PLACES, metadata=SPARSE.registers))
+        lockstep.execute(Mma(one_of("m16n8k16", "f16"), **PLACES, metadata=WIDE.registers))
     assert raised.value.cause == Cause.REGISTER_RANGE
 
 
@@ -213,11 +217,11 @@ def test_core_without_the_option_refuses_sparse_multiplies(form):
     rtl.close()
 
 
-def test_metadata_waits_for_its_writer():
+def test_metadata_waits_for_its_writer(pair):
     """Fills, moves and multiplies write metadata right before it is read, and right behind."""
     random = np.random.default_rng(5)
-    golden, rtl = machines(SPARSE)
-    values = random.integers(0, 1 << 32, (SPARSE.registers, 32), dtype=np.uint32)
+    golden, rtl = pair
+    values = random.integers(0, 1 << 32, (WIDE.registers, 32), dtype=np.uint32)
     values[:32] = 0
     values[32:40] = random.choice(np.array(EVERYWHERE, np.uint32), (8, 32))
     for machine in (golden, rtl):
@@ -244,7 +248,6 @@ def test_metadata_waits_for_its_writer():
     rtl.queue(commands)
     rtl.finish()
     assert np.array_equal(golden.read_registers(), rtl.read_registers())
-    rtl.close()
 
 
 @pytest.mark.long
