@@ -100,7 +100,7 @@ def test_the_checker_reports_an_array_that_is_loaded_as_another_type(capsys):
 
 
 def test_waveform_and_trace(capsys):
-    assert main(gemm(*D, "--on", "rtl", "--waves", "w.fst", "--trace", "t.json")) == 0
+    assert main(gemm(*D, "--on", "rtl", "--set", "warps=4", "--waves", "w.fst", "--trace", "t.json")) == 0
     assert Path("w.fst").stat().st_size > 100_000
     for name in ("w.gtkw", "w.sucl"):
         assert "TOP.openwmma_core.core.warps.sequencer_0.start" in Path(name).read_text()

@@ -180,7 +180,7 @@ def test_every_machine_leaves_the_memory_of_the_chip(gemm, on):
 def test_a_trace_names_the_line_of_each_command(gemm, tmp_path):
     operands, _ = bf16_operands()
     path = tmp_path / "t.json"
-    run = gemm.launch(1, (32, 2, 1), [*operands, 48, 96], on="rtl", preset="small", trace=path)
+    run = gemm.launch(1, (32, 2, 1), [*operands, 48, 96], on="rtl", config={"warps": 4}, trace=path)
     events = json.loads(path.read_text())["traceEvents"]
     slices = {
         event["args"]["command"]: event

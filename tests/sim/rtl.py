@@ -1,8 +1,9 @@
 """What the tests of the simulated core share: small machines, and commands in short."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from bench.cycles import CORES
 from golden.memory import Memory
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.instruction_set import Shape
@@ -17,8 +18,8 @@ SQUARE = Shape(16, 16, 16)
 CONFIG = PRESETS["small"]
 TINY = PRESETS["tiny"]
 """f16 alone, so that there is something to refuse."""
-FOUR_WARPS = CORES["tiny, 4 warps"]
-"""Built once for several tests, with waves too."""
+FOUR_WARPS = replace(CONFIG, warps=4)
+"""Built once, with waves, for all tests that look into a core."""
 OPTIONS = (
     "small sparse=true wgmma=true warps=4 dot_product_units=4 data_bits=256 queue_depth=4 registers=128 "
     "shared_bytes=65536"

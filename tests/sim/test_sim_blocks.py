@@ -96,8 +96,9 @@ def program(config):
             )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("latency", [0, 150])
-@pytest.mark.parametrize("config", [FOUR_WARPS, CONFIG], ids=["tiny", "small"])
+@pytest.mark.parametrize("config", [TINY, FOUR_WARPS], ids=["tiny", "four warps"])
 def test_blocks_and_the_whole_core_take_the_same_cycles(config, latency, tmp_path):
     """A waveform is of the whole core; with a slow memory the units come to rest between multiplies."""
     ends = []

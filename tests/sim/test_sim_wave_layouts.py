@@ -71,7 +71,11 @@ def signals_of(data):
     return found
 
 
-@pytest.fixture(scope="module", params=[CONFIG, FOUR_WARPS], ids=["small", "four warps"])
+@pytest.fixture(
+    scope="module",
+    params=[FOUR_WARPS, pytest.param(CONFIG, marks=pytest.mark.long)],
+    ids=["four warps", "small"],
+)
 def waves(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("waves") / "w.fst"
     machine = RtlMachine(request.param, memory_of_noise(), waves=path)
