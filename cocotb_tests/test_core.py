@@ -178,8 +178,8 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
 @pytest.mark.parametrize(
     ("preset", "warps", "rounds"),
     [
-        ("small", 1, 8),
-        pytest.param("tiny", 2, 3, marks=SLOW),
+        ("tiny", 2, 3),
+        pytest.param("small", 1, 8, marks=SLOW),
         pytest.param("tiny", 1, 3, marks=SLOW),
         pytest.param("tiny", 1, 40, marks=pytest.mark.long),
         pytest.param("tiny", 8, 3, marks=pytest.mark.long),

@@ -216,4 +216,4 @@ async def memory_ends(dut: Any) -> None:
 
 
 def test_core_faults(simulate: Simulate) -> None:
-    simulate(core_design("small"), __name__, values={"preset": "small"})
+    simulate(core_design("tiny"), __name__, values={"preset": "tiny"})

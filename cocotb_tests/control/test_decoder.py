@@ -13,7 +13,7 @@ from amaranth.lib import data
 from cocotb.triggers import Timer
 
 from cocotb_tests.configurations import ALL_FORMATS
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.control.decoder_model import expected_cause, near_legal, with_noise
 from cocotb_tests.requests import check_geometry, check_order, check_tile
 from golden.tables.commands import (
@@ -573,7 +573,9 @@ ANY = (
 )
 
 
-@pytest.mark.parametrize("config", list(CONFIGS))
+@pytest.mark.parametrize(
+    "config", ["all", "blackwell", *(pytest.param(config, marks=SLOW) for config in ("f16", "integers"))]
+)
 def test_decoder(simulate: Simulate, config: str) -> None:
     design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config], WARPS[config]))
     # No load of integers has the bits of a multiply of integers.

@@ -529,7 +529,7 @@ async def each_fault_is_cleared_by_itself(dut: Any) -> None:
     assert not int(dut.busy.value)
 
 
-@pytest.mark.parametrize("count", [1, 2, pytest.param(8, marks=SLOW)])
+@pytest.mark.parametrize("count", [2, *(pytest.param(count, marks=SLOW) for count in (1, 8))])
 def test_sequencer(simulate: Simulate, count: int) -> None:
     unit = Warps(replace(CONFIG, warps=count), count_from=COUNT_FROM)
     simulate(unit_design(f"sequencer-{count}", unit), __name__, values={"warps": count})

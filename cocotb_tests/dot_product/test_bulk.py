@@ -167,6 +167,7 @@ def test_f16_alone() -> None:
     compare_random(BulkUnit(DotProductUnit(DotProductConfig(formats=formats))), formats, 25_000)
 
 
+@pytest.mark.long
 def test_fp8_alone() -> None:
     """All 32 products in lanes of their own, and sums of 21 bits."""
     alone = BulkUnit(DotProductUnit(DotProductConfig(formats=frozenset({"fp8"}))))

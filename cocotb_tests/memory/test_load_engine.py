@@ -262,8 +262,8 @@ WIDTHS = ("every_fragment", "sixteen_tiles", "small_fragments")
 @pytest.mark.parametrize(
     ("preset", "cases"),
     [
-        *(("tiny", ()), ("standard", ()), ("four_quads", WIDTHS)),
-        *(pytest.param(preset, WIDTHS, marks=SLOW) for preset in ("small", "two_quads")),
+        *(("tiny", ()), ("standard", ())),
+        *(pytest.param(preset, WIDTHS, marks=SLOW) for preset in ("small", "two_quads", "four_quads")),
         pytest.param("large", (), marks=SLOW),
     ],
 )

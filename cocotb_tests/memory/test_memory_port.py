@@ -576,10 +576,10 @@ def _kept(made: Bench) -> tuple[list[Burst], list[list[tuple[int, int]]]]:
     ("data_bits", "shared_bytes", "outstanding_reads", "dot_product_units"),
     [
         (64, 2 * PAGE_BYTES, 5, 1),
-        (128, PAGE_BYTES, 64, 1),
-        (256, 0, 1, 1),
         (256, 2 * PAGE_BYTES, 5, 8),
         (512, 2 * PAGE_BYTES, 5, 4),
+        pytest.param(128, PAGE_BYTES, 64, 1, marks=SLOW),
+        pytest.param(256, 0, 1, 1, marks=SLOW),
         pytest.param(64, 0, 5, 1, marks=SLOW),
         pytest.param(128, 2 * PAGE_BYTES, 64, 1, marks=SLOW),
         pytest.param(256, 0, 5, 1, marks=SLOW),

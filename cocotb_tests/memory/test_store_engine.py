@@ -367,8 +367,8 @@ WIDTHS = (
 @pytest.mark.parametrize(
     ("preset", "cases"),
     [
-        *(("tiny", ()), ("standard", ()), ("four_quads", WIDTHS)),
-        *(pytest.param(preset, WIDTHS, marks=SLOW) for preset in ("small", "two_quads")),
+        *(("tiny", ()), ("standard", ())),
+        *(pytest.param(preset, WIDTHS, marks=SLOW) for preset in ("small", "two_quads", "four_quads")),
         pytest.param("large", (), marks=SLOW),
     ],
 )

@@ -323,7 +323,7 @@ async def reset_in_the_middle(dut: Any) -> None:
 
 @pytest.mark.parametrize(
     ("units", "words"),
-    [(1, 1), (2, 2), (4, 8), *(pytest.param(*few, marks=SLOW) for few in ((1, 4), (4, 1)))],
+    [(1, 1), (4, 8), *(pytest.param(*few, marks=SLOW) for few in ((2, 2), (1, 4), (4, 1)))],
 )
 def test_f64_multiplier(simulate: Simulate, units: int, words: int) -> None:
     config = CoreConfig(f64_units=units, dot_product_units=words)

@@ -279,10 +279,7 @@ SHARES = {
 Many units wait in chains; 64 of them write two registers in every cycle, and `others` take a quarter."""
 
 
-# Quickly with words of one quad and of all quads.
-@pytest.mark.parametrize(
-    "units", [pytest.param(units, marks=() if units in (1, 8) else SLOW) for units in SHARES]
-)
+@pytest.mark.parametrize("units", [pytest.param(units, marks=() if units == 8 else SLOW) for units in SHARES])
 def test_tile(simulate: Simulate, units: int) -> None:
     simulate(
         unit_design(f"tile-{units}", TileMultiplier(config_of(units))),

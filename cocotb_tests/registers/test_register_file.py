@@ -9,7 +9,7 @@ import cocotb
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.streams import start
 from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.registers.file import RegisterFile
@@ -179,7 +179,7 @@ def _joined(lanes: list[int]) -> int:
     return sum(lane << LANE_BITS * index for index, lane in enumerate(lanes))
 
 
-@pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("config", ["standard", "pairs", pytest.param("small", marks=SLOW)])
 def test_register_file(simulate: Simulate, config: str) -> None:
     design = unit_design(f"register_file_{config}", RegisterFile(CONFIGS[config]))
     simulate(design, __name__, values={"config": config})
