@@ -7,7 +7,7 @@ from typing import Any
 import cocotb
 import pytest
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import StreamSink, StreamSource, pauses, reset, start
 from golden.lines import gather_lines
@@ -162,7 +162,7 @@ async def random_accesses(dut: Any) -> None:
     assert all(causes[cause] > 30 for cause in (0, *checks)), causes
 
 
-@pytest.mark.parametrize("config", list(CONFIGS))
+@pytest.mark.parametrize("config", ["shared", "wide", pytest.param("global", marks=SLOW)])
 def test_access(simulate: Simulate, config: str) -> None:
     design = unit_design(f"access_{config}", AccessCheck(CONFIGS[config]))
     simulate(design, __name__, values={"config": config})

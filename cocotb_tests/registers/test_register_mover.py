@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from cocotb.triggers import RisingEdge
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.register_ports import RegisterPorts
 from cocotb_tests.streams import StreamSource, pauses, start
 from golden.memory import Memory
@@ -200,7 +200,7 @@ async def until_done(dut: Any) -> int:
     raise AssertionError("no end")
 
 
-@pytest.mark.parametrize("units", [1, 4, 8])
+@pytest.mark.parametrize("units", [1, 8, pytest.param(4, marks=SLOW)])
 def test_register_mover(simulate: Simulate, units: int) -> None:
     design = unit_design(f"register_mover_{units}", RegisterMover(config_of(units)))
     simulate(design, __name__, values={"units": units})

@@ -68,6 +68,7 @@ def test_mma_on_golden_has_the_profile(options, expected):
     assert (np.load("d.npy") == expected).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["rtl", "lockstep"])
 def test_mma_on_a_core_has_the_profile(backend):
     """The core of `test_sim_profiles`, which is built once."""

@@ -66,10 +66,14 @@ def with_block(body):
     return module + text
 
 
+OPEN = "  assign taken = given;\n"
 REGISTERED = "  reg [31:0] held = 0;\n  assign taken = held;\n  always @(posedge clk) held <= given;\n"
 
 
-@pytest.mark.parametrize("body", [REGISTERED, "  assign taken = given;\n"], ids=["registered", "not"])
+@pytest.mark.parametrize(
+    "body",
+    [pytest.param(REGISTERED, id="registered", marks=pytest.mark.long), pytest.param(OPEN, id="not")],
+)
 def test_an_output_without_a_register_before_it_ends_the_simulation(body):
     simulation = Simulation(
         build_verilog(with_block(body), CONSTANTS), Memory(4096), timing=BusTiming(), cycle_limit=2000

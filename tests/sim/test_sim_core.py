@@ -34,6 +34,7 @@ F16_FAMILY = [
 ]
 
 
+@pytest.mark.long
 def test_another_simulation_in_place_of_the_core_s():
     """Its registers are read through the host interface, in cycles."""
     own = RtlMachine(TINY, Memory(4096))

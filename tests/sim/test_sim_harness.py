@@ -77,7 +77,7 @@ def test_the_waits_of_each_channel_are_counted(simulate):
 
 
 @pytest.mark.parametrize("stall", [0, 150])
-@pytest.mark.parametrize("data_bits", [64, 256, 512])
+@pytest.mark.parametrize("data_bits", [64, pytest.param(256, marks=pytest.mark.long), 512])
 def test_every_width_of_the_bus_copies_the_same(memory, data_bits, stall):
     timing = BusTiming(latency=7, stall=stall)
     simulation = Simulation(library_of(data_bits), memory, timing=timing, cycle_limit=2000)

@@ -1,4 +1,7 @@
-"""Cores of other generations: whole tiles, chains of sums among them, against the golden model."""
+"""Cores of other generations: whole tiles, chains of sums among them, against the golden model.
+
+Quickly, the cores with small formats are of another generation.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +16,7 @@ from regression.campaign.kinds.results import FAMILIES, compare
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHAINED = "ampere"
+pytestmark = pytest.mark.long
 
 
 def core(preset, profile):
@@ -20,23 +24,16 @@ def core(preset, profile):
     return replace(config, dot_product=replace(config.dot_product, profile=PROFILES[profile]))
 
 
-def of_generation(*others):
-    """A core with blocks of 4 products of f16, which every sum of 16 has to chain; the others are long."""
-    return pytest.mark.parametrize(
-        "profile", ["volta", *(pytest.param(name, marks=pytest.mark.long) for name in others)]
-    )
-
-
 def compared(family, results, config):
     return sum(compare(family, results, config=config, sets=8))
 
 
-@of_generation("turing", "ampere", "ada", "blackwell")
+@pytest.mark.parametrize("profile", ["volta", "turing", "ampere", "ada", "blackwell"])
 def test_forms_of_mma_sync_with_f16(profile):
     assert compared("mma.f16", 20_000, core("tiny", profile)) >= 20_000
 
 
-@of_generation("ampere")
+@pytest.mark.parametrize("profile", ["volta", "ampere"])
 @pytest.mark.parametrize("name", ["tile_f16", "shapes_f16", "mixed_accumulators"])
 def test_programs_in_lockstep(profile, name):
     kernel = Module(EXAMPLES / f"{name}.ptx").kernel()
@@ -50,7 +47,6 @@ def test_programs_in_lockstep(profile, name):
     assert not np.array_equal(arguments["D"], before)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("family", FAMILIES)
 def test_all_families_of_ampere(family):
     """tf32 in blocks of 4, f16 and bf16 in blocks of 8."""
