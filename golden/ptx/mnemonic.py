@@ -102,50 +102,49 @@ class _Qualifiers:
     parts: Sequence[str]
     """Mnemonic and qualifiers without their dots; the first is taken like any other."""
     _next: int = 0
+    _skipped: tuple[object, ...] = ()
+    """Optional ones that may stand here, too."""
 
     def take(self, *allowed: _T) -> _T:
         """Which of `allowed` is the next qualifier; another one is refused."""
-        taken = self.parts[: self._next]
-        prefix = ".".join(taken)
-        if self._next == len(self.parts):
-            raise MalformedInstruction("missing qualifier", "", allowed, prefix)
-        part = self.parts[self._next]
-        for item in allowed:
-            if str(item) == part:
-                self._next += 1
-                return item
-        if part in taken and part in _ONCE:
-            reason = f"qualifier .{part} given twice,"
-        elif part in _VOCABULARY:
-            reason = f"qualifier .{part} out of place"
-        else:
+        found = self.accept(allowed)
+        if found is not None:
+            return found
+        taken, rest = self.parts[: self._next], self.parts[self._next :]
+        reason, part = "missing qualifier", ""
+        if rest:
+            part = rest[0]
             reason = f"unknown qualifier .{part}"
-        raise MalformedInstruction(reason, part, allowed, prefix)
+            if part in taken and part in _ONCE:
+                reason = f"qualifier .{part} given twice,"
+            elif part in _VOCABULARY:
+                reason = f"qualifier .{part} out of place"
+        raise MalformedInstruction(reason, part, self._skipped, ".".join(taken))
 
-    def accept(self, allowed: Iterable[_T], following: Iterable[object]) -> _T | None:
-        """As `take`, for an optional qualifier; `following` is what may stand there when it is left out."""
-        allowed, following = tuple(allowed), tuple(following)
-        if self._next < len(self.parts) and self.parts[self._next] in map(str, allowed):
-            return self.take(*allowed)
-        if following:
-            self.take(*allowed, *following)
-            self._next -= 1
+    def accept(self, allowed: Iterable[_T]) -> _T | None:
+        """As `take`, for an optional qualifier."""
+        allowed = tuple(allowed)
+        for item in allowed:
+            if str(item) in self.parts[self._next : self._next + 1]:
+                self._next, self._skipped = self._next + 1, ()
+                return item
+        self._skipped += allowed
         return None
 
-    def end(self, optional: Iterable[object] = ()) -> None:
-        """Refuse anything that follows; `optional` is what could have stood here."""
+    def end(self) -> None:
+        """Refuse anything that follows."""
         if self._next < len(self.parts):
-            self.take(*optional)
+            self.take()
 
 
-def _sync(qualifiers: _Qualifiers, *following: object) -> None:
+def _sync(qualifiers: _Qualifiers) -> None:
     qualifiers.take("sync")
-    qualifiers.accept(["aligned"], following)
+    qualifiers.accept(["aligned"])
 
 
-def _operation(qualifiers: _Qualifiers, *following: object) -> str | None:
+def _operation(qualifiers: _Qualifiers) -> str | None:
     """The logical operation of single bits, where there is one."""
-    operation = qualifiers.accept(BIT_OPERATIONS, following)
+    operation = qualifiers.accept(BIT_OPERATIONS)
     if operation is not None:
         qualifiers.take("popc")
     return operation
@@ -154,25 +153,25 @@ def _operation(qualifiers: _Qualifiers, *following: object) -> str | None:
 def _memory(qualifiers: _Qualifiers) -> dict[str, Any]:
     """Layout, shape, state space and type, in the order of the grammar or of its examples."""
     shapes = [shape for family in _WMMA for shape in family.shapes]
-    _sync(qualifiers, *LAYOUTS, *shapes)
-    first = qualifiers.accept(LAYOUTS, shapes)
+    _sync(qualifiers)
+    first = qualifiers.accept(LAYOUTS)
     shape = qualifiers.take(*shapes)
-    space = qualifiers.accept(("global", *_SHARED), FORMATS if first else LAYOUTS)
+    space = qualifiers.accept(("global", *_SHARED))
     layout = qualifiers.take(*LAYOUTS) if first is None else first
     element = qualifiers.take(*FORMATS)
     qualifiers.end()
     return {"layout": layout, "shape": shape, "space": _SPACES[space], "type": element}
 
 
-def _kind(qualifiers: _Qualifiers, following: Iterable[object]) -> tuple[str, str]:
+def _kind(qualifiers: _Qualifiers) -> tuple[str, str]:
     """The kind of formats and, where it has block scales, how many: both empty where there is no kind."""
-    kind = qualifiers.accept(_KINDS, following)
-    if kind is None or not qualifiers.accept(["block_scale"], ()):
+    kind = qualifiers.accept(_KINDS)
+    if kind is None or not qualifiers.accept(["block_scale"]):
         return kind or "", ""
     vectors = _KINDS[kind]
     if not vectors:
         raise IllegalInstruction("block_scale", (), f"mma.{kind}")
-    given = qualifiers.accept(vectors, vectors) if len(vectors) > 1 else qualifiers.accept(vectors, ())
+    given = qualifiers.take(*vectors) if len(vectors) > 1 else qualifiers.accept(vectors)
     return kind, given or next(iter(vectors))
 
 
@@ -185,24 +184,23 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
     mnemonic = families[0].mnemonic
     is_group = families[0].is_warpgroup
     shapes = [shape for family in families for shape in family.shapes]
-    operation = _operation(qualifiers, "sync") if mnemonic == "wmma" else None
-    layouts_first = () if is_group else LAYOUTS
-    kinds = _KINDS if mnemonic in ("mma", "mma.sp") else {}
-    _sync(qualifiers, *layouts_first, *shapes, *kinds)
-    kind, vector = _kind(qualifiers, (*layouts_first, *shapes)) if kinds else ("", "")
-    first = qualifiers.accept(layouts_first, shapes)
+    operation = _operation(qualifiers) if mnemonic == "wmma" else None
+    has_kinds = mnemonic in ("mma", "mma.sp")
+    _sync(qualifiers)
+    kind, vector = _kind(qualifiers) if has_kinds else ("", "")
+    first = None if is_group else qualifiers.accept(LAYOUTS)
     layouts = None if first is None else (first, qualifiers.take(*LAYOUTS))
     shape = qualifiers.take(*shapes)
     if is_group:
         layouts = "row", "col"
     a_layout, b_layout = layouts or (qualifiers.take(*LAYOUTS), qualifiers.take(*LAYOUTS))
-    if kinds and not kind:
-        kind, vector = _kind(qualifiers, (*_MODIFIERS, *FORMATS))
+    if has_kinds and not kind:
+        kind, vector = _kind(qualifiers)
     families = [family for family in families if shape in family.shapes]
     if mnemonic == "wmma" and operation is None and all(family.operations for family in families):
         operations = [name for family in families for name in family.operations]
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
-    modifier = None if is_group else qualifiers.accept(_MODIFIERS, FORMATS)
+    modifier = None if is_group else qualifiers.accept(_MODIFIERS)
     types = _types(qualifiers, shape, families)
     if mnemonic != "wmma":
         operation = _operation(qualifiers)
@@ -213,9 +211,7 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
                 raise IllegalInstruction(type_, _UNSCALED, f"{mnemonic}.{kind} without .block_scale")
         kind = "kind::f8f6f4"
     if modifier is None:
-        last = ("satfinite",) if is_group else _MODIFIERS
-        modifier = qualifiers.accept(last, ())
-        qualifiers.end(() if modifier else last)
+        modifier = qualifiers.accept(("satfinite",) if is_group else _MODIFIERS)
     qualifiers.end()
     return MmaInstruction(
         mnemonic=mnemonic,
@@ -314,14 +310,14 @@ def parse_instruction(
             return StoreInstruction(**_memory(qualifiers))
         instruction = _multiply(qualifiers, _WMMA)
     elif written == "mma":
-        sparse = qualifiers.accept(_SP, ("sync",))
+        sparse = qualifiers.accept(_SP)
         instruction = _multiply(qualifiers, _SPARSE if sparse else _MMA)
         of_bytes = instruction.a_type in _UNSCALED and instruction.d_type == "f16"
         if sparse == _SP[0] and (instruction.kind or of_bytes):
             raise IllegalInstruction(sparse, _SP[1:], str(instruction))
     else:
         qualifiers.take("mma_async")
-        sparse = qualifiers.accept(_SP[:1], ("sync",))
+        sparse = qualifiers.accept(_SP[:1])
         families = SPARSE_WGMMA_FAMILIES if sparse else WGMMA_FAMILIES
         instruction = _multiply(qualifiers, (WGMMA_TILE,) if warp_tile else families)
     if ptx_version is not None:
@@ -338,12 +334,12 @@ def parse_move(parts: Sequence[str]) -> MoveInstruction:
     qualifiers = _Qualifiers(parts)
     mnemonic = qualifiers.take(*MOVES)
     if mnemonic == "movmatrix":
-        _sync(qualifiers, "m8n8")
+        _sync(qualifiers)
         for part in ("m8n8", "trans", "b16"):
             qualifiers.take(part)
         qualifiers.end()
         return MoveInstruction(mnemonic=mnemonic, transposed=True)
-    _sync(qualifiers, "m8n8", *_COUNTS, "trans")
+    _sync(qualifiers)
     count, transposed = 0, False
     kinds: list[tuple[str, ...]] = [("m8n8",), _COUNTS, ("trans",)]
     while kinds not in ([], [("trans",)]):  # in any order, as assemblers take them
@@ -352,8 +348,8 @@ def parse_move(parts: Sequence[str]) -> MoveInstruction:
         count = int(part[1:]) if part in _COUNTS else count
         transposed |= part == "trans"
     if not transposed:
-        transposed = qualifiers.accept(["trans"], (*_SHARED, "b16")) is not None
-    space = _SPACES[qualifiers.accept(_SHARED, ["b16"])]
+        transposed = qualifiers.accept(["trans"]) is not None
+    space = _SPACES[qualifiers.accept(_SHARED)]
     qualifiers.take("b16")
     qualifiers.end()
     return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed, space=space)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Location
-from golden.ptx.syntax import Address, Guard, Immediate, Instruction, Register, Symbol, Variable, mapped
+from golden.ptx.syntax import Address, Guard, Immediate, Instruction, Register, Sink, Symbol, Variable, mapped
 from golden.simt.call_graph import Signature
 from golden.simt.stack import STACK_POINTER
 
@@ -38,19 +38,34 @@ def arranged(signature: Signature) -> tuple[list[tuple[Variable, int]], tuple[in
     return placed, (frame.size, frame.alignment)
 
 
-def copies(
-    variable: Variable, source: Address, target: Address, prefix: str, *spaces: str
+def passed(
+    formal: Variable, actual: Any, place: Address, space: str, prefix: str, *, inward: bool
 ) -> Iterator[Instruction]:
-    """Copy the bytes of a variable from an address in the first of two state spaces to one in the second."""
-    offset, at = 0, source.location
+    """Pass an argument to a parameter, or with `inward` off a result, whose place is in a state space."""
+    at = place.location
+    type_ = formal.type.name if space == "param" else f"b{formal.type.bits}"
+    if isinstance(actual, Symbol):
+        pair = (Address(actual, 0, at), "param"), (place, space)
+        yield from _copies(formal, *(pair if inward else pair[::-1]), prefix)
+    elif inward:
+        yield Instruction.of(f"st.{space}.{type_}", at, place, actual)
+    elif not isinstance(actual, Sink):
+        yield Instruction.of(f"ld.{space}.{type_}", at, actual, place)
+
+
+def _copies(
+    variable: Variable, source: tuple[Address, str], target: tuple[Address, str], prefix: str
+) -> Iterator[Instruction]:
+    """Copy the bytes of a variable from an address in a state space to one in another."""
+    offset, at = 0, source[0].location
     while offset < (variable.size or 0):
         left = (variable.size or 0) - offset
         unit = min(variable.alignment, 8, 1 << (left.bit_length() - 1))
         type_ = TYPES[f"b{8 * unit}"]
         between = Register("a parameter", f"{prefix}%{type_.name}", type_, at)
-        here, there = (replace(address, offset=address.offset + offset) for address in (source, target))
-        yield Instruction.of(f"ld.{spaces[0]}.{type_.name}", at, between, here)
-        yield Instruction.of(f"st.{spaces[1]}.{type_.name}", at, there, between)
+        here, there = (replace(place, offset=place.offset + offset) for place, _ in (source, target))
+        yield Instruction.of(f"ld.{source[1]}.{type_.name}", at, between, here)
+        yield Instruction.of(f"st.{target[1]}.{type_.name}", at, there, between)
         offset += unit
 
 

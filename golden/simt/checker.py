@@ -118,29 +118,23 @@ class CheckedBlock(BlockRun):
 
     # Fragments
 
-    def load_fragment(
-        self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None
-    ) -> Values:
-        """As `MatrixOperations.load_fragment`; the array must hold the type."""
-        values = super().load_fragment(instruction, access, strides)
-        self._origins.note(instruction, instruction.use, values, access.number)
-        memory = self.device.find(int(access.addresses[0]))
-        if memory is not None and memory.dtype is not None:
-            problem = type_problem(memory.dtype, instruction.type)
-            if problem is not None:
-                self._report("type", access.number, f"{memory.name}: {problem}")
+    def load_matrix(self, instruction: Any, access: Access, strides: Any) -> Values:
+        """As `MatrixOperations.load_matrix`; the array must hold the type of a fragment."""
+        values = super().load_matrix(instruction, access, strides)
+        if isinstance(instruction, LoadInstruction):
+            self._origins.note(instruction, instruction.use, values, access.number)
+            memory = self.device.find(int(access.addresses[0]))
+            if memory is not None and memory.dtype is not None:
+                problem = type_problem(memory.dtype, instruction.type)
+                if problem is not None:
+                    self._report("type", access.number, f"{memory.name}: {problem}")
         return values
 
-    def store_fragment(
-        self,
-        instruction: StoreInstruction,
-        access: Access,
-        strides: NDArray[np.uint32] | None,
-        registers: Values,
-    ) -> None:
-        """As `MatrixOperations.store_fragment`; the registers must hold the fragment."""
-        self._require_fragments(instruction, {"d": registers}, access.number)
-        super().store_fragment(instruction, access, strides, registers)
+    def store_matrix(self, instruction: Any, access: Access, strides: Any, registers: Values) -> None:
+        """As `MatrixOperations.store_matrix`; the registers must hold the fragment."""
+        if isinstance(instruction, StoreInstruction):
+            self._require_fragments(instruction, {"d": registers}, access.number)
+        super().store_matrix(instruction, access, strides, registers)
 
     def multiply(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from golden.ptx.decoding import Context, Step
 from golden.ptx.mnemonic import parse_instruction, parse_move
@@ -80,8 +80,8 @@ def _transpose(context: Context, statement: Instruction, index: int, parsed: Mov
     (target,), (register,) = _fragment(context, parsed, "d", to), _fragment(context, parsed, "a", source)
 
     def write_code(writer: Writer) -> None:
-        call = f"B.transpose_matrix({writer.threads}, {_tuple(writer, [register])}, {index})[0]"
-        writer.results(call, [target])
+        arguments = f"{writer.bind(parsed)}, {writer.threads}, {_tuple(writer, [register])}, {index}"
+        writer.results(f"B.transpose_matrix({arguments})[0]", [target])
 
     return context.step(statement, index, register[:1], target[:1], write_code, select=False, whole=LANES)
 
@@ -89,6 +89,7 @@ def _transpose(context: Context, statement: Instruction, index: int, parsed: Mov
 def _access(context: Context, statement: Instruction, index: int, parsed: _Access) -> Step:
     """A load or store of a fragment or of matrices."""
     use: Use
+    is_move = isinstance(parsed, MoveInstruction)
     if isinstance(parsed, MoveInstruction):
         use = "d" if parsed.mnemonic == "ldmatrix" else "a"
         loads, most = use == "d", 2
@@ -106,26 +107,24 @@ def _access(context: Context, statement: Instruction, index: int, parsed: _Acces
         context.require_source(stride, 32)
         if isinstance(stride, Immediate) and not 0 <= stride.value < 1 << 32:
             raise context.error(stride, f"the stride {stride.value} is not in 0 to {2**32 - 1}")
-    matrix = None if isinstance(parsed, MoveInstruction) else replace(parsed, space=space)
+    matrix: _Access = replace(parsed, space="generic" if is_move else space)
 
     def write_code(writer: Writer) -> None:
         access = writer.access(context, address, SHARED if space == "shared" else 0)
-        if isinstance(parsed, MoveInstruction):
-            load, store = "B.load_matrices", "B.store_matrices"
-            head = f"{access}, {parsed.count}, {parsed.transposed}"
-        else:
-            load, store = "B.load_fragment", "B.store_fragment"
-            step = "None" if stride is None else writer.array(stride, 32)
-            head = f"{writer.bind(matrix)}, {access}, {step}"
+        step = "None" if stride is None else writer.array(stride, 32)
+        head = f"{writer.bind(matrix)}, {access}, {step}"
         if loads:
-            writer.results(f"{load}({head}){'[0]' * (len(registers) == 1)}", registers)
+            writer.results(f"B.load_matrix({head}){'[0]' * (len(registers) == 1)}", registers)
         else:
-            writer.line(f"{store}({head}, {_tuple(writer, registers)})")
+            writer.line(f"B.store_matrix({head}, {_tuple(writer, registers)})")
 
     elements = [operand for operand, _ in registers]
     read = [address, *([] if stride is None else [stride]), *([] if loads else elements)]
-    kind = {"select": False, "pure": loads, "loads": loads, "whole": LANES, "matrix": matrix}
-    return context.step(statement, index, read, elements if loads else (), write_code, **kind)
+    kind: dict[str, Any] = {"select": False, "whole": LANES, "pure": loads, "loads": loads}
+    kind["matrix"] = None if is_move else matrix
+    return context.step(
+        statement, index, read, elements if loads else (), write_code, select=False, whole=LANES, **kind
+    )
 
 
 def _tuple(writer: Writer, registers: Widths) -> str:
@@ -138,9 +137,7 @@ def _value(writer: Writer, item: Operand, bits: int) -> str:
     return writer.uniform(item.value, bits) if isinstance(item, Immediate) else writer.array(item, bits)
 
 
-def _metadata(
-    context: Context, parsed: MmaInstruction, operands: Sequence[Operand]
-) -> list[tuple[Operand, int]]:
+def _metadata(context: Context, parsed: MmaInstruction, operands: Sequence[Operand]) -> Widths:
     """The metadata register of a sparse multiply and its selector; nothing for another one."""
     if not parsed.is_sparse:
         return []
@@ -155,9 +152,7 @@ def _metadata(
     return [(register, 32), (selector, 32)]
 
 
-def _scales(
-    context: Context, parsed: MmaInstruction, operands: Sequence[Operand]
-) -> list[tuple[Operand, int]]:
+def _scales(context: Context, parsed: MmaInstruction, operands: Sequence[Operand]) -> Widths:
     """Of A and B the register of scales and both selectors; nothing without block scales."""
     found: list[tuple[Operand, int]] = []
     for use, register, selectors in zip("ab", operands[::2], operands[1::2], strict=False):

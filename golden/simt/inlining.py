@@ -32,7 +32,7 @@ from golden.ptx.syntax import (
     Variable,
 )
 from golden.simt.call_graph import CallGraph, Signature, exposed
-from golden.simt.call_pieces import Frame, arranged, copies, renamed, zeros
+from golden.simt.call_pieces import Frame, arranged, passed, renamed, zeros
 from golden.simt.names import readable
 from golden.simt.stack import STACK, STACK_POINTER
 
@@ -235,7 +235,6 @@ class _Inliner:
             self._call_body(call, Sink(call), (function,), signature, prefix, results, arguments)
             return
         symbols: dict[str, str] = {}
-        incoming: list[Instruction] = []
         outgoing: list[Instruction] = []
         written = {actual.key for actual in results if isinstance(actual, Symbol)}
         if name not in self._exposed:
@@ -243,17 +242,22 @@ class _Inliner:
         inputs = [(*pair, True) for pair in zip(function.parameters, arguments, strict=True)]
         outputs = [(*pair, False) for pair in zip(function.results, results, strict=True)]
         for formal, actual, inward in inputs + outputs:
-            if formal.space != "param" or not isinstance(actual, Symbol):
-                self._pass(formal, actual, prefix, symbols, incoming if inward else outgoing, inward=inward)
-            elif inward and (formal.name in self._exposed[name] or actual.key in written):
-                size = formal.size if formal.size is not None else self._variable(actual).size
-                copied = replace(formal, size=size)
-                symbols[formal.name] = key = self._declare(f"{prefix}{formal.name}", copied)
-                target = Address(Symbol(formal.name, key, call), 0, call)
-                incoming += copies(copied, Address(actual, 0, call), target, prefix, "param", "param")
-            else:
+            moves = self.flat.instructions if inward else outgoing
+            if formal.space == "reg":
+                inner = Register(formal.name, f"{prefix}{formal.name}@0", formal.type, actual.location)
+                pair = (inner, actual) if inward else (actual, inner)
+                moves.append(Instruction.of(f"mov.{formal.type.name}", actual.location, *pair))
+                continue
+            is_copied = inward and (
+                formal.name in self._exposed[name] or getattr(actual, "key", "") in written
+            )
+            if isinstance(actual, Symbol) and not is_copied:
                 symbols[formal.name] = actual.key
-        self.flat.instructions.extend(incoming)
+                continue
+            sized = self._sized(formal, actual)
+            symbols[formal.name] = key = self._declare(f"{prefix}{formal.name}", sized)
+            place = Address(Symbol(formal.name, key, call), 0, call)
+            moves += passed(sized, actual, place, "param", prefix, inward=inward)
         inside = f"{prefix}end"
         self.insert(function, prefix, symbols, inside)
         self.flat.labels[inside] = len(self.flat.instructions)
@@ -271,10 +275,8 @@ class _Inliner:
     ) -> None:
         """Call one of some functions with bodies of their own, the only one or by its address."""
         actuals = (*results, *arguments)
-        sized = tuple(
-            replace(formal, size=self._variable(actual).size) if formal.size is None else formal
-            for formal, actual in zip((*signature[0], *signature[1]), actuals, strict=True)
-        )
+        pairs = zip((*signature[0], *signature[1]), actuals, strict=True)
+        sized = tuple(self._sized(formal, actual) for formal, actual in pairs)
         placed, area = arranged((sized, ()))
         old, base = (
             Register(name, f"{prefix}%{name}", TYPES["u64"], call) for name in ("stack pointer", "arguments")
@@ -284,47 +286,16 @@ class _Inliner:
         self._emit("alloca.u64", call, base, size, alignment)
         outgoing: list[Instruction] = []
         for number, ((formal, offset), actual) in enumerate(zip(placed, actuals, strict=True)):
-            there, bits = Address(base, offset, call), formal.type.bits
-            if isinstance(actual, Symbol):
-                here = Address(actual, 0, call)
-                if number < len(results):
-                    outgoing += copies(formal, there, here, prefix, "local", "param")
-                else:
-                    self.flat.instructions += copies(formal, here, there, prefix, "param", "local")
-            elif number >= len(results):
-                self._emit(f"st.local.b{bits}", call, there, actual)
-            elif not isinstance(actual, Sink):
-                outgoing.append(Instruction.of(f"ld.local.b{bits}", call, actual, there))
+            moves, inward = (self.flat.instructions, True) if number >= len(results) else (outgoing, False)
+            moves += passed(formal, actual, Address(base, offset, call), "local", prefix, inward=inward)
         names = (Symbol(function.name, function.name, call) for function in functions)
         self._emit(CALL, call, callee, *names)
         self.flat.instructions += outgoing
         self._emit("mov.u64", call, STACK_POINTER, old)
 
-    def _pass(
-        self,
-        formal: Variable,
-        actual: Any,
-        prefix: str,
-        symbols: dict[str, str],
-        moves: list[Instruction],
-        *,
-        inward: bool,
-    ) -> None:
-        """Bind a parameter or result, of which one side is no variable."""
-        location = getattr(actual, "location", formal.location)
-        type_ = formal.type
-        if formal.space == "reg":
-            inner = Register(formal.name, f"{prefix}{formal.name}@0", type_, location)
-            pair = (inner, actual) if inward else (actual, inner)
-            moves.append(Instruction.of(f"mov.{type_.name}", location, *pair))
-            return
-        key = f"{prefix}{formal.name}"
-        symbols[formal.name] = self._declare(key, replace(formal, space="param"))
-        place = Address(Symbol(formal.name, key, location), 0, location)
-        if inward:
-            moves.append(Instruction.of(f"st.param.{type_.name}", location, place, actual))
-        elif not isinstance(actual, Sink):
-            moves.append(Instruction.of(f"ld.param.{type_.name}", location, actual, place))
+    def _sized(self, formal: Variable, actual: Any) -> Variable:
+        """A parameter with the size of its argument, if it has none of its own."""
+        return replace(formal, size=self._variable(actual).size) if formal.size is None else formal
 
     def _variable(self, actual: Symbol) -> Variable:
         variable = self.flat.variables.get(actual.key) or self._entry_parameters.get(actual.key)

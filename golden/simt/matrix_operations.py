@@ -1,7 +1,6 @@
 """The matrix instructions of a block: from its registers to golden arithmetic and back."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +22,6 @@ from golden.tables.matrix_instructions import (
     LoadInstruction,
     MmaInstruction,
     MoveInstruction,
-    MoveMnemonic,
     StoreInstruction,
 )
 
@@ -34,33 +32,48 @@ _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
 
 
+_Instruction = LoadInstruction | StoreInstruction | MoveInstruction
+
+
 class MatrixOperations(MemoryAccess):
     """What the code of a block calls for matrix instructions; `threads` are whole warps."""
 
-    def load_fragment(
-        self, instruction: LoadInstruction, access: Access, strides: NDArray[np.uint32] | None
-    ) -> Values:
-        """``wmma.load``: one array for each register."""
-        places, size = self._pieces_of_lines(instruction, access, strides)
-        lines = self._gather(access, places, size).view(np.uint8)
-        matrices = matrix_of_lines(lines, instruction)
-        words = distribute(matrices, instruction.use, instruction.type, instruction.shape)
-        self._record(instruction, access, access.addresses[::LANES], places, size, d=words, strides=strides)
-        return _unpacked(words, FORMATS[instruction.type].bits)
-
-    def store_fragment(
+    def load_matrix(
         self,
-        instruction: StoreInstruction,
+        instruction: LoadInstruction | MoveInstruction,
+        access: Access,
+        strides: NDArray[np.uint32] | None,
+    ) -> Values:
+        """``wmma.load`` and ``ldmatrix``: one array for each register."""
+        places, size = self._places(instruction, access, strides)
+        values: NDArray[Any] = self.load("generic", _of_elements(access, places), size, 1)
+        elements = values.reshape(places.shape)
+        if isinstance(instruction, MoveInstruction):
+            words, bits = ldmatrix(elements, transposed=instruction.transposed), 32
+        else:
+            matrices = matrix_of_lines(elements.view(np.uint8), instruction)
+            words = distribute(matrices, instruction.use, instruction.type, instruction.shape)
+            bits = FORMATS[instruction.type].bits
+        self._record(instruction, access, places, size, d=words, strides=strides)
+        return _unpacked(words, bits)
+
+    def store_matrix(
+        self,
+        instruction: StoreInstruction | MoveInstruction,
         access: Access,
         strides: NDArray[np.uint32] | None,
         registers: Values,
     ) -> None:
-        """``wmma.store``."""
-        places, size = self._pieces_of_lines(instruction, access, strides)
+        """``wmma.store`` and ``stmatrix``."""
+        places, size = self._places(instruction, access, strides)
         words = _packed(registers)
-        lines = matrix_to_lines(collect(words, "d", instruction.type, instruction.shape), instruction)
-        self._scatter(access, places, lines.view(f"u{size}"), size)
-        self._record(instruction, access, access.addresses[::LANES], places, size, a=words, strides=strides)
+        if isinstance(instruction, MoveInstruction):
+            elements: NDArray[Any] = stmatrix(words, transposed=instruction.transposed)
+        else:
+            matrices = collect(words, "d", instruction.type, instruction.shape)
+            elements = matrix_to_lines(matrices, instruction).view(f"u{size}")
+        self.store("generic", _of_elements(access, places), [elements.reshape(-1)], size)
+        self._record(instruction, access, places, size, a=words, strides=strides)
 
     def multiply(
         self,
@@ -112,61 +125,45 @@ class MatrixOperations(MemoryAccess):
                 self.fault(index, threads, str(error))
         return unpacked
 
-    def load_matrices(self, access: Access, count: int, transposed: bool) -> Values:
-        """``ldmatrix``."""
-        places = self._halves(access, count)
-        words = ldmatrix(self._gather(access, places, 2), transposed=transposed)
-        move = _move("ldmatrix", count, transposed)
-        self._record(move, access, places[..., 0], places, 2, d=words)
-        return _unpacked(words, 32)
-
-    def store_matrices(self, access: Access, count: int, transposed: bool, registers: Values) -> None:
-        """``stmatrix``."""
-        places = self._halves(access, count)
-        words = _packed(registers)
-        matrices = stmatrix(words, transposed=transposed)
-        self._scatter(access, places, matrices, 2)
-        move = _move("stmatrix", count, transposed)
-        self._record(move, access, places[..., 0], places, 2, a=words)
-
-    def transpose_matrix(self, threads: Threads, registers: Values, index: int) -> Values:
+    def transpose_matrix(
+        self, instruction: MoveInstruction, threads: Threads, registers: Values, index: int
+    ) -> Values:
         """``movmatrix``."""
         words = _packed(registers)
         moved = movmatrix(words[:, 0])[:, None]
         if self.launch.trace is not None:
-            move = _move("movmatrix", 1, True)
-            self.launch.trace.matrix(self, index, move, threads, (words, None, None, moved))
+            self.launch.trace.matrix(self, index, instruction, threads, (words, None, None, moved))
         return _unpacked(moved, 32)
 
     def _record(
         self,
-        instruction: LoadInstruction | StoreInstruction | MoveInstruction,
+        instruction: _Instruction,
         access: Access,
-        addresses: Addresses,
         places: Addresses,
         size: int,
         *,
         a: Words | None = None,
         d: Words | None = None,
-        strides: NDArray[np.uint32] | None = None,
+        strides: NDArray[np.uint32] | None,
     ) -> None:
         """Record a load, which has a result `d`, or a store of `a`, if the launch is traced."""
         trace = self.launch.trace
         if trace is not None:
             (trace.reads if a is None else trace.writes)(self, places, size)
+            rows = isinstance(instruction, MoveInstruction)
+            addresses = places[..., 0] if rows else access.addresses[::LANES]
             if strides is not None:
                 strides = strides[::LANES]
             fragments = (a, None, None, d)
             trace.matrix(self, access.number, instruction, access.threads, fragments, addresses, strides)
 
-    def _gather(self, access: Access, places: Addresses, size: int) -> NDArray[Any]:
-        """The elements of `size` bytes at some places for each warp, shape (warps, ...)."""
-        values = self.load("generic", _of_elements(access, places), size, 1)
-        return np.asarray(values).reshape(places.shape)
-
-    def _scatter(self, access: Access, places: Addresses, values: NDArray[Any], size: int) -> None:
-        """Store elements of `size` bytes, the inverse of `_gather`."""
-        self.store("generic", _of_elements(access, places), [values.reshape(-1)], size)
+    def _places(
+        self, instruction: _Instruction, access: Access, strides: NDArray[np.uint32] | None
+    ) -> tuple[Addresses, int]:
+        """Where the elements or pieces lie, shape (warps, ...), and the bytes of one."""
+        if isinstance(instruction, MoveInstruction):
+            return self._halves(access, instruction.count), 2
+        return self._pieces_of_lines(instruction, access, strides)
 
     def _halves(self, access: Access, count: int) -> Addresses:
         """Where the elements of matrices lie, whose rows are aligned: shape (warps, matrices, 8, 8)."""
@@ -206,11 +203,6 @@ class MatrixOperations(MemoryAccess):
         common |= _PIECE_BYTES
         size = common & -common
         return piece_addresses(instruction, places, steps, size), size
-
-
-@cache
-def _move(mnemonic: MoveMnemonic, count: int, transposed: bool) -> MoveInstruction:
-    return MoveInstruction(mnemonic=mnemonic, count=count, transposed=transposed)
 
 
 def _of_elements(access: Access, places: Addresses) -> Access:
