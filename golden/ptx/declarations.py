@@ -5,7 +5,7 @@ For example ``.global .align 8 .b64 A[2][2] = {{1, 2}, {generic(B)}};``.
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -20,7 +20,7 @@ from golden.limits import (
 from golden.ptx.expressions import ConstantParser
 from golden.ptx.scalar_types import float_value
 from golden.ptx.source import Token
-from golden.ptx.syntax import Function, Piece, Variable
+from golden.ptx.syntax import Piece, Variable
 
 Extents = tuple[int | None, ...]
 """The dimensions of an array; the first one may be open, which is None."""
@@ -245,32 +245,36 @@ class DeclarationParser(ConstantParser):
         return self.immediate().value if self.accept("+") or self.sees("-") else 0
 
 
-def place_parameters(entry: Function) -> tuple[tuple[Variable, int], ...]:
-    """The parameters with their offsets, in the state space of an entry's."""
-    placed = []
-    end = 0
-    for parameter in entry.parameters:
-        offset = -(-end // parameter.alignment) * parameter.alignment
-        placed.append((replace(parameter, space="entry"), offset))
-        end = offset + (parameter.size or 0)
-    return tuple(placed)
+@dataclass
+class Placement:
+    """Variables one behind the other, each at the lowest address with its alignment."""
+
+    size: int = 0
+    """Bytes of all of them."""
+    alignment: int = 1
+
+    def place(self, variable: Variable) -> int:
+        """The offset of one more."""
+        offset = -(-self.size // variable.alignment) * variable.alignment
+        self.size = offset + (variable.size or 0)
+        self.alignment = max(self.alignment, variable.alignment)
+        return offset
 
 
 def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
-    """Addresses in shared memory by key, from zero on, each the lowest with the variable's alignment.
+    """Addresses in shared memory by key, from zero on.
 
     Arrays without a length are the memory that is left: all begin behind the others. Where that is, is the
     second result. The variables come in the order of their declarations.
     """
+    placement, rest = Placement(), Placement()
     addresses: dict[str, int] = {}
-    end = 0
     dynamic = []
     for variable in variables:
         if variable.size is None or (variable.external and variable.is_array and not variable.size):
-            dynamic.append(variable)
-            continue
-        addresses[variable.key] = -(-end // variable.alignment) * variable.alignment
-        end = addresses[variable.key] + variable.size
-    alignment = max((variable.alignment for variable in dynamic), default=1)
-    base = -(-end // alignment) * alignment
-    return addresses | {variable.key: base for variable in dynamic}, base
+            dynamic.append(variable.key)
+            rest.place(variable)
+        else:
+            addresses[variable.key] = placement.place(variable)
+    base = -(-placement.size // rest.alignment) * rest.alignment
+    return addresses | dict.fromkeys(dynamic, base), base

@@ -33,47 +33,36 @@ _SIZE: Final = 1 << 64
 _DECLARED: Final = tuple(name for name in TYPES if not name.startswith("bf16"))
 """The types that a variable or a register may have."""
 
-_PRECEDENCE: Final[Mapping[str, int]] = {
-    name: level
-    for level, names in enumerate(
-        ("||", "&&", "|", "^", "&", "== !=", "< <= > >=", "<< >>", "+ -", "* / %"), start=1
-    )
-    for name in names.split()
-}
-"""How tightly each operator binds."""
 
-_COMPARISONS: Final[Mapping[str, Callable[..., bool]]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_TRUTHS: Final[Mapping[str, Callable[..., bool]]] = {
-    **_COMPARISONS,
-    **{"&&": lambda a, b: bool(a and b), "||": lambda a, b: bool(a or b)},
-}
-"""Operators whose result is 0 or 1."""
-
-
-def _quotient(a: int, b: int) -> int:
+def _quotient(a: Any, b: Any) -> Any:
+    if isinstance(a, float):
+        return a / b
     magnitude = abs(a) // abs(b)
     return magnitude if (a < 0) == (b < 0) else -magnitude
 
 
-_ARITHMETIC: Final[Mapping[str, Callable[..., Any]]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": lambda a, b: a / b if isinstance(a, float) else _quotient(a, b),
-    "%": lambda a, b: a % _SIZE % (b % _SIZE),
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": lambda a, b: a << b % 64,
-    ">>": lambda a, b: a >> b % 64,
+_COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+_OPERATORS: Final[Mapping[str, tuple[int, Callable[[Any, Any], Any]]]] = {
+    "||": (1, lambda a, b: bool(a or b)),
+    "&&": (2, lambda a, b: bool(a and b)),
+    "|": (3, operator.or_),
+    "^": (4, operator.xor),
+    "&": (5, operator.and_),
+    "==": (6, operator.eq),
+    "!=": (6, operator.ne),
+    "<": (7, operator.lt),
+    "<=": (7, operator.le),
+    ">": (7, operator.gt),
+    ">=": (7, operator.ge),
+    "<<": (8, lambda a, b: a << b % 64),
+    ">>": (8, lambda a, b: a >> b % 64),
+    "+": (9, operator.add),
+    "-": (9, operator.sub),
+    "*": (10, operator.mul),
+    "/": (10, _quotient),
+    "%": (10, lambda a, b: a % _SIZE % (b % _SIZE)),
 }
+"""How tightly each operator binds, and its function; a truth is 0 or 1."""
 
 
 class _Value(NamedTuple):
@@ -183,7 +172,7 @@ class ConstantParser(Cursor):
         left = self._unary()
         while self.next.kind == "punctuation":
             token = self.next
-            level = _PRECEDENCE.get(token.text, 0)
+            level, _ = _OPERATORS.get(token.text, (0, None))
             if level < least:
                 break
             self.advance()
@@ -244,9 +233,9 @@ class ConstantParser(Cursor):
             raise self.error(token, f"division by zero: the constant {a} {name} 0")
         if not is_float and name not in ("<<", ">>"):
             a, b = (_integer(item.number, unsigned=unsigned).number for item in (left, right))
-        if name in _TRUTHS:
-            return _Value(int(_TRUTHS[name](a, b)), "s64")
-        result = _ARITHMETIC[name](a, b)
+        result = _OPERATORS[name][1](a, b)
+        if isinstance(result, bool):
+            return _Value(int(result), "s64")
         return _Value(float_bits(result, 64), "f64") if is_float else _integer(result, unsigned=unsigned)
 
     def _require_integer(self, value: _Value, token: Token, name: str) -> _Value:

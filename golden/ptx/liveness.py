@@ -47,21 +47,6 @@ def fixed_point(
     return entering, leaving
 
 
-def live_registers(blocks: Sequence[Block]) -> tuple[list[int], list[int]]:
-    """The registers that are live before and behind each block.
-
-    Instructions that nobody needs count as removed.
-    """
-
-    def before(number: int, behind: int) -> int:
-        *_, (_, live) = walk(blocks[number], behind)
-        return live
-
-    following = [successors(blocks, number) for number in range(len(blocks))]
-    behind, live_in = fixed_point(following, range(len(blocks)), before)
-    return live_in, behind
-
-
 def walk(block: Block, live: int) -> Iterator[tuple[Step | None, int]]:
     """The instructions of a block that are needed, last one first, each with what is live before it.
 
@@ -81,25 +66,27 @@ def walk(block: Block, live: int) -> Iterator[tuple[Step | None, int]]:
         yield step, live
 
 
-def needed(block: Block, live: int) -> list[Step]:
-    """The instructions of a block whose results somebody uses; `live` is what is live behind it."""
-    return [step for step, _ in walk(block, live) if step is not None][::-1]
-
-
 def remove_unused(blocks: Sequence[Block]) -> list[Step]:
     """Remove the instructions whose results nobody uses, and note what is live between blocks.
 
     The blocks are changed in place; returned are the loads that were removed, in order.
     """
+
+    def before(number: int, behind: int) -> int:
+        *_, (_, live) = walk(blocks[number], behind)
+        return live
+
+    following = [successors(blocks, number) for number in range(len(blocks))]
+    behind, live_in = fixed_point(following, range(len(blocks)), before)
     removed: list[Step] = []
-    for block, before, behind in zip(blocks, *live_registers(blocks), strict=True):
-        kept = needed(block, behind)
+    for block, live, live_behind in zip(blocks, live_in, behind, strict=True):
+        kept = [step for step, _ in walk(block, live_behind) if step is not None][::-1]
         used = {id(step) for step in kept}
         removed.extend(step for step in block.steps if id(step) not in used and step.loads)
         block.steps = kept
         block.whole = max((step.whole for step in kept), default=0)
-        block.live_in = tuple(members(before))
-        block.live_out = frozenset(members(behind))
+        block.live_in = tuple(members(live))
+        block.live_out = frozenset(members(live_behind))
     return removed
 
 

@@ -1,40 +1,28 @@
 """Pieces of calls: parameters on the stack, copies of variables and of instructions."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any
 
+from golden.ptx.declarations import Placement
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.source import Location
 from golden.ptx.syntax import Address, Guard, Immediate, Instruction, Register, Sink, Symbol, Variable, mapped
-from golden.simt.call_graph import Signature
 from golden.simt.stack import STACK_POINTER
-
-_ALIGNMENT: Final = 16
 
 
 @dataclass
-class Frame:
-    """The variables of one function on the stack, from the address in a register on."""
+class Frame(Placement):
+    """What a function or a call has on the stack, from the address in a register on."""
 
-    base: Register
-    size: int = 0
-    alignment: int = _ALIGNMENT
-
-    def place(self, size: int, alignment: int) -> int:
-        """The offset of so many bytes."""
-        offset = -(-self.size // alignment) * alignment
-        self.size = offset + size
-        self.alignment = max(self.alignment, alignment)
-        return offset
+    alignment: int = 16
+    base: Register = STACK_POINTER
 
 
-def arranged(signature: Signature) -> tuple[list[tuple[Variable, int]], tuple[int, int]]:
+def arranged(formals: Iterable[Variable]) -> tuple[list[tuple[Variable, int]], tuple[int, int]]:
     """Results and parameters with their offsets on the stack, and the bytes and the alignment of them all."""
-    frame = Frame(STACK_POINTER)
-    placed = [
-        (formal, frame.place(formal.size or 0, formal.alignment)) for formal in (*signature[0], *signature[1])
-    ]
+    frame = Frame()
+    placed = [(formal, frame.place(formal)) for formal in formals]
     return placed, (frame.size, frame.alignment)
 
 

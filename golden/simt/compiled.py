@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from operator import itemgetter
 from typing import Final
@@ -13,7 +14,7 @@ from golden.limits import CLUSTER, LOCAL_BYTES, MAX_CLUSTER, PARAMETER_BYTES, SH
 from golden.locks import LOCK
 from golden.ptx.blocks import Block, build_blocks
 from golden.ptx.contraction.passes import contract_blocks
-from golden.ptx.declarations import place_parameters, place_shared
+from golden.ptx.declarations import Placement, place_shared
 from golden.ptx.decoding import Context, Decoder, Step
 from golden.ptx.liveness import remove_unused
 from golden.ptx.source import Source, SourceLine
@@ -96,13 +97,12 @@ class CompiledKernel:
         self.directives = entry.directives
         self._source = source
         self._locations = [instruction.location for instruction in flat.instructions] or [entry.location]
-        self.parameters = place_parameters(entry)
+        parameters, local = Placement(), Placement()
+        self.parameters = tuple((item, parameters.place(item)) for item in entry.parameters)
         """With their offsets."""
-        self.parameter_bytes = max(
-            (offset + (parameter.size or 0) for parameter, offset in self.parameters), default=0
-        )
+        self.parameter_bytes = parameters.size
         self._limit(entry, "of parameters", self.parameter_bytes, PARAMETER_BYTES)
-        symbols = {parameter.key: (parameter, offset) for parameter, offset in self.parameters}
+        symbols = {item.key: (replace(item, space="entry"), offset) for item, offset in self.parameters}
         symbols |= placed
         names = named(flat.instructions)
         used = [variable for variable in declared if variable.key in names]
@@ -113,16 +113,11 @@ class CompiledKernel:
         self._shared = sorted(
             (addresses[variable.key], variable.size or 0, variable.name) for variable in shared
         )
-        self.local_bytes = 0
         for variable in flat.variables.values():
-            if variable.key in flat.frames:
+            if variable.space in ("local", "param"):
+                _, offset = flat.frames.get(variable.key) or (None, local.place(variable))
                 window = LOCAL_PARAMETERS if variable.space == "param" else 0
-                symbols[variable.key] = (variable, window + flat.frames[variable.key][1])
-            elif variable.space in ("local", "param"):
-                address = -(-self.local_bytes // variable.alignment) * variable.alignment
-                self.local_bytes = address + (variable.size or 0)
-                window = LOCAL_PARAMETERS if variable.space == "param" else 0
-                symbols[variable.key] = (variable, window + address)
+                symbols[variable.key] = (variable, window + offset)
         frames = {key: base for key, (base, _) in flat.frames.items()}
         context = Context(source, version, symbols, _decode, frames)
         self.blocks = build_blocks(context, flat)
@@ -154,7 +149,7 @@ class CompiledKernel:
         """The matrix instructions with their numbers."""
         self.traced: dict[int, tuple[str, str]] = {}
         """Text and line of the matrix instructions that have been traced, by their numbers."""
-        self.local_bytes = -(-self.local_bytes // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
+        self.local_bytes = -(-local.size // _LOCAL_ALIGNMENT) * _LOCAL_ALIGNMENT
         self._limit(entry, "of local memory a thread", self.local_bytes, LOCAL_BYTES)
         self._copied = _copied(self.blocks)
         self.slots = context.slots

@@ -122,9 +122,7 @@ def _access(context: Context, statement: Instruction, index: int, parsed: _Acces
     read = [address, *([] if stride is None else [stride]), *([] if loads else elements)]
     kind: dict[str, Any] = {"select": False, "whole": LANES, "pure": loads, "loads": loads}
     kind["matrix"] = None if is_move else matrix
-    return context.step(
-        statement, index, read, elements if loads else (), write_code, select=False, whole=LANES, **kind
-    )
+    return context.step(statement, index, read, elements if loads else (), write_code, **kind)
 
 
 def _tuple(writer: Writer, registers: Widths) -> str:

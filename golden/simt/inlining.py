@@ -106,14 +106,14 @@ class _Inliner:
         """Add the one body of a function."""
         prefix, at = f"{function.name}:", function.location
         arguments = Register("arguments", f"{prefix}%arguments", TYPES["u64"], at)
-        self._frame = frame = Frame(Register("frame", f"{prefix}%frame", TYPES["u64"], at))
+        self._frame = frame = Frame(base=Register("frame", f"{prefix}%frame", TYPES["u64"], at))
         self.flat.labels[f"{prefix}entry"] = len(self.flat.instructions)
         self.flat.calls.append(len(self.flat.instructions))
         self._emit("mov.u64", at, arguments, STACK_POINTER)
         opening = len(self.flat.instructions)
         self._emit("alloca.u64", at, frame.base)
         symbols: dict[str, str] = {}
-        placed = arranged((function.results, function.parameters))[0]
+        placed = arranged((*function.results, *function.parameters))[0]
         registers = []
         for formal, offset in placed:
             if formal.type is TYPES["pred"]:
@@ -182,7 +182,7 @@ class _Inliner:
         """Add a variable under a key, to the frame if there is one; the key."""
         self.flat.variables[key] = replace(variable, key=key)
         if self._frame is not None and variable.space in ("local", "param"):
-            offset = self._frame.place(variable.size or 0, variable.alignment)
+            offset = self._frame.place(variable)
             self.flat.frames[key] = self._frame.base, offset
         return key
 
@@ -276,8 +276,7 @@ class _Inliner:
         """Call one of some functions with bodies of their own, the only one or by its address."""
         actuals = (*results, *arguments)
         pairs = zip((*signature[0], *signature[1]), actuals, strict=True)
-        sized = tuple(self._sized(formal, actual) for formal, actual in pairs)
-        placed, area = arranged((sized, ()))
+        placed, area = arranged(self._sized(formal, actual) for formal, actual in pairs)
         old, base = (
             Register(name, f"{prefix}%{name}", TYPES["u64"], call) for name in ("stack pointer", "arguments")
         )

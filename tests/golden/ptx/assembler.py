@@ -8,7 +8,6 @@ from pathlib import Path
 
 from golden.ptx.blocks import build_blocks
 from golden.ptx.body import parse_body, split
-from golden.ptx.declarations import place_parameters
 from golden.ptx.decoding import Context
 from golden.ptx.parser import parse_syntax
 from golden.ptx.scalar_types import TYPES
@@ -127,7 +126,7 @@ class Golden:
             body = parse_body(module, entry)
         except PtxError as error:
             return str(error), None, None
-        symbols = {item.key: (item, offset) for item, offset in place_parameters(entry)}
+        symbols = {item.key: (replace(item, space="entry"), 0) for item in entry.parameters}
         for item in (*module.variables.values(), *body.variables.values()):
             symbols[item.key] = item, 1024
         symbols["func"] = Variable("func", "func", "function", TYPES["b8"], 0, 1, entry.location), 64
