@@ -8,6 +8,8 @@ takes C in registers and A and B from shared memory, in core matrices of 8 rows 
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from string import Template
 from typing import Any, Final
 
 import numpy as np
@@ -40,11 +42,14 @@ _WORD: Final = 4
 _ROW_BYTES: Final = 32
 """Of A and of B, in every `wgmma`: two core matrices side by side; four of a B that meets a sparse A."""
 
-_METADATA: Final = (
-    f"ld.param.u64 %x6, [e]; mul.wide.u32 %x7, %r3, {_WORD}; add.u64 %x6, %x6, %x7;",
-    "ld.global.b32 %r6, [%x6];",
-)
-"""The metadata register of each thread, %r6."""
+_SCALES: Final = {"s32": "", "tf32": ", 1, 1", "e4m3": ", 1, 1", "e5m2": ", 1, 1"}
+"""Signs and, where there is a choice, orders of A and B in the operands of `wgmma`, by the type of D or A."""
+
+
+def _filled(template: str, **fields: object) -> str:
+    """The text of a file beside this one, without its comments and empty lines."""
+    text = Template(Path(__file__).with_name(f"{template}.ptx").read_text()).substitute(fields)
+    return "\n".join(line for line in text.splitlines() if line and not line.startswith("//"))
 
 
 def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability: tuple[int, int]) -> str:
@@ -56,34 +61,22 @@ def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability
     capability : (int, int)
         Of the GPU: what is assembled for.
     """
-    is_group = isinstance(instruction, MmaInstruction) and instruction.family.is_warpgroup
-    is_sparse = isinstance(instruction, MmaInstruction) and instruction.is_sparse
-    narrow = isinstance(instruction, MmaInstruction) and instruction.a_type in ("e4m3", "e5m2")
-    target = f"sm_{capability[0]}{capability[1]}{'a' if is_group else ''}"
+    is_narrow = is_sparse = is_group = False
     if isinstance(instruction, ApproximateInstruction):
         body = _approximate_body(instruction)
     else:
+        is_narrow, is_sparse = instruction.a_type in ("e4m3", "e5m2"), instruction.is_sparse
+        is_group = instruction.family.is_warpgroup
         body = _group_body(instruction) if is_group else _warp_body(instruction)
-    return "\n".join(
-        [
-            f".version {_NARROW_VERSION if narrow or is_sparse else _VERSION}",
-            f".target {target}",
-            ".address_size 64",
-            ".visible .entry each(.param .u64 d, .param .u64 a, .param .u64 b, .param .u64 c, "
-            f"{'.param .u64 e, ' if is_sparse else ''}.param .u32 n)",
-            f".maxntid {_THREADS}, 1, 1",
-            "{",
-            ".reg .pred %p<4>; .reg .b32 %r<16>; .reg .b64 %x<8>;",
-            *(f"ld.param.u64 %x{i}, [{name}];" for i, name in enumerate(USES)),
-            "ld.param.u32 %r0, [n];",
-            "mov.u32 %r1, %ctaid.x; mov.u32 %r2, %tid.x;",
-            f"mad.lo.u32 %r3, %r1, {_THREADS}, %r2;",
-            *body,
-            "END: ret;",
-            "}",
-            "",
-        ]
+    text = _filled(
+        "kernel",
+        version=_NARROW_VERSION if is_narrow or is_sparse else _VERSION,
+        target=f"sm_{capability[0]}{capability[1]}{'a' if is_group else ''}",
+        more=".param .u64 e, " * is_sparse,
+        threads=_THREADS,
+        body=body,
     )
+    return f"{text}\n"
 
 
 def _kind(type: str) -> tuple[str, int]:
@@ -95,40 +88,42 @@ def _vector(use: str, count: int) -> str:
     return "{" + ", ".join(f"%{use}{i}" for i in range(count)) + "}"
 
 
-def _fragment_accesses(use: str, address: str, count: int, type: str, *, loads: bool) -> list[str]:
+def _accesses(use: str, address: str, count: int, type: str, *, loads: bool) -> str:
     """Load or store the registers of a fragment; each has 32 lanes side by side."""
     kind, size = _kind(type)
     places = [(f"%{use}{i}", f"[{address}+{i * LANES * size}]") for i in range(count)]
-    return [
+    return "\n".join(
         f"ld.global.{kind} {register}, {place};" if loads else f"st.global.{kind} {place}, {register};"
         for register, place in places
-    ]
+    )
 
 
-def _warp_body(instruction: MmaInstruction) -> list[str]:
+def _registers(use: str, count: int, type: str) -> dict[str, object]:
+    """How many registers of which type hold a fragment, and the bytes of a tile and of a lane of it."""
+    kind, size = _kind(type)
+    named = {"kind": kind, "count": count, "tile": count * LANES * size, "lane": size}
+    return {f"{use}_{name}": value for name, value in named.items()}
+
+
+def _warp_body(instruction: MmaInstruction) -> str:
     types = instruction.types
     counts = {
         use: layout.registers * _WORD // _kind(types[use])[1] for use, layout in instruction.fragments.items()
     }
-    lines = [
-        "shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31;",
-        "setp.ge.u32 %p0, %r4, %r0; @%p0 bra END;",
-    ]
-    for i, use in enumerate(USES):
-        kind, size = _kind(types[use])
-        lines += [
-            f".reg .{kind} %{use}<{counts[use]}>;",
-            f"mul.wide.u32 %x7, %r4, {counts[use] * LANES * size}; add.u64 %x{i}, %x{i}, %x7;",
-            f"mul.wide.u32 %x7, %r5, {size}; add.u64 %x{i}, %x{i}, %x7;",
-        ]
-    for i, use in enumerate(USES[:3]):
-        lines += _fragment_accesses(use, f"%x{i}", counts[use], types[use], loads=True)
+    fields: dict[str, object] = {}
+    for use in USES:
+        fields |= _registers(use, counts[use], types[use])
+    loads = [_accesses(use, f"%x{i}", counts[use], types[use], loads=True) for i, use in enumerate(USES[:3])]
     operands = ", ".join(_vector(use, counts[use]) for use in ("d", *USES[:3]))
-    if instruction.is_sparse:
-        lines += _METADATA
-        operands += ", %r6, 0"
-    stores = _fragment_accesses("d", "%x3", counts["d"], types["d"], loads=False)
-    return [*lines, f"{instruction} {operands};", *stores]
+    return _filled(
+        "warp",
+        **fields,
+        loads="\n".join(loads),
+        metadata=_filled("metadata") if instruction.is_sparse else "",
+        instruction=instruction,
+        operands=operands + ", %r6, 0" * instruction.is_sparse,
+        stores=_accesses("d", "%x3", counts["d"], types["d"], loads=False),
+    )
 
 
 def _row_bytes(instruction: MmaInstruction) -> dict[str, int]:
@@ -141,66 +136,39 @@ def _dense(instruction: MmaInstruction) -> MmaInstruction:
     return replace(instruction, mnemonic="wgmma", shape=instruction.stored)
 
 
-def _group_body(instruction: MmaInstruction) -> list[str]:
+def _group_body(instruction: MmaInstruction) -> str:
     """A block of four warps for each tile."""
-    tile, rows = warp_tile(_dense(instruction)), _row_bytes(instruction)
-    columns = instruction.shape.n // TILE_COLUMNS
-    count = fragment("d", tile.d_type, tile.shape).registers * columns
-    sizes = {"a": instruction.shape.m * rows["a"], "b": instruction.shape.n * rows["b"]}
-    lines = [
-        f".reg .{_kind(tile.d_type)[0]} %d<{count}>;",
-        f".shared .align 128 .b8 sa[{sizes['a']}]; .shared .align 128 .b8 sb[{sizes['b']}];",
-        "setp.ge.u32 %p0, %r1, %r0; @%p0 bra END;",
-        ".reg .b32 %v<4>;",
-    ]
-    for i, use in enumerate("ab"):
+    tile, rows, shape = warp_tile(_dense(instruction)), _row_bytes(instruction), instruction.shape
+    count = fragment("d", tile.d_type, tile.shape).registers * shape.n // TILE_COLUMNS
+    fields = _registers("d", count, tile.d_type)
+    for use, lines in (("a", shape.m), ("b", shape.n)):
         # Bytes from a core matrix to the next along k, and to the next 8 rows, each by 16.
-        descriptor = 128 >> 4 << 16 | 8 * rows[use] >> 4 << 32
-        lines += [
-            f"mul.wide.u32 %x7, %r1, {sizes[use]}; add.u64 %x{i}, %x{i}, %x7;",
-            f"mov.u32 %r6, s{use}; mov.u32 %r7, %r2;",
-            f"COPY_{use}: setp.ge.u32 %p1, %r7, {sizes[use] // 16}; @%p1 bra DONE_{use};",
-            f"mul.wide.u32 %x7, %r7, 16; add.u64 %x7, %x{i}, %x7; mad.lo.u32 %r8, %r7, 16, %r6;",
-            "ld.global.v4.b32 {%v0, %v1, %v2, %v3}, [%x7]; st.shared.v4.b32 [%r8], {%v0, %v1, %v2, %v3};",
-            f"add.u32 %r7, %r7, {_THREADS}; bra COPY_{use};",
-            f"DONE_{use}:",
-            f"and.b32 %r6, %r6, 0x3ffff; shr.u32 %r6, %r6, 4; cvt.u64.u32 %x{4 + i}, %r6;",
-            f"or.b64 %x{4 + i}, %x{4 + i}, {descriptor};",
-        ]
-    # Words of C and D: tiles, warps, words, lanes.
-    lines += [
-        f"shr.u32 %r4, %r3, 5; and.b32 %r5, %r3, 31; mul.wide.u32 %x7, %r4, {count * LANES * _WORD};",
-        f"add.u64 %x2, %x2, %x7; add.u64 %x3, %x3, %x7; mul.wide.u32 %x7, %r5, {_WORD};",
-        "add.u64 %x2, %x2, %x7; add.u64 %x3, %x3, %x7;",
-        *_fragment_accesses("d", "%x2", count, tile.d_type, loads=True),
-        "fence.proxy.async; bar.sync 0; wgmma.fence.sync.aligned; setp.eq.u32 %p2, 0, 0;",
-    ]
-    scales = {"s32": "", "tf32": ", 1, 1"}.get(
-        "s32" if instruction.d_type == "s32" else instruction.a_type,
-        ", 1, 1" if instruction.a_type in ("e4m3", "e5m2") else ", 1, 1, 0, 0",
+        fields[f"{use}_descriptor"] = 128 >> 4 << 16 | 8 * rows[use] >> 4 << 32
+        fields |= {f"{use}_bytes": lines * rows[use], f"{use}_pieces": lines * rows[use] // 16}
+    scales = _SCALES.get("s32" if instruction.d_type == "s32" else instruction.a_type, ", 1, 1, 0, 0")
+    operands = [_vector("d", count), "%x4", "%x5", *["%r6", "0"] * instruction.is_sparse, f"%p2{scales}"]
+    return _filled(
+        "group",
+        **fields,
+        threads=_THREADS,
+        loads=_accesses("d", "%x2", count, tile.d_type, loads=True),
+        metadata=_filled("metadata") if instruction.is_sparse else "",
+        instruction=instruction,
+        operands=", ".join(operands),
+        stores=_accesses("d", "%x3", count, tile.d_type, loads=False),
     )
-    return [
-        *lines,
-        *(_METADATA if instruction.is_sparse else ()),
-        f"{instruction} {_vector('d', count)}, %x4, %x5, {'%r6, 0, ' * instruction.is_sparse}%p2{scales};",
-        "wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;",
-        *_fragment_accesses("d", "%x3", count, tile.d_type, loads=False),
-    ]
 
 
-def _approximate_body(form: ApproximateInstruction) -> list[str]:
-    size = form.bits // 8
-    names = ["%e0", "%e1", "%e2"][: form.operands + 1]
+def _approximate_body(form: ApproximateInstruction) -> str:
     kind = {"f32": "f32", "f64": "f64"}.get(form.type, f"b{form.bits}")
-    return [
-        f".reg .{kind} %e<3>;",
-        "setp.ge.u32 %p0, %r3, %r0; @%p0 bra END;",
-        f"mul.wide.u32 %x7, %r3, {size};",
-        *(f"add.u64 %x{i}, %x{i}, %x7;" for i in range(4)),
-        *(f"ld.global.{kind} %e{i + 1}, [%x{i}];" for i in range(form.operands)),
-        f"{form.text} {', '.join(names)};",
-        f"st.global.{kind} [%x3], %e0;",
-    ]
+    return _filled(
+        "element",
+        kind=kind,
+        size=form.bits // 8,
+        loads="\n".join(f"ld.global.{kind} %e{i + 1}, [%x{i}];" for i in range(form.operands)),
+        instruction=form.text,
+        operands=", ".join(("%e0", "%e1", "%e2")[: form.operands + 1]),
+    )
 
 
 def _run(gpu: Gpu, text: str, inputs: Sequence[NDArray[Any]], result_bytes: int, grid: int, n: int) -> Any:
