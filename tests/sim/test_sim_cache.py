@@ -173,7 +173,7 @@ def test_a_relative_folder_is_ignored_as_its_specification_says(tmp_path, monkey
 
 def test_a_full_disk_is_one_sentence(tmp_path):
     def full(folder: Path) -> list[Path]:
-        verilate._run("make", ["sh", "-c", "echo 'cc1plus: No space left on device'; exit 1"], folder)
+        verilate.run_tool("make", ["sh", "-c", "echo 'cc1plus: No space left on device'; exit 1"], folder)
         return []
 
     with pytest.raises(CacheError) as error:
