@@ -75,12 +75,10 @@ class HostedMachine(ABC):
         self._read_host = read_host
         self._write_host = write_host
         self._serial = False
-        self._queued: list[deque[Command]] = []
-        self._first_queued: list[int] = []
         found = Capabilities.read(read_host)
         self.config = found.configuration() if config is None else config
         found.require(Capabilities.of(self.config))
-        self._queued = [deque() for _ in range(self.config.warps)]
+        self._queued: list[deque[Command]] = [deque() for _ in range(self.config.warps)]
         self._first_queued = [0] * self.config.warps
         self._restart_counters()
         self.profile: Profile = self.config.dot_product.profile

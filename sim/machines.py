@@ -52,10 +52,9 @@ def open_machine(
         For a waveform or a trace of a golden machine.
     """
     if backend is Backend.GOLDEN:
-        if waves is not None:
-            raise ValueError("a waveform needs a simulated core: rtl or lockstep, not golden")
-        if trace is not None:
-            raise ValueError("a trace needs a simulated core: rtl or lockstep, not golden")
+        for what, given in (("waveform", waves), ("trace", trace)):
+            if given is not None:
+                raise ValueError(f"a {what} needs a simulated core: rtl or lockstep, not golden")
         return golden_machine(config, Memory(memory_size, BASE))
     rtl = RtlMachine(config, Memory(memory_size, BASE), waves=waves, trace=trace)
     if backend is Backend.RTL:

@@ -111,22 +111,20 @@ def _stride_of(function: str, view: NDArray[Any], instruction: LoadInstruction |
         )
     by_rows = instruction.layout == "row"
     bits, size = FORMATS[instruction.type].bits, view.dtype.itemsize
-    rows, columns = instruction.shape.extent(instruction.use)
-    if by_rows:
-        columns = columns * bits // (8 * size) if bits < 8 else columns
-    else:
-        rows = rows * bits // (8 * size) if bits < 8 else rows
-    if view.shape[0] < rows or view.shape[1] < columns:
+    lines, length = instruction.shape.lines(instruction.use, instruction.layout)
+    length = length * bits // (8 * size) if bits < 8 else length
+    matrix = view if by_rows else view.T
+    if matrix.shape[0] < lines or matrix.shape[1] < length:
+        rows, columns = (lines, length) if by_rows else (length, lines)
         raise Misuse(
             f"{function}: got a view of {view.shape[0]} x {view.shape[1]}",
             f"the tile takes {rows} x {columns} elements of {view.dtype}",
         )
-    line, step = (view.strides[1], view.strides[0]) if by_rows else (view.strides[0], view.strides[1])
+    step, line = matrix.strides
     kind, other = ("row", "column") if by_rows else ("column", "row")
     if line != size:
-        transposed = (view.strides[0] if by_rows else view.strides[1]) == size
         prefix = "" if instruction.use in "ab" else "mem_"
-        advice = f"; this view has contiguous {other}s: {prefix}{other[:3]}_major" if transposed else ""
+        advice = f"; this view has contiguous {other}s: {prefix}{other[:3]}_major" if step == size else ""
         raise Misuse(
             f"{function}: got a view whose {kind}s are not contiguous, strides {view.strides}",
             f"in {prefix}{kind[:3]}_major the elements of a {kind} lie one after the other{advice}",

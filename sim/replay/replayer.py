@@ -160,7 +160,7 @@ class Replayer:
 
     def _step(self, step: Step) -> None:
         if isinstance(step, Write):
-            self._write(step)
+            self._put(step.place.is_shared, step.place.offset, step.data)
         elif isinstance(step, Window):
             self._window(step)
             if self._options.compares_each:
@@ -303,9 +303,6 @@ class Replayer:
         offset = self._scratch
         self._scratch += size
         return offset
-
-    def _write(self, write: Write) -> None:
-        self._put(write.place.is_shared, write.place.offset, write.data)
 
     def _put(self, is_shared: bool, offset: int, data: NDArray[np.uint8]) -> None:
         """Write bytes into the machine's memory."""

@@ -8,22 +8,10 @@ from typing import Final
 from vcd.gtkw import GTKWSave
 
 from sim.files import write_files
-from sim.waves.signal_groups import Format, ShownSignal, SignalGroup
+from sim.waves.signal_groups import ShownSignal, SignalGroup
 
 MAPPINGS: Final = Path(".surfer") / "mappings"
 """Folder in which Surfer looks for names of values, below the one it is started in."""
-
-_GTKWAVE_FORMATS: Final[dict[Format, str]] = {
-    "bit": "bin",
-    "binary": "bin",
-    "decimal": "dec",
-    "hexadecimal": "hex",
-}
-_SURFER_FORMATS: Final[dict[Format, str]] = {
-    "binary": "Binary",
-    "decimal": "Unsigned",
-    "hexadecimal": "Hexadecimal",
-}
 
 _ZOOM: Final = -8.0
 """Of GTKWave: about a hundred cycles in a window of usual width."""
@@ -81,7 +69,7 @@ def gtkwave_layout(waves: Path, groups: Sequence[SignalGroup], filters: Mapping[
                 bits = f"[{signal.width - 1}:0]" if signal.width > 1 else ""
                 save.trace(
                     f"{signal.scoped_name}{bits}",
-                    datafmt=_GTKWAVE_FORMATS[signal.format],
+                    datafmt=signal.format.gtkwave,
                     translate_filter_file=str(filters[signal.kind].absolute()) if signal.states else None,
                 )
     return text.getvalue()
@@ -100,7 +88,7 @@ def surfer_commands(groups: Sequence[SignalGroup]) -> str:
         number += 1
         for signal in group.signals:
             adding.append(f"variable_add {signal.scoped_name}")
-            format_ = _mapping(signal.kind) if signal.states else _SURFER_FORMATS.get(signal.format)
+            format_ = _mapping(signal.kind) if signal.states else signal.format.surfer
             if format_ is not None and (signal.width > 1 or signal.states):
                 setting += [f"item_focus {_letters(number)}", f"item_set_format {format_}"]
             number += 1

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, NamedTuple
 
 from golden.tables.faults import Cause
 from hdl.config import CoreConfig
@@ -15,7 +15,14 @@ from sim.trace.probes import SIGNALS, absent_signals, of_warp
 SCOPE: Final = "TOP.openwmma_core"
 """Where the waveform has the ports of the core; its instances are below ``core``."""
 
-Format = Literal["bit", "binary", "decimal", "hexadecimal"]
+
+class Format(NamedTuple):
+    """How the values of a signal are shown, by the names that viewers have for it."""
+
+    gtkwave: str
+    surfer: str | None
+    """None for its default."""
+
 
 _TOP: Final = "openwmma_core"
 _CORE: Final = r"\openwmma_core.core"
@@ -58,7 +65,12 @@ _STATES: Final[dict[str, Mapping[int, str]]] = {
     "axi-response": {response.value: response.name for response in Response},
 }
 
-_FORMATS: Final[dict[str, Format]] = {"": "bit", "b": "binary", "d": "decimal", "h": "hexadecimal"}
+_FORMATS: Final = {
+    "": Format("bin", None),
+    "b": Format("bin", "Binary"),
+    "d": Format("dec", "Unsigned"),
+    "h": Format("hex", "Hexadecimal"),
+}
 
 
 def signal_groups(config: CoreConfig, verilog: str) -> list[SignalGroup]:
@@ -130,7 +142,7 @@ def _shown(item: str, widths: Mapping[str, int]) -> ShownSignal:
         path=path,
         name=name,
         width=widths[place],
-        format="decimal" if states else _FORMATS[kind],
+        format=_FORMATS["d" if states else kind],
         states=states,
         kind=kind if states else "",
     )
