@@ -58,20 +58,9 @@ _LIMITED: Final = "sim.testbench.limited"
 class SimulatorMissing(RuntimeError):
     """Icarus Verilog is wanted and not there."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "there is no program iverilog, Icarus Verilog; on Debian or Ubuntu: apt-get install iverilog"
-        )
-
 
 class UnsuitableFolder(RuntimeError):
     """Simulations are to be kept where make cannot build them."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(
-            f"testbenches cannot be built in {folder}: make splits paths at spaces; "
-            "copy the project into a folder without spaces in its path"
-        )
 
 
 class BenchFailure(AssertionError):
@@ -108,7 +97,8 @@ def iverilog() -> str:
     """
     program = shutil.which("iverilog")
     if program is None:
-        raise SimulatorMissing
+        remedy = "on Debian or Ubuntu: apt-get install iverilog"
+        raise SimulatorMissing(f"there is no program iverilog, Icarus Verilog; {remedy}")
     return program
 
 
@@ -140,7 +130,10 @@ def build(
     """
     for needed in (BUILD, VERILATOR_ROOT):
         if len(str(needed).split()) > 1:
-            raise UnsuitableFolder(needed)
+            remedy = "copy the project into a folder without spaces in its path"
+            raise UnsuitableFolder(
+                f"testbenches cannot be built in {needed}: make splits paths at spaces; {remedy}"
+            )
     flags = (*_VERILATOR_FLAGS, *(COVERAGE_FLAGS if coverage else ()))
     variant = f"-{simulator}" if simulator != SIMULATORS[0] else ""
     variant += ("-waves" if waves else "") + ("-coverage" if coverage else "")

@@ -1,6 +1,6 @@
 """What was recorded of a simulation, as questions about signals and cycles."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -76,10 +76,12 @@ class Recording:
         """The longest intervals in which probes of one bit are all 1; none where there is no such probe."""
         if any(name not in self for name in names):
             return []
-        found = [Interval(0, self.cycles - 1, 1)] if self.cycles else []
-        for name in names:
-            found = list(_common(found, [item for item in self.intervals(name) if item.value]))
-        return found
+        tracks = [self._changes[of_warp(name, self.warp)] for name in names]
+        starts = np.unique(np.concatenate([cycles for cycles, _ in tracks]))
+        now = [np.array(values)[np.searchsorted(cycles, starts, "right") - 1] for cycles, values in tracks]
+        edges = np.diff(np.all(now, axis=0), prepend=False, append=False)
+        changes = np.append(starts, self.cycles)[edges].tolist()
+        return [Interval(first, end - 1, 1) for first, end in zip(changes[::2], changes[1::2], strict=True)]
 
     def pulses(self, *names: str) -> list[int]:
         """Every cycle in which probes of one bit are all 1."""
@@ -93,17 +95,3 @@ class Recording:
             if item.value >> bit & 1
             for cycle in range(item.first, item.last + 1)
         ]
-
-
-def _common(ones: Sequence[Interval], others: Sequence[Interval]) -> Iterable[Interval]:
-    """Where intervals of two lists, each in order, overlap."""
-    one = other = 0
-    while one < len(ones) and other < len(others):
-        first = max(ones[one].first, others[other].first)
-        last = min(ones[one].last, others[other].last)
-        if first <= last:
-            yield Interval(first, last, 1)
-        if ones[one].last < others[other].last:
-            one += 1
-        else:
-            other += 1
