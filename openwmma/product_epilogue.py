@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from golden.arguments import VALUES, dtype_of, given_array
+from golden.arguments import VALUES, dtype_of
 from golden.arithmetic.arrays import convert, fma
-from golden.host_arrays import little_endian
+from golden.host_arrays import host_array
 from golden.integers import checked_text, quoted, shortened
 from golden.invalid_argument import InvalidArgument
 from golden.tables.formats import FORMATS, FloatFormat, float_format
@@ -26,7 +26,11 @@ Place = slice | NDArray[np.intp]
 
 def native_array(argument: str, given: ArrayLike) -> NDArray[Any]:
     """The array that a caller handed in, in native byte order; InvalidArgument for what is none."""
-    return little_endian(given_array(argument, given, "an array"))
+    try:
+        array = host_array(given)
+    except (TypeError, BufferError, RuntimeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(argument, f"{given.__class__.__name__} ({error})", "an array") from None
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
