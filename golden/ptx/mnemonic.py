@@ -202,7 +202,7 @@ def _multiply(qualifiers: _Qualifiers, families: Sequence[Family]) -> MmaInstruc
         raise MalformedInstruction("missing qualifier", "", operations, "wmma.mma")
     modifier = None if is_group else qualifiers.accept(_MODIFIERS)
     types = _types(qualifiers, shape, families)
-    if mnemonic != "wmma":
+    if mnemonic != "wmma" and "b1" in types:
         operation = _operation(qualifiers)
     scale_type = qualifiers.take(*_SCALE_TYPES) if vector else ""
     if kind and not vector and _KINDS[kind]:

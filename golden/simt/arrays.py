@@ -26,6 +26,15 @@ class Access(NamedTuple):
         """The accesses of the threads at these positions."""
         return Access(self.threads[positions], self.addresses[positions], self.number)
 
+    def one(self, position: int) -> "Access":
+        """The access of the thread at a position."""
+        return self.some(slice(position, position + 1))
+
+    def at(self, places: NDArray[Any]) -> "Access":
+        """Accesses of the same threads to other addresses, one after another and equally many of each."""
+        threads = np.repeat(self.threads, places.size // self.threads.size)
+        return Access(threads, places.reshape(-1).astype(np.uint64, copy=False), self.number)
+
 
 Values = Sequence[NDArray[Any]]
 """Raw bits, an element for each thread; an array for each register, or for each element of a vector."""

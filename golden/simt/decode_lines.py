@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from typing import Final
 
-from golden.ptx.accesses import HINT
 from golden.ptx.decoding import Context, Step
 from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, TensorAddress
 from golden.qualifier_lines import chosen_qualifiers
 from golden.simt.code import Writer
-from golden.simt.instruction_lines import LINES, RANKS, Kind, Line
+from golden.simt.instruction_lines import HINT, LINES, RANKS, Kind, Line
 
 _MAX_CHOICES: Final = 20
 """Lines that a message lists."""

@@ -1,23 +1,48 @@
-"""Loads, stores and atomics, plain and those that complete transactions of an ``mbarrier``."""
+"""Loads, stores and atomics, plain and those that complete transactions of an ``mbarrier``.
+
+Which qualifiers may stand together is as the assembler takes them for sm_90.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from golden.ptx.accesses import (
-    HINT,
-    ORDERS,
-    SCOPES,
-    VECTORS,
-    access_qualifiers,
-    accessed_values,
-    element_type,
-    without_hint,
-)
 from golden.ptx.decoding import Context, Step, split_qualifiers
-from golden.ptx.scalar_types import TYPES
-from golden.ptx.syntax import Address, Instruction, Symbol
+from golden.ptx.scalar_types import TYPES, ScalarType
+from golden.ptx.syntax import Address, Instruction, Operand, Register, Symbol, Vector
 from golden.simt.atomics import ATOMICS, HALVES, REDUCTIONS, atomic_function
 from golden.simt.code import Writer
+from golden.simt.instruction_lines import HINT, PREFETCHES
+
+_ORDERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "ld": ("weak", "volatile", "relaxed", "acquire"),
+    "ldu": (),
+    "st": ("weak", "volatile", "relaxed", "release"),
+    "atom": ("relaxed", "acquire", "release", "acq_rel"),
+    "red": ("relaxed", "release"),
+}
+"""Memory orders by opcode."""
+_SCOPES: Final = ("cta", "cluster", "gpu", "sys")
+_VECTORS: Final = {"v2": 2, "v4": 4, "v8": 8}
+_TYPES: Final = (*(name for name in TYPES if name[1:].isdecimal() and name[0] != "f"), "f32", "f64")
+_EVICTIONS: Final = tuple(
+    f"L1::{kind}" for kind in ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+)
+_CACHES: Final = {"ld": ("ca", "cg", "cs", "lu", "cv"), "st": ("wb", "cg", "cs", "wt"), "ldu": ()}
+_READ_ONLY_CACHES: Final = ("ca", "cg", "cs")
+_SHARED: Final = ("shared", "shared::cta", "shared::cluster")
+_ACCESSED: Final = {
+    "ld": ("global", "const", *_SHARED, "local", "param", "param::entry", "param::func"),
+    "st": ("global", "const", *_SHARED, "local", "param", "param::func"),
+    "ldu": ("global",),
+}
+_IN_SPACES: Final[Mapping[str, Iterable[str]]] = {
+    **dict.fromkeys(("volatile", "relaxed", "acquire", "release"), ("global", *_SHARED)),
+    **dict.fromkeys((HINT, *PREFETCHES, *_EVICTIONS, "nc"), ("global",)),
+}
+"""Qualifiers that need a state space, and which; generic addresses take all but ``.nc``."""
+_EXCLUSIVE: Final = ("volatile", "relaxed", "acquire", "release")
+_LARGEST: Final = 128
+"""Bits of an access; 256 need sm_100."""
 
 _SPACES: Final = {
     "global": "global",
@@ -30,7 +55,7 @@ _SPACES: Final = {
     "param::func": "param",
 }
 
-_VECTORS: Final = {
+_ATOMIC_VECTORS: Final = {
     **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
     **dict.fromkeys(("f16x2", "bf16x2", "f32"), ("v2", "v4")),
 }
@@ -41,13 +66,103 @@ _STORED: Final = ("b32", "b64", "u32", "u64", "s32", "s64", "f32", "f64")
 _TRANSACTED: Final = "mbarrier::complete_tx::bytes"
 
 
+def _qualifiers(context: Context, instruction: Instruction) -> dict[str, str]:
+    """The qualifiers of a load or store, by what they say; PtxError for those that do not go together."""
+    opcode = instruction.opcode[0]
+    groups: dict[str, Iterable[str]] = {
+        "mmio": () if opcode == "ldu" else ("mmio",),
+        "space": _ACCESSED[opcode],
+        "vector": ("v2", "v4"),
+        "order": _ORDERS[opcode],
+        "scope": _SCOPES,
+        "cache": _CACHES[opcode],
+        "read-only": ("nc",) if opcode == "ld" else (),
+        "eviction": () if opcode == "ldu" else _EVICTIONS,
+        "hint": () if opcode == "ldu" else (HINT,),
+        "prefetch": PREFETCHES if opcode == "ld" else (),
+        "type": _TYPES,
+    }
+    found = split_qualifiers(context, instruction, groups)
+    order, space, cache = found.get("order", "weak"), found.get("space"), found.get("cache")
+    if "mmio" in found:
+        fits = (order, found.get("scope"), found.get("space", "global"), found.get("vector"))
+        if fits != ("relaxed", "sys", "global", None):
+            message = ".mmio takes .relaxed.sys and one value in .global, and nothing else"
+            raise context.unsupported(instruction, message)
+    _require_scope(context, instruction, found)
+    for qualifier in found.values():
+        spaces = _IN_SPACES.get(qualifier, ())
+        if spaces and (space or qualifier == "nc") and (space or "generic") not in spaces:
+            choices = ", ".join(f".{item}" for item in spaces)
+            raise context.unsupported(
+                instruction, f".{qualifier} is for {choices}, not .{space or 'generic'}"
+            )
+    read_only, eviction = found.get("read-only"), found.get("eviction")
+    together: tuple[tuple[str | None, object], ...] = (
+        (order, order in _EXCLUSIVE and (cache or read_only)),
+        (order, (order == "volatile" and eviction) or ("order" in found and read_only)),
+        (cache, eviction),
+        (cache, cache not in _READ_ONLY_CACHES and read_only),
+    )
+    for first, second in together:
+        if first and second:
+            raise context.unsupported(instruction, f".{first} cannot be combined with .{second}")
+    return found
+
+
+def _require_scope(context: Context, instruction: Instruction, found: Mapping[str, str]) -> None:
+    """Refuse a memory order without its scope, or a scope without an order that has one."""
+    order, scope = found.get("order", "weak"), found.get("scope")
+    if scope is None and order not in ("weak", "volatile"):
+        choices = ", ".join(f".{item}" for item in _SCOPES)
+        raise context.unsupported(instruction, f".{order} lacks its scope; allowed: {choices}")
+    if scope is not None and order in ("weak", "volatile"):
+        raise context.unsupported(instruction, f".{scope} needs a memory order, such as .relaxed")
+
+
+def _values(
+    context: Context,
+    instruction: Instruction,
+    operand: Operand,
+    found: Mapping[str, str],
+    *,
+    written: bool = False,
+    wider: bool = False,
+) -> tuple[ScalarType, tuple[Operand, ...]]:
+    """The type of an access, and the registers of its vector, which are bits in it."""
+    if "type" not in found:
+        raise context.unsupported(instruction, "it has no type")
+    type_ = TYPES[found["type"]]
+    count = _VECTORS[found["vector"]] if "vector" in found else 1
+    if count * type_.bits > _LARGEST and instruction.opcode[0] in _ACCESSED:
+        raise context.unsupported(instruction, f"it accesses more than {_LARGEST} bits")
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    if len(elements) != count:
+        raise context.error(instruction, f"{instruction.name} moves {count} values, not {len(elements)}")
+    require = context.require_destination if written else context.require_source
+    for element in elements:
+        same = isinstance(element, Register) and element.type.bits == type_.bits
+        kind = f"b{type_.bits}" if same and isinstance(operand, Vector) else type_.name
+        require(element, type_.bits, kind, wider=wider)
+    return type_, elements
+
+
+def _without_hint(
+    context: Context, instruction: Instruction, least: int, most: int | None = None
+) -> tuple[Operand, ...]:
+    """The operands, their number checked, without the policy of a ``.L2::cache_hint``."""
+    hinted = HINT in instruction.opcode
+    operands = instruction.operands[:-1] if hinted else instruction.operands
+    operands = context.operands(instruction, least, most, operands)
+    if hinted:
+        context.require_source(instruction.operands[-1], 64)
+    return operands
+
+
 def _load(context: Context, instruction: Instruction, index: int) -> Step:
-    found = access_qualifiers(context, instruction)
-    operands = without_hint(context, instruction, 2)
-    type_, targets = accessed_values(context, instruction, operands[0], found)
-    for target in targets:
-        kind = element_type(operands[0], target, type_)
-        context.require_destination(target, type_.bits, kind, wider=True)
+    found = _qualifiers(context, instruction)
+    operands = _without_hint(context, instruction, 2)
+    type_, targets = _values(context, instruction, operands[0], found, written=True, wider=True)
     address = context.require_address(operands[1])
     space = _accessed_space(context, instruction, found, address)
     size, count, offset = type_.size, len(targets), 0
@@ -100,12 +215,9 @@ def _accessed_space(
 def _store(context: Context, instruction: Instruction, index: int) -> Step:
     if "async" in instruction.opcode:
         return _transacted(context, instruction, index)
-    found = access_qualifiers(context, instruction)
-    operands = without_hint(context, instruction, 2)
-    type_, elements = accessed_values(context, instruction, operands[1], found)
-    for element in elements:
-        kind = element_type(operands[1], element, type_)
-        context.require_source(element, type_.bits, kind, wider=True)
+    found = _qualifiers(context, instruction)
+    operands = _without_hint(context, instruction, 2)
+    type_, elements = _values(context, instruction, operands[1], found, wider=True)
     address = context.require_address(operands[0])
     space = _accessed_space(context, instruction, found, address)
     if context.space_of(address) in ("entry", "const") or found.get("space") == "const":
@@ -133,8 +245,8 @@ def _check_atomic(context: Context, instruction: Instruction, found: Mapping[str
     if "vector" not in found:
         if name != "add" and type_ in HALVES:
             raise context.unsupported(instruction, f".{name} of .{type_} needs a vector, such as .v2")
-    elif found["vector"] not in _VECTORS.get(type_, ()) or (name != "add" and type_ == "f32"):
-        choices = ", ".join(f".{item}" for item in _VECTORS.get(type_, ())) or "none"
+    elif found["vector"] not in _ATOMIC_VECTORS.get(type_, ()) or (name != "add" and type_ == "f32"):
+        choices = ", ".join(f".{item}" for item in _ATOMIC_VECTORS.get(type_, ())) or "none"
         raise context.unsupported(instruction, f"vectors of .{type_}: {choices}")
     if space not in (None, "global") and {"vector", "hint"} & found.keys():
         raise context.unsupported(instruction, f"vectors and hints are for .global, not .{space}")
@@ -146,30 +258,23 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     returns = instruction.opcode[0] == "atom"
     groups: Mapping[str, Iterable[str]] = {
         "space": ("global", "shared", "shared::cta", "shared::cluster"),
-        "order": ORDERS[instruction.opcode[0]],
-        "scope": SCOPES,
+        "order": _ORDERS[instruction.opcode[0]],
+        "scope": _SCOPES,
         "operation": ATOMICS,
         "flush": ("noftz",),
-        "vector": VECTORS,
+        "vector": _VECTORS,
         "hint": (HINT,),
         "type": dict.fromkeys(type_ for types, _ in ATOMICS.values() for type_ in types),
     }
     found = split_qualifiers(context, instruction, groups)
     name, type_name = found.get("operation", ""), found.get("type", "")
     _check_atomic(context, instruction, found)
-    operands = without_hint(context, instruction, 2 + (name == "cas") + returns)
-    count = VECTORS[found["vector"]] if "vector" in found else 1
-    type_, bits = TYPES[type_name], TYPES[type_name].bits
+    operands = _without_hint(context, instruction, 2 + (name == "cas") + returns)
+    count = _VECTORS[found["vector"]] if "vector" in found else 1
+    bits = TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])
-    sources = [
-        accessed_values(context, instruction, operand, found)[1] for operand in operands[1 + returns :]
-    ]
-    targets = accessed_values(context, instruction, operands[0], found)[1] if returns else ()
-    for operand, source in zip(operands[1 + returns :], sources, strict=True):
-        for element in source:
-            context.require_source(element, bits, element_type(operand, element, type_))
-    for element in targets:
-        context.require_destination(element, bits, element_type(operands[0], element, type_))
+    sources = [_values(context, instruction, item, found)[1] for item in operands[1 + returns :]]
+    targets = _values(context, instruction, operands[0], found, written=True)[1] if returns else ()
     space = _accessed_space(context, instruction, found, address)
     named = context.space_of(address)
     if space not in ("global", "shared", "generic") or named == "const":
@@ -214,11 +319,9 @@ def _transacted(context: Context, instruction: Instruction, index: int) -> Step:
     if not needed <= found.keys() or (reduces and (name not in REDUCTIONS[operation] or not sent)):
         raise context.unsupported(instruction)
     place, source, barrier = context.operands(instruction, 3)
-    type_, elements = accessed_values(context, instruction, source, found)
+    type_, elements = _values(context, instruction, source, found)
     space = "shared" if "space" in found else "generic"
     places = {name: context.require_address(item, space) for name, item in (("to", place), ("bar", barrier))}
-    for element in elements:
-        context.require_source(element, type_.bits, type_.name)
 
     def write_code(writer: Writer) -> None:
         to, bar = (f"({space!r}, {writer.access(context, address)})" for address in places.values())

@@ -7,9 +7,10 @@ and what changes no value here: fences, hints to caches, pauses, and policies of
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from golden.ptx.accesses import HINT, PREFETCHES
 from golden.simt.atomics import REDUCTIONS
 
+HINT: Final = "L2::cache_hint"
+PREFETCHES: Final = ("L2::64B", "L2::128B", "L2::256B")
 RANKS: Final = ("1d", "2d", "3d", "4d", "5d")
 
 

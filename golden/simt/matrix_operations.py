@@ -32,6 +32,9 @@ _ROW_HALVES: Final = np.arange(0, MATRIX_ROW_BYTES, 2, dtype=np.uint64)
 """Offsets of the elements of a row of a matrix that ``ldmatrix`` or ``stmatrix`` moves."""
 
 
+_LEADERS: Final = slice(None, None, LANES)
+"""The first lanes of warps."""
+
 _Instruction = LoadInstruction | StoreInstruction | MoveInstruction
 
 
@@ -46,7 +49,7 @@ class MatrixOperations(MemoryAccess):
     ) -> Values:
         """``wmma.load`` and ``ldmatrix``: one array for each register."""
         places, size = self._places(instruction, access, strides)
-        values: NDArray[Any] = self.load("generic", _of_elements(access, places), size, 1)
+        values: NDArray[Any] = self.load("generic", access.some(_LEADERS).at(places), size, 1)
         elements = values.reshape(places.shape)
         if isinstance(instruction, MoveInstruction):
             words, bits = ldmatrix(elements, transposed=instruction.transposed), 32
@@ -72,7 +75,7 @@ class MatrixOperations(MemoryAccess):
         else:
             matrices = collect(words, "d", instruction.type, instruction.shape)
             elements = matrix_to_lines(matrices, instruction).view(f"u{size}")
-        self.store("generic", _of_elements(access, places), [elements.reshape(-1)], size)
+        self.store("generic", access.some(_LEADERS).at(places), [elements.reshape(-1)], size)
         self._record(instruction, access, places, size, a=words, strides=strides)
 
     def multiply(
@@ -203,12 +206,6 @@ class MatrixOperations(MemoryAccess):
         common |= _PIECE_BYTES
         size = common & -common
         return piece_addresses(instruction, places, steps, size), size
-
-
-def _of_elements(access: Access, places: Addresses) -> Access:
-    """The access to places of each warp, by its first lane."""
-    threads = np.repeat(access.threads[::LANES], places[0].size)
-    return Access(threads, places.reshape(-1), access.number)
 
 
 def _packed(registers: Values) -> Words:

@@ -19,6 +19,8 @@ from golden.simt.tensor_map import CHUNK, MAP_BYTES, TensorMap, replaced
 
 _BOX_ALIGNMENT: Final = 128
 _MAP_ALIGNMENT: Final = 64
+_OFFSETS: Final = np.arange(CHUNK, dtype=np.uint64)
+"""Of the bytes of a chunk."""
 _NAN_FILL: Final = np.array([0xF7, 0x7F] * 8, np.uint8)
 _REDUCED: Final = {
     **{
@@ -72,10 +74,10 @@ class TensorCopies(MbarrierAccess):
         """``cp.async.bulk.tensor`` to shared memory."""
         for i, found, at in self._boxes(tensor, coordinates, to[1], stores=False):
             transfer = found.transfer(at)
-            words = self._loaded(_at(tensor, i, found.address + transfer.offsets), found, transfer.counts)
+            words = self._loaded(tensor.one(i).at(found.address + transfer.offsets), found, transfer.counts)
             places = found.swizzled(int(to[1].addresses[i]) + transfer.places)
             landing = _landing(barrier, mask, i, found.box_bytes)
-            self._write(("shared", _at(to[1], i, places)), words, None, landing)
+            self._write(("shared", to[1].one(i).at(places)), words, None, landing)
 
     def store_tensor(
         self,
@@ -96,13 +98,13 @@ class TensorCopies(MbarrierAccess):
             if not inside.any():
                 continue
             places = found.swizzled(int(source[1].addresses[i]) + transfer.places[inside])
-            words = self.load_async(_at(source[1], i, places), "store")
+            words = self.load_async(source[1].one(i).at(places), "store")
             reduction = _reduction(operation, found.type) if operation else None
             if operation and reduction is None:
                 types = ", ".join(type_ for type_ in _REDUCED if _reduction(operation, type_))
                 message = f".{operation} of a tensor of {found.type}; there are: {types}"
                 self.fault(tensor.number, tensor.threads, message, i)
-            access = _at(tensor, i, found.address + transfer.offsets[inside])
+            access = tensor.one(i).at(found.address + transfer.offsets[inside])
             self._write(("global", access), words, reduction, None)
 
     def copy_bulk(
@@ -127,13 +129,13 @@ class TensorCopies(MbarrierAccess):
                     message = f"the {what} of a bulk copy is a multiple of {CHUNK} bytes, not {int(value):#x}"
                     self.fault(to[1].number, threads, message, i)
             steps = np.arange(0, size, CHUNK)
-            access = _at(source[1], i, int(source[1].addresses[i]) + steps)
+            access = source[1].one(i).at(int(source[1].addresses[i]) + steps)
             user = "store" if barrier is None else ""
             words = (
                 self.load("global", access, 8, 2) if source[0] == "global" else self.load_async(access, user)
             )
             landing = None if barrier is None else _landing(barrier, mask, i, size)
-            target = to[0], _at(to[1], i, int(to[1].addresses[i]) + steps)
+            target = to[0], to[1].one(i).at(int(to[1].addresses[i]) + steps)
             self._write(target, words, Reduction(*reduction) if reduction else None, landing)
 
     # Tensor maps
@@ -144,7 +146,7 @@ class TensorCopies(MbarrierAccess):
         """``tensormap.replace``: of a list, the values are the number of the dimension and the new value."""
         ordinal = int(values[0]) if len(values) > 1 else 0
         for i, value in enumerate(np.broadcast_to(values[-1], threads.shape).tolist()):
-            access = place[1].some(slice(i, i + 1))
+            access = place[1].one(i)
             bits = int.from_bytes(self._map_bytes(place[0], access), "little")
             content = replaced(bits, name, ordinal, value).to_bytes(MAP_BYTES, "little")
             self._put_map(place[0], access, content)
@@ -152,8 +154,8 @@ class TensorCopies(MbarrierAccess):
     def copy_map(self, threads: Threads, to: Place, source: Place, size: int) -> None:
         """``tensormap.cp_fenceproxy``; the lanes of a warp copy the same map."""
         for i in np.flatnonzero(np.diff(threads >> 5, prepend=-1)).tolist():
-            content = self._map_bytes(source[0], source[1].some(slice(i, i + 1)))
-            self._put_map(to[0], to[1].some(slice(i, i + 1)), content)
+            content = self._map_bytes(source[0], source[1].one(i))
+            self._put_map(to[0], to[1].one(i), content)
 
     def _map_bytes(self, space: str, access: Access) -> bytes:
         """The map at an address; one below all windows is in parameter space."""
@@ -164,12 +166,12 @@ class TensorCopies(MbarrierAccess):
             self.refuse(
                 access, 0, f"a tensor map at {address:#x}, which is no multiple of {_MAP_ALIGNMENT} bytes"
             )
-        words = self.load(space, _at(access, 0, address + np.arange(0, MAP_BYTES, 8)), 8, 1)
+        words = self.load(space, access.at(address + np.arange(0, MAP_BYTES, 8)), 8, 1)
         return bytes(words.tobytes())
 
     def _put_map(self, space: str, access: Access, content: bytes) -> None:
         places = int(access.addresses[0]) + np.arange(0, MAP_BYTES, 8)
-        self.store(space, _at(access, 0, places), [np.frombuffer(content, np.uint64)], 8)
+        self.store(space, access.at(places), [np.frombuffer(content, np.uint64)], 8)
 
     # How bytes move
 
@@ -180,7 +182,7 @@ class TensorCopies(MbarrierAccess):
         columns = [column.view(np.int32).tolist() for column in coordinates]
         for i, at in enumerate(zip(*columns, strict=True)):
             try:
-                found = TensorMap.from_bytes(self._map_bytes("generic", tensor.some(slice(i, i + 1))))
+                found = TensorMap.from_bytes(self._map_bytes("generic", tensor.one(i)))
             except InvalidArgument as error:
                 self.fault(tensor.number, tensor.threads, str(error), i)
             problem = found.problem or self._problem(
@@ -215,7 +217,8 @@ class TensorCopies(MbarrierAccess):
             chunks[whole] = np.stack(self.load("global", access.some(whole), 8, 2), axis=-1)
         if part.size:
             count = int(counts[part[0]])  # the same in all rows
-            content = self.load("global", _elements(access.some(part), count, 1), 1, 1)
+            rest = access.some(part)
+            content = self.load("global", rest.at(rest.addresses[:, None] + _OFFSETS[:count]), 1, 1)
             chunks.view(np.uint8)[part, :count] = content.reshape(-1, count)
         if found.type.startswith("TFLOAT32"):
             chunks = _rounded_to_tf32(chunks.view(np.uint32)).view(np.uint64)
@@ -247,7 +250,8 @@ class TensorCopies(MbarrierAccess):
         size = int(type_.lstrip("bfsu")) // 8
         elements = np.ascontiguousarray(np.stack(words, axis=-1)).view(f"u{size}").reshape(-1)
         function = _sum_of_f64 if type_ == "f64" else atomic_function(operation, type_, flush=flush)
-        self.atomic(space, _elements(access, CHUNK, size), function, [elements], size)
+        places = access.addresses[:, None] + _OFFSETS[::size]
+        self.atomic(space, access.at(places), function, [elements], size)
 
 
 def _reduction(operation: str, type_: str) -> Reduction | None:
@@ -260,21 +264,8 @@ def _reduction(operation: str, type_: str) -> Reduction | None:
     return found if scalar in REDUCTIONS[operation] else None
 
 
-def _at(access: Access, i: int, addresses: NDArray[Any]) -> Access:
-    """The access of one of the threads to many addresses."""
-    threads = np.full(addresses.size, access.threads[i])
-    return Access(threads, addresses.astype(np.uint64), access.number)
-
-
-def _elements(access: Access, width: int, size: int) -> Access:
-    """The elements of `size` bytes in what is accessed, `width` bytes at each address."""
-    steps = np.arange(0, width, size).astype(np.uint64)
-    places = (access.addresses[:, None] + steps).reshape(-1)
-    return Access(np.repeat(access.threads, steps.size), places, access.number)
-
-
 def _landing(barrier: Place, mask: NDArray[np.uint16] | None, i: int, count: int) -> Landing:
-    return Landing(barrier[1].some(slice(i, i + 1)), None if mask is None else int(mask[i]), count)
+    return Landing(barrier[1].one(i), None if mask is None else int(mask[i]), count)
 
 
 def _rounded_to_tf32(bits: NDArray[np.uint32]) -> NDArray[np.uint32]:
