@@ -17,8 +17,14 @@ CALL: Final = "call body"
 RETURN: Final = "return from body"
 """What `golden.simt.inlining` makes of the calls and the ends of functions that are not copied."""
 
-_PLAIN: Final = {"bra": 2, "ret": 2, "exit": 1, "trap": 1, "brkpt": 1}
-"""Instructions without qualifiers, and whether (2) they may have ``.uni``."""
+_ENDS: Final[Mapping[str, tuple[str, tuple[int, ...]]]] = {
+    **dict.fromkeys(("ret", "exit"), ("branch", (EXIT,))),
+    **dict.fromkeys(("trap", "brkpt"), ("trap", ())),
+    RETURN: ("return", ()),
+}
+"""Instructions without operands, with kind and targets of what they end a block with."""
+_UNIFORM: Final = ("bra", "ret")
+"""Instructions that may have ``.uni``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,11 +165,12 @@ class _Builder:
         context = self._context
         end = partial(Terminator, instruction=instruction, index=index)
         name = instruction.opcode[0]
-        if name in _PLAIN and instruction.opcode[1:] not in ((), ("uni",))[: _PLAIN[name]]:
-            raise context.unsupported(instruction, f"qualifier .{instruction.opcode[1]}")
-        if name in ("ret", "exit"):
+        words = instruction.opcode[1:]
+        if (name in _ENDS or name == "bra") and words not in ((), ("uni",))[: 1 + (name in _UNIFORM)]:
+            raise context.unsupported(instruction, f"qualifier .{words[0]}")
+        if name in _ENDS:
             context.operands(instruction, 0)
-            return end(kind="branch", targets=(EXIT,))
+            return end(kind=_ENDS[name][0], targets=_ENDS[name][1])
         if name == "bra":
             (target,) = context.operands(instruction, 1)
             if not isinstance(target, Symbol):
@@ -171,22 +178,17 @@ class _Builder:
             return end(kind="branch", targets=(target,))
         if name == "brx":
             choice, labels = context.operands(instruction, 2)
-            if instruction.opcode[1:2] != ("idx",) or not isinstance(labels, Symbol):
+            if words[:1] != ("idx",) or not isinstance(labels, Symbol):
                 raise context.unsupported(instruction)
             if labels.key not in self._body.targets:
                 raise context.error(labels, f"{labels.name} is not a list of branch targets")
             context.require_source(choice, 32)
             reads, targets = context.registers((choice,)), self._body.targets[labels.key]
             return end(kind="indexed", targets=targets, reads=reads, details={"choice": choice})
-        if name in ("trap", "brkpt"):
-            return end(kind="trap")
         if name == CALL:
             return self._call(instruction, end)
-        if name == RETURN:
-            return end(kind="return")
         if name not in ("bar", "barrier"):
             return None
-        words = instruction.opcode[1:]
         if name == "barrier" and words[:1] == ("cluster",):
             if "wait" not in words:
                 return None

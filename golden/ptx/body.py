@@ -1,7 +1,7 @@
 """The body of an entry or a function: registers, variables, labels, instructions and their operands."""
 
 from collections import ChainMap
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count, takewhile
@@ -116,33 +116,30 @@ class _BodyParser(OperandParser):
                 vector,
                 f"a vector of registers has at most 128 bits and no predicates, not {vector.text} {type_}",
             )
-        while True:
-            token = self.expect_kind("word", "a register name")
-            if "." in token.text:
-                raise self.error(token, f"expected a register name, not {token}")
-            if self.accept("<"):
-                if token.text in scope.ranges:
-                    raise self.error(token, f"registers {token.text} are already declared")
-                number = self.next
-                count = self.number("the number of registers")
-                if count > REGISTERS:
-                    raise self.error(number, f"{count} registers exceed {REGISTERS}")
-                scope.ranges[token.text] = Registers(type_, length, count)
-                self.expect(">")
-            elif token.text in scope.registers:
-                raise self.error(token, f"register {token.text} is already declared")
-            else:
-                scope.registers[token.text] = Registers(type_, length)
-            if not self.accept(","):
-                break
-        self.expect(";")
+        self.several(partial(self._declare_register, scope, Registers(type_, length)), ";")
+
+    def _declare_register(self, scope: Scope, declared: Registers) -> None:
+        """Take a name, or a prefix and a number."""
+        token = self.expect_kind("word", "a register name")
+        if "." in token.text:
+            raise self.error(token, f"expected a register name, not {token}")
+        if self.accept("<"):
+            if token.text in scope.ranges:
+                raise self.error(token, f"registers {token.text} are already declared")
+            number = self.next
+            count = self.number("the number of registers")
+            if count > REGISTERS:
+                raise self.error(number, f"{count} registers exceed {REGISTERS}")
+            scope.ranges[token.text] = declared._replace(numbers=count)
+            self.expect(">")
+        elif token.text in scope.registers:
+            raise self.error(token, f"register {token.text} is already declared")
+        else:
+            scope.registers[token.text] = declared
 
     def _list_targets(self, directive: Token, label: Token | None) -> None:
-        symbols: list[Symbol] = []
-        while not symbols or self.accept(","):
-            token = self.expect_kind("word", "a name")
-            symbols.append(Symbol(token.text, token.text, token.location))
-        self.expect(";")
+        names = self.several(partial(self.expect_kind, "word", "a name"), ";")
+        symbols = [Symbol(name.text, name.text, name.location) for name in names]
         self._targets[self._key(directive, label)] = symbols, self._scopes[-1]
 
     def _prototype(self, directive: Token, label: Token | None) -> None:
@@ -181,13 +178,10 @@ class _BodyParser(OperandParser):
             if self.next.text in _LABELLED:
                 self._directive(opcode)
             return
-        operands: list[Operand] = []
         parts = tuple(opcode.text.split("."))
-        if not self.sees(";"):
-            operands.append(self.operand(parts[0]))
-            while self.accept(","):
-                operands.append(self.operand(parts[0]))
-        self.expect(";")
+        operands: Sequence[Operand] = ()
+        if not self.accept(";"):
+            operands = self.several(partial(self.operand, parts[0]), ";")
         if self._named:
             self._unresolved[len(self._body.instructions)] = self._scopes[-1]
             self._named = False

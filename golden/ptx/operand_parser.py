@@ -133,16 +133,12 @@ class OperandParser(DeclarationParser):
         """Take an operand of an instruction whose first word is `opcode`."""
         opening = self.next
         if self.accept("{"):
-            return Vector(self._elements(), opening.location)
+            return Vector(tuple(self.several(self._element, "}")), opening.location)
         if self.accept("["):
             return self._address(opening)
         if opening.text == "(" and (opcode == "call" or self._names_follow()):
             self.advance()
-            arguments: list[Element] = []
-            while not self.accept(")"):
-                if arguments:
-                    self.expect(",")
-                arguments.append(self._element())
+            arguments = () if self.accept(")") else self.several(self._element, ")")
             return Arguments(tuple(arguments), opening.location)
         if opening.text in ("!", "-") and self._names_follow():
             self.advance()
@@ -194,19 +190,11 @@ class OperandParser(DeclarationParser):
                 self._element()
                 self.expect(",")
             self.expect("{")
-            coordinates = self._elements()
+            coordinates = self.several(self._element, "}")
             self.expect("]")
-            return TensorAddress(address, coordinates, opening.location)
+            return TensorAddress(address, tuple(coordinates), opening.location)
         self.expect("]")
         return address
-
-    def _elements(self) -> tuple[Element, ...]:
-        """Take what stands in braces, from after the opening one."""
-        elements = [self._element()]
-        while self.accept(","):
-            elements.append(self._element())
-        self.expect("}")
-        return tuple(elements)
 
     def _index(self, array: Symbol) -> int:
         """The offset in bytes of the element of an array whose index follows in brackets."""

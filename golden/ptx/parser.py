@@ -1,5 +1,6 @@
 """A whole PTX module to its syntax tree, with the bodies left in tokens until they are needed."""
 
+from functools import partial
 from typing import Final
 
 from golden.ptx.body import parse_body
@@ -61,10 +62,8 @@ class _ModuleParser(DeclarationParser):
 
     def _target(self) -> tuple[str, ...]:
         self.expect(".target")
-        names = [self.expect_kind("word", "a target such as sm_90").text]
-        while self.accept(","):
-            names.append(self.expect_kind("word", "a target option").text)
-        return tuple(names)
+        names = self.several(partial(self.expect_kind, "word", "a target such as sm_90"))
+        return tuple(name.text for name in names)
 
     def _directive(self) -> None:
         token = self.expect_kind("directive", "a directive")

@@ -2,17 +2,19 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Final, Literal, NamedTuple, cast
+from typing import Final, Literal, NamedTuple, TypeVar, cast
 
 from golden.message_text import excerpt, sentence
 
 _FILE: Final = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
 _LOC: Final = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+\d+")
 _FUNCTION: Final = re.compile(r".*\.(?:entry|func)\b")
+
+_T = TypeVar("_T")
 
 Kind = Literal["word", "directive", "number", "string", "punctuation", "end"]
 
@@ -199,6 +201,15 @@ class Cursor:
         if self.next.kind != kind:
             raise self.unexpected(what)
         return self.advance()
+
+    def several(self, take: Callable[[], _T], end: str = "") -> list[_T]:
+        """Take one or more, with commas between them, and the `end` if there is one."""
+        found = [take()]
+        while self.accept(","):
+            found.append(take())
+        if end:
+            self.expect(end)
+        return found
 
     def unexpected(self, expected: str) -> PtxError:
         """The error that `expected` should be in sight."""

@@ -22,6 +22,7 @@ from golden.ptx.syntax import (
 from golden.scalar import Operation, UnsupportedInstruction, operation
 from golden.simt.address_map import WINDOWS
 from golden.simt.code import Writer
+from golden.simt.instruction_lines import SPACES
 from golden.simt.stack import STACK_POINTER
 
 _CARRY: Final = Register("%cc", "%cc", TYPES["pred"], Location(1, 1))
@@ -38,16 +39,6 @@ _COUNTING: Final = ("popc", "clz", "bfind", "bmsk")
 _MOVED: Final = tuple(
     name for name in TYPES if name not in ("b8", "u8", "s8", "f16", "bf16", "f16x2", "bf16x2")
 )
-_SPACES: Final = (
-    "global",
-    "shared",
-    "shared::cta",
-    "shared::cluster",
-    "local",
-    "const",
-    "param",
-    "param::entry",
-)
 _STACK_ALIGNMENT: Final = 8
 """What the chip aligns the stack to."""
 
@@ -55,7 +46,28 @@ _STACK_ALIGNMENT: Final = 8
 def decode_scalar(context: Context, instruction: Instruction, index: int) -> Step:
     """Decode an instruction that computes registers from registers."""
     found = _operation(context, instruction)
-    targets, sources = _check_computation(context, instruction, found)
+    if not instruction.operands:
+        raise context.error(instruction, f"{instruction.name} takes operands")
+    first, *others = (
+        operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
+    )
+    results = (first.first, first.second) if isinstance(first, Pair) else (first,)
+    carries_out = len(found.results) > 1 and ".cc" in instruction.name
+    explicit = len(found.results) - carries_out
+    if len(results) != explicit:
+        message = f"results of {instruction.name} must be {explicit}, not {len(results)}"
+        raise context.error(instruction, message)
+    carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
+    expected = len(found.operands) - carries_in
+    if len(others) != expected:
+        raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(others)}")
+    wider = instruction.opcode[0] == "cvt" and not any(map(_EXACT.fullmatch, instruction.opcode))
+    type_, kinds = _operand_types(instruction, len(others))
+    for operand, bits, kind in zip(others, found.operands, kinds, strict=False):
+        context.require_source(operand, bits, kind, wider=wider)
+    for operand, bits in zip(results, found.results, strict=False):
+        context.require_destination(operand, bits, type_, wider=wider)
+    targets, sources = (*results, *(_CARRY,) * carries_out), (*others, *(_CARRY,) * carries_in)
 
     def write_code(writer: Writer) -> None:
         texts = [
@@ -80,37 +92,6 @@ def _operation(context: Context, instruction: Instruction) -> Operation:
         return operation(instruction.name, pair=paired and instruction.opcode[0] == "setp", parts=parts)
     except UnsupportedInstruction as error:
         raise context.unsupported(instruction, str(error).partition(": ")[2] if any(parts) else "") from error
-
-
-def _check_computation(
-    context: Context, instruction: Instruction, found: Operation
-) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
-    """The destinations and sources of an operation, with `_CARRY` where it reads or writes the flag.
-
-    PtxError for operands whose number or width does not fit.
-    """
-    if not instruction.operands:
-        raise context.error(instruction, f"{instruction.name} takes operands")
-    first, *sources = (
-        operand.register if isinstance(operand, Selected) else operand for operand in instruction.operands
-    )
-    targets = (first.first, first.second) if isinstance(first, Pair) else (first,)
-    carries_out = len(found.results) > 1 and ".cc" in instruction.name
-    explicit = len(found.results) - carries_out
-    if len(targets) != explicit:
-        message = f"results of {instruction.name} must be {explicit}, not {len(targets)}"
-        raise context.error(instruction, message)
-    carries_in = instruction.opcode[0] in ("addc", "subc", "madc")
-    expected = len(found.operands) - carries_in
-    if len(sources) != expected:
-        raise context.error(instruction, f"{instruction.name} takes {expected} sources, not {len(sources)}")
-    wider = instruction.opcode[0] == "cvt" and not any(map(_EXACT.fullmatch, instruction.opcode))
-    result, kinds = _operand_types(instruction, len(sources))
-    for operand, bits, kind in zip(sources, found.operands, kinds, strict=False):
-        context.require_source(operand, bits, kind, wider=wider)
-    for operand, bits in zip(targets, found.results, strict=False):
-        context.require_destination(operand, bits, result, wider=wider)
-    return (*targets, *(_CARRY,) * carries_out), (*sources, *(_CARRY,) * carries_in)
 
 
 def _operand_types(instruction: Instruction, count: int) -> tuple[str, list[str]]:
@@ -196,7 +177,7 @@ def _check_special(context: Context, register: SpecialRegister, type_: ScalarTyp
 def _convert_address(context: Context, instruction: Instruction, index: int) -> Step:
     """``cvta``: between an address in a state space and a generic one."""
     target, source = context.operands(instruction, 2)
-    groups = {"to": ("to",), "space": _SPACES, "type": ("u64",)}
+    groups = {"to": ("to",), "space": ("global", *SPACES), "type": ("u64",)}
     found = split_qualifiers(context, instruction, groups)
     if "space" not in found or "type" not in found:
         raise context.unsupported(instruction)

@@ -73,11 +73,11 @@ _PROXIES: Final = (
     (".proxy .async .global", ""),
     (".proxy .async .shared::cta|.shared::cluster?", "fence_proxy"),
 )
-_WINDOWS: Final = {
+SPACES: Final = {
     **{name: name for name in ("local", "const", "param", "shared::cta")},
     **{"shared": "shared::cta", "shared::cluster": "shared", "param::entry": "param"},
 }
-"""The windows of generic addresses by the state spaces of ``isspacep``."""
+"""The windows of generic addresses by state spaces; all but global memory, which has none."""
 
 
 def _copies() -> Iterator[Line]:
@@ -163,7 +163,7 @@ def _addresses() -> Iterator[Line]:
             yield Line(f"mapa {word}.{type_}", (f">{type_}", f"&{type_}", "u32"), call, pure=True)
             call = f"B.rank_of({space!r}, {{0}})"
             yield Line(f"getctarank {word}.{type_}", (">u32", f"&{type_}"), call, pure=True)
-    for name, window in _WINDOWS.items():
+    for name, window in SPACES.items():
         yield Line(f"isspacep .{name}", (">pred", "pointer"), f"B.in_window({window!r}, {{0}})", pure=True)
     # Parameters of an entry are global memory too, as on the chip.
     call = "B.in_window('global', {0}) | B.in_window('param', {0})"
