@@ -275,6 +275,17 @@ class Context:
             self.symbol(base)
         return operand
 
+    def require_space(self, address: Address, space: str) -> None:
+        """Refuse an address of a variable that accesses of a state space do not reach."""
+        named = self.space_of(address)
+        if named in (None, space) or (space == "generic" and named in ("global", "const")):
+            return
+        assert isinstance(address.base, Symbol)
+        named = "param" if named == "entry" else named
+        what = "generic addresses" if space == "generic" else f".{space}"
+        message = f"{address.base.name} is in .{named}, but the instruction accesses {what}"
+        raise self.error(address.base, message)
+
     def space_of(self, address: Address) -> str | None:
         """The state space of the variable or parameter that an address names; None if it names none."""
         return self.symbol(address.base)[0].space if isinstance(address.base, Symbol) else None

@@ -181,9 +181,6 @@ class _Operands:
     def _place(self, operand: Operand, space: str, width: str | None = None) -> str:
         """The name of an address in a state space; its width is for the space `width`, if that is another."""
         address = self._context.require_address(operand, space if width is None else width)
-        named = self._context.space_of(address)
-        if named not in (None, space) and (space, named) not in (("generic", "global"), ("generic", "const")):
-            message = f"{self._instruction.name} needs an address in .{space}, not in .{named}"
-            raise self._context.error(operand, message)
+        self._context.require_space(address, space)
         self.places[name := f"place{len(self.places)}"] = address
         return name

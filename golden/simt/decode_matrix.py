@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from golden.ptx.decoding import Context, Step
 from golden.ptx.mnemonic import parse_instruction, parse_move
-from golden.ptx.syntax import Address, Immediate, Instruction, Operand, Register, Sink, Symbol, Vector
+from golden.ptx.syntax import Immediate, Instruction, Operand, Register, Sink, Vector
 from golden.simt.address_map import SHARED
 from golden.simt.code import Widths, Writer
 from golden.simt.decode_lines import decode_line
@@ -100,7 +100,9 @@ def _access(context: Context, statement: Instruction, index: int, parsed: _Acces
     operands = context.operands(statement, 2, most, what=what)
     vector, place = operands[:2] if loads else operands[1::-1]
     address = context.require_address(place)
-    space = _accessed(context, address, parsed.space)
+    is_shared = (parsed.space, context.space_of(address)) == ("generic", "shared")
+    space: Space = "shared" if is_shared else parsed.space
+    context.require_space(address, space)
     registers = _fragment(context, parsed, use, vector)
     stride = operands[2] if len(operands) == 3 else None
     if stride is not None:
@@ -168,20 +170,6 @@ def _scales(context: Context, parsed: MmaInstruction, operands: Sequence[Operand
                 raise context.error(selector, message)
             found.append((selector, 16))
     return found
-
-
-def _accessed(context: Context, address: Address, space: Space) -> Space:
-    """The state space of an access: of the variable it names, if it names one and no space."""
-    named = context.space_of(address)
-    if named == "shared" and space == "generic":
-        return "shared"
-    if named in (None, space) or (named in ("global", "const") and space == "generic"):
-        return space
-    assert isinstance(address.base, Symbol)
-    named = "param" if named == "entry" else named
-    what = "generic addresses" if space == "generic" else f".{space}"
-    message = f"{address.base.name} is in .{named}, but the instruction accesses {what}"
-    raise context.error(address.base, message)
 
 
 def _fragment(context: Context, parsed: MmaInstruction | _Access, use: Use, operand: Operand) -> Widths:

@@ -44,16 +44,8 @@ _EXCLUSIVE: Final = ("volatile", "relaxed", "acquire", "release")
 _LARGEST: Final = 128
 """Bits of an access; 256 need sm_100."""
 
-_SPACES: Final = {
-    "global": "global",
-    "const": "global",
-    "shared": "shared",
-    **dict.fromkeys(("shared::cta", "shared::cluster"), "shared"),
-    "local": "local",
-    "param": "param",
-    "param::entry": "param",
-    "param::func": "param",
-}
+_MEMORIES: Final = {"entry": "param", "const": "global"}
+"""Where state spaces lie that have no memory of their own."""
 
 _ATOMIC_VECTORS: Final = {
     **dict.fromkeys(("f16", "bf16"), ("v2", "v4", "v8")),
@@ -199,16 +191,18 @@ def _accessed_space(
     context: Context, instruction: Instruction, found: dict[str, str], address: Address
 ) -> str:
     """The state space of an access, or of the variable it names, if it names one and no space."""
+    written = found.get("space", "generic")
+    space = written.partition("::")[0]
+    space = _MEMORIES.get(space, space)
     if not isinstance(address.base, Symbol):
-        space = _SPACES[found["space"]] if "space" in found else "generic"
-        context.require_address(address, found.get("space", space) if space == "global" else space)
+        context.require_address(address, written if space == "global" else space)
         return space
     named = context.symbol(address.base)[0].space
     if named == "function":
         raise context.error(address, f"{address.base.name} is a function, not a variable")
-    have = {"entry": "param", "const": "global"}.get(named, named)
-    if "space" in found and _SPACES[found["space"]] != have:
-        raise context.error(address, f"{address.base.name} is in .{have}, not in .{found['space']}")
+    have = _MEMORIES.get(named, named)
+    if "space" in found and space != have:
+        raise context.error(address, f"{address.base.name} is in .{have}, not in .{written}")
     return have
 
 

@@ -42,6 +42,7 @@ _PART_BYTES: Final = 16 << 20
 _PART_RECORDS: Final = 1 << 13
 _MAX_BYTES: Final = 1 << 30
 """Of one part."""
+_NONE: Final = -1
 
 
 class Kind(IntEnum):
@@ -97,8 +98,11 @@ class TraceWriter:
         """The number of a text."""
         return self._texts.setdefault(text, len(self._texts))
 
-    def blob(self, data: bytes) -> int:
-        """The number of a blob; equal ones share it, unless they differ from others in few places."""
+    def blob(self, array: NDArray[Any] | None) -> int:
+        """The number of the bytes of an array, -1 for none; equal ones share it, unless few bytes differ."""
+        if array is None:
+            return _NONE
+        data = array.tobytes()
         key = (len(data), data[:: len(data) // 61 | 1])
         number = self._seen.get(key)
         if number is None or self._blobs[number] != data:
@@ -108,8 +112,8 @@ class TraceWriter:
         return number
 
     def record(self, *fields: int) -> None:
-        """Add a record; texts and blobs are numbered anew after it."""
-        self._records.append(fields)
+        """Add a record, whose other fields are empty; texts and blobs are numbered anew after it."""
+        self._records.append((*fields, *[_NONE] * (len(RECORD.fields or ()) - len(fields))))
         if self._bytes > _PART_BYTES or len(self._records) == _PART_RECORDS:
             self.flush()
 

@@ -78,17 +78,9 @@ class TraceRecorder:
         texts = block.kernel.traced.get(index)
         if texts is None:
             texts = block.kernel.traced[index] = str(instruction), str(block.kernel.source_line(index))
-        words = [_NONE if fragment is None else blob(fragment.tobytes()) for fragment in fragments]
-        self._writer.record(
-            Kind.MATRIX,
-            block.number,
-            text(texts[0]),
-            text(texts[1]),
-            blob((threads[::LANES] >> 5).astype("<u4").tobytes()),
-            *words,
-            _NONE if addresses is None else blob(addresses.tobytes()),
-            _NONE if strides is None else blob(strides.tobytes()),
-        )
+        names = [text(item) for item in texts]
+        arrays = (threads[::LANES] >> 5).astype("<u4"), *fragments, addresses, strides
+        self._writer.record(Kind.MATRIX, block.number, *names, *map(blob, arrays))
 
     def reads(self, block: MemoryAccess, places: Addresses, size: int) -> None:
         """Bring the mirror up to date before a load; `places` has shape (warps, ...)."""
@@ -111,7 +103,7 @@ class TraceRecorder:
 
     def end_block(self, number: int) -> None:
         """Record the end of a block."""
-        self._writer.record(Kind.END, number, *[_NONE] * 9)
+        self._writer.record(Kind.END, number)
 
     def end(self) -> None:
         """Write the rest of the file."""
@@ -160,11 +152,9 @@ class TraceRecorder:
             part = slice(int(run[0]), int(run[-1]) + 1)
             before[part] = now[part]
             base = memory.address or SHARED
-            address = np.array([base + 8 * (words.start + part.start)], "<u8").tobytes()
-            blob = self._writer.blob
-            self._writer.record(
-                Kind.WRITE, *[_NONE] * 4, blob(now[part].tobytes()), *[_NONE] * 3, blob(address), _NONE
-            )
+            address = np.array([base + 8 * (words.start + part.start)], "<u8")
+            arrays = None, now[part], None, None, None, address
+            self._writer.record(Kind.WRITE, *[_NONE] * 3, *map(self._writer.blob, arrays))
 
 
 def _elements(places: Addresses, base: int, size: int) -> NDArray[np.int64]:

@@ -290,7 +290,10 @@ def unsupported(body, *parts, before=""):
         ("st.const.u32 [%rd0], 1;", "parameters of an entry and constants cannot be stored to"),
         ("atom.global.add.u32 %r0, [table], 1;", "atomics act on .global and .shared, not on .const"),
         ("red.add.u32 [table], 1;", "atomics act on .global and .shared, not on .const"),
-        ("cp.async.ca.shared.global [table], [%rd0], 4;", "needs an address in .shared, not in .const"),
+        (
+            "cp.async.ca.shared.global [table], [%rd0], 4;",
+            "table is in .const, but the instruction accesses .shared",
+        ),
         ("bar.red.pred %p0, 0, %p1;", "bar.red.pred is not supported"),
         ("wgmma.fence.aligned;", "wgmma.fence.aligned is not supported"),
         ("tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [a, {%r0}];", "tex.1d.v4.f32.s32 is not supported"),

@@ -378,7 +378,7 @@ LOAD = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::by
         ),
         (
             "cp.async.bulk.global.shared::cta.bulk_group [s], [s], 16",
-            "needs an address in .global, not in .shared",
+            "s is in .shared, but the instruction accesses .global",
         ),
         ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.s64 [%d1], [s], 16", "is not supported"),
         ("cp.async.bulk.wait_group %r1", "operand 1 must be a constant"),

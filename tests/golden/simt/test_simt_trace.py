@@ -151,7 +151,7 @@ def test_a_trace_is_read_as_it_was_written():
     writer = TraceWriter(file)
     writer.begin(Head("k", "hopper", 64))
     for number in range(9000):  # more than one part
-        text, blob = writer.text(f"text {number % 7}"), writer.blob(bytes([number % 5]) * 100)
+        text, blob = writer.text(f"text {number % 7}"), writer.blob(np.full(100, number % 5, np.uint8))
         writer.record(Kind.END, number, text, *[-1] * 7, blob)
     writer.end([(512, 30)])
     file.seek(0)
