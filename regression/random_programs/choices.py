@@ -163,11 +163,6 @@ def unit_of(command: Command) -> str:
             return type(command).__name__.lower()
 
 
-def side_registers(instruction: MmaInstruction) -> tuple[str, ...]:
-    """Fields of the registers of a multiply that are no fragments: of metadata, and of block scales."""
-    return ("metadata",) * instruction.is_sparse + (("scale_a", "scale_b") if instruction.scales else ())
-
-
 def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
     """How many registers each operand of a command has, and whether it is written; by its field."""
     match command:
@@ -175,7 +170,7 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
             operands: dict[str, tuple[int, bool]] = {
                 use: (layout.registers, use == "d") for use, layout in instruction.fragments.items()
             }
-            return operands | dict.fromkeys(side_registers(instruction), (1, False))
+            return operands | dict.fromkeys(instruction.side_registers, (1, False))
         case Wgmma():
             a = {"a": (A_REGISTERS, False)} if command.a_in_registers else {}
             return {"d": (accumulator_registers(command), True), **a}

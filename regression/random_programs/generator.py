@@ -30,7 +30,6 @@ from regression.random_programs.choices import (
     multiplies_of,
     places_of,
     registers_of,
-    side_registers,
 )
 from regression.random_programs.operands import (
     FLOAT_KINDS,
@@ -176,7 +175,7 @@ class _Maker:
         a, b, c, *metadata = draw_operands(self.random, instruction, kind)
         matrices = dict(zip(SOURCES, (a, b, c), strict=True))
         sizes: dict[str, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
-        sizes |= dict.fromkeys(side_registers(instruction), 1)
+        sizes |= dict.fromkeys(instruction.side_registers, 1)
         if instruction.mnemonic != "wmma":
             sizes = {use: self._raw_size(size) for use, size in sizes.items()}
         registers = self._registers(sizes, half, halves)
@@ -328,7 +327,7 @@ class _Maker:
             }
             if apart:
                 places["d"] = half + sizes["d"] * number % half
-            places |= {name: int(self.random.integers(half)) for name in side_registers(instruction)}
+            places |= {name: int(self.random.integers(half)) for name in instruction.side_registers}
             if instruction.is_sparse:
                 yield Fill(places["metadata"], 1, int(self.random.choice(EVERYWHERE)))
             yield Mma(instruction, **places, **scale_selectors(self.random, instruction))

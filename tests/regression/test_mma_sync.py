@@ -11,7 +11,16 @@ from golden.tables.instruction_set import CORE_FAMILIES
 from hdl.config import PRESETS
 from openwmma.usage_error import UsageError
 from regression.campaign.kinds import results
-from regression.campaign.kinds.results import F64_CORE, FAMILIES, Batch, WrongResult, compare, core_of
+from regression.campaign.kinds.results import (
+    F64_CORE,
+    FAMILIES,
+    NARROW,
+    SPARSE,
+    Batch,
+    WrongResult,
+    compare,
+    core_of,
+)
 from regression.random_programs.choices import multiplies_of
 
 SMALL = PRESETS["small"]
@@ -22,6 +31,8 @@ def test_families_are_those_of_mma_sync_that_the_core_has():
     assert {item.family.name for item in FORMS} == set(FAMILIES)
     assert set(FAMILIES) == {family.name for family in CORE_FAMILIES if family.mnemonic == "mma"}
     assert core_of("mma.f64") == F64_CORE
+    for family in FAMILIES + SPARSE + NARROW:
+        assert family in {item.name for item in core_of(family).families}
 
 
 @pytest.mark.parametrize("instruction", FORMS[::7], ids=str)
@@ -80,6 +91,8 @@ def test_a_campaign_has_the_families_of_its_core_and_refuses_others_by_name():
     kind = results.Results(1, {**results.Results.options, "preset": "tiny"})
     kind.require()
     assert {task.arguments["family"] for task in islice(kind.tasks(), 10)} == {"mma.f16", "mma.f64"}
-    sentence = "--family: expected one of mma.f16, mma.f64, not mma.bf16"
+    sentence = (
+        f"--family: expected one of {', '.join(('mma.f16', 'mma.f64', *SPARSE, *NARROW))}, not mma.bf16"
+    )
     with pytest.raises(UsageError, match=sentence):
         results.Results(1, {"preset": "tiny", "family": ["mma.bf16"]}).require()

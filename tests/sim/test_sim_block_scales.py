@@ -11,6 +11,7 @@ from rtl import BASE
 
 from golden.fragments import distribute
 from golden.memory import Memory
+from golden.multiply import mma
 from golden.random_operands import random_metadata, random_operand
 from golden.resolve import resolve_instruction
 from golden.simt.errors import LaunchError
@@ -27,6 +28,8 @@ from hdl.config import PRESETS, DotProductConfig
 from hdl.control.decoder import Decoder
 from openwmma.core_settings import adjusted_config
 from openwmma.modules import Module
+from regression.campaign.kinds import results
+from regression.campaign.kinds.results import NARROW, NARROW_CORE, compare
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
@@ -41,8 +44,8 @@ SETTINGS = {
     "mxf4": True,
     "sparse": True,
 }
-"""What makes `CONFIG` of preset tiny."""
-CONFIG = adjusted_config("tiny", SETTINGS)
+"""What makes `NARROW_CORE` of preset tiny."""
+CONFIG = NARROW_CORE
 WIDE = replace(CONFIG, dot_product_units=4, warps=2, shared_bytes=1 << 12)
 """Two rows of A meet two of B; moves of matrices also read registers before they start."""
 FORMS = [item for family in CORE_NARROW_FAMILIES for item in multiplies_of(family)]
@@ -144,6 +147,50 @@ def every_form(machine, forms, rounds=1):
 def test_every_form_with_scales_equals_golden(tiny):
     assert len(SCALED) == 2 * (25 + 1 + 3)
     every_form(tiny, SCALED, rounds=3)
+
+
+def test_the_settings_make_the_core():
+    assert adjusted_config("tiny", SETTINGS) == CONFIG
+
+
+@pytest.mark.parametrize("family", NARROW)
+def test_random_results_equal_golden(family):
+    assert sum(compare(family, 4000, config=CONFIG, sets=4)) >= 4000
+
+
+def test_random_results_have_every_scale_and_groups_that_cancel(monkeypatch):
+    """Also NaN that only a scale brings, and finite results beside it."""
+    scales = {"ue8m0": set(), "ue4m3": set()}
+    counts = dict.fromkeys(("cancelled", "of NaN scales", "finite"), 0)
+
+    def observed(instruction, a, b, c, **options):
+        form = resolve_instruction(instruction)
+        for use in "ab":
+            scales[form.scale_type] |= set(np.unique(options[f"scale_{use}"]).tolist())
+        found = mma(form, a, b, c, **options)
+        zero = np.zeros_like(c)
+        sums, magnitudes = mma(form, a, b, zero, **options), mma(form, a & 7, b & 7, zero, **options)
+        one = np.uint8(0x38 if form.scale_type == "ue4m3" else 127)
+        ones = {name: np.full_like(options[name], one) for name in ("scale_a", "scale_b")}
+        unscaled = mma(form, a, b, c, **{**options, **ones})
+        nan, unscaled_nan = (np.isnan(x.view(np.float32)) for x in (found, unscaled))
+        counts["cancelled"] += int(((sums & 0x7FFF_FFFF == 0) & (magnitudes != 0)).sum())
+        counts["of NaN scales"] += int((nan & ~unscaled_nan).sum())
+        counts["finite"] += int(np.isfinite(found.view(np.float32)).sum())
+        return found
+
+    monkeypatch.setattr(results, "mma", observed)
+    assert sum(results.compare("mma.mxf4nvf4", 60_000, config=CONFIG)) >= 60_000
+    assert scales == {name: set(range(256)) for name in scales}
+    assert counts["cancelled"] > 2000, counts
+    assert counts["of NaN scales"] > 1000, counts
+    assert counts["finite"] > 30_000, counts
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("family", NARROW)
+def test_ten_million_results_equal_golden(family):
+    assert sum(compare(family, 10_000_000, config=CONFIG, seed=2026)) >= 10_000_000
 
 
 def test_forms_without_scales_equal_golden_between_others(tiny):

@@ -11,7 +11,6 @@ from golden.ptx.mnemonic import parse_instruction
 from golden.tables.formats import FORMATS
 from openwmma.core_settings import adjusted_config
 from openwmma.modules import Module
-from regression.campaign.kinds.results import compare
 from sim.machines import Backend, open_machine
 
 SETTINGS = {"formats": "f16,fp8,fp6,fp4", "profile": "blackwell"}
@@ -73,8 +72,3 @@ def test_a_kernel_in_lockstep():
         kernel.launch(1, 32, [a, b, d[machine]], on=machine, preset="tiny", config=SETTINGS)
     np.testing.assert_array_equal(d["golden"].view(np.uint32), d["lockstep"].view(np.uint32))
     assert np.count_nonzero(d["golden"]) > 32
-
-
-@pytest.mark.long
-def test_ten_million_results_equal_golden():
-    assert sum(compare("mma.f8f6f4", 10_000_000, config=CONFIG, seed=2026, sets=512)) >= 10_000_000

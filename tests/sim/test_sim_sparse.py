@@ -20,7 +20,7 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import multiplies_of
 from openwmma.core_settings import parse_settings
 from regression.campaign.kinds.results import SPARSE as SPARSE_NAMES
-from regression.campaign.kinds.results import compare
+from regression.campaign.kinds.results import SPARSE_CORE, compare
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
@@ -29,9 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "golden"))
 from fragment_kernels import fragment_source
 from test_golden_sparse import CAPTURES
 
-SPARSE = replace(CONFIG, sparse=True, f64_units=0, shared_bytes=0, registers=128)
-"""One unit, one quad in a register word."""
-CORES = [WIDE, pytest.param(SPARSE, marks=pytest.mark.long)]
+CORES = [WIDE, pytest.param(SPARSE_CORE, marks=pytest.mark.long)]
 """In the first, two rows of A meet two of B, and moves of matrices also read registers before they start."""
 INSTRUCTIONS = tuple(
     item for family in SPARSE_FAMILIES if "fp8" not in family.formats for item in multiplies_of(family)
@@ -137,7 +135,7 @@ def test_random_results_equal_golden(family):
 @pytest.mark.long
 @pytest.mark.parametrize("family", SPARSE_NAMES)
 def test_ten_million_results_equal_golden(family):
-    assert sum(compare(family, 10_000_000, config=SPARSE, seed=2026)) >= 10_000_000
+    assert sum(compare(family, 10_000_000, config=SPARSE_CORE, seed=2026)) >= 10_000_000
 
 
 @pytest.mark.long

@@ -9,21 +9,30 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.block_scales import unpack_scales, uses_of_scales
 from golden.fragments import collect, distribute
 from golden.memory import Memory
 from golden.multiply import mma
 from golden.programs.buffers import BASE
-from golden.sparsity import pack_metadata
 from golden.tables.commands import Command, Mma
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES
 from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.profiles import PROFILES
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from regression.campaign.kind import Configuration, Kind, Outcome, Task
 from regression.random_programs.choices import multiplies_of
-from regression.random_programs.operands import FLOAT_KINDS, INTEGER_KINDS, SOURCES, draw_operands
+from regression.random_programs.operands import (
+    FLOAT_KINDS,
+    INTEGER_KINDS,
+    SOURCES,
+    draw_operands,
+    metadata_words,
+    scale_selectors,
+    scale_words,
+)
 from regression.random_programs.program import BLOCK_BYTES, BLOCK_REGISTERS, SQUARE, block_load, block_store
 from sim.rtl_machine import RtlMachine
 
@@ -43,9 +52,8 @@ class Batch:
         self.instruction = instruction
         self.sets = sets
         self._sizes: dict[str, int] = {use: layout.registers for use, layout in instruction.fragments.items()}
-        self._sources: tuple[str, ...] = SOURCES
-        if instruction.is_sparse:
-            self._sources, self._sizes["metadata"] = (*SOURCES, "metadata"), 1
+        self._sizes |= dict.fromkeys(instruction.side_registers, 1)
+        self._sources: tuple[str, ...] = (*SOURCES, *instruction.side_registers)
         # Tiles in a set: as many as have eight registers of results, or fewer where they do not fit.
         self._together = BLOCK_REGISTERS // self._sizes["d"]
         while self._together > 1 and self._slot > registers:
@@ -54,10 +62,18 @@ class Batch:
         if self._slots < 1:
             raise ValueError(f"{instruction} needs {self._slot} registers, not {registers}")
         self.tiles = sets * self._together
+        random = np.random.default_rng(self.tiles)
+        self.selectors = [self._selectors(random) for _ in range(self.tiles)]
+        """Of the metadata and the block scales of each tile, by their names in `Mma`."""
         self.operand_bytes = sets * self._operands * 4 * LANES
         """Of all sets."""
         self.memory_bytes = -(-(self.operand_bytes + sets * BLOCK_BYTES) // 4096) * 4096
         """Of operands and results, in whole pages."""
+
+    def _selectors(self, random: np.random.Generator) -> dict[str, int]:
+        item = self.instruction
+        of_metadata = {"selector": int(random.choice(item.sparsity.selectors))} if item.is_sparse else {}
+        return of_metadata | scale_selectors(random, item)
 
     @property
     def _operands(self) -> int:
@@ -91,24 +107,22 @@ class Batch:
             for use in self._sources:
                 places[use] = register
                 register += self._sizes[use]
-            multiplies.append(Mma(self.instruction, **places))
+            selectors = self.selectors[number * self._together + tile]
+            multiplies.append(Mma(self.instruction, **places, **selectors))
         return loads, multiplies, [block_store(result, BASE + self.operand_bytes + number * BLOCK_BYTES)]
 
-    def operand_image(self, operands: Sequence[NDArray[Any]]) -> NDArray[np.uint8]:
+    def operand_image(self, operands: Sequence[NDArray[Any]], side: NDArray[np.uint32]) -> NDArray[np.uint8]:
         """The bytes that the loads bring.
 
         The operands have shapes (tiles, m, k), (tiles, k, n) and (tiles, m, n), and elements as `golden.mma`
-        takes them; behind them comes the metadata of a sparse multiply.
+        takes them; the side registers of each tile have shape (tiles, registers, 32).
         """
         item = self.instruction
-        sources = zip(SOURCES, operands, strict=False)
         parts = [
             distribute(matrix, use, item.types[use], item.shape, sparse=item.is_sparse)
-            for use, matrix in sources
+            for use, matrix in zip(SOURCES, operands, strict=True)
         ]
-        if item.is_sparse:
-            parts.append(pack_metadata(item, operands[3])[:, None])
-        words = np.hstack(parts)
+        words = np.hstack([*parts, side])
         image = np.zeros((self.sets, self._operands, LANES), dtype=np.uint32)
         packed = words.reshape(self.sets, -1, LANES)
         image[:, : packed.shape[1]] = packed
@@ -126,18 +140,40 @@ class Batch:
 FAMILIES: Final = tuple(
     family.name for family in CORE_FAMILIES if family.mnemonic == "mma" and family.name.startswith("mma.")
 )
-"""Names of the families; m8n8k16 is one of integers."""
+"""Names of the families of every core; m8n8k16 is one of integers."""
 
 SPARSE: Final = tuple(family.name for family in CORE_FAMILIES if family.is_sparse)
 """Names of families with a sparse A, for cores that have them."""
 
-SMALL: Final = tuple(family.name for family in CORE_NARROW_FAMILIES)
-"""Likewise of elements of 8, 6 and 4 bits."""
+NARROW: Final = tuple(family.name for family in CORE_NARROW_FAMILIES)
+"""Likewise of elements of 8, 6 and 4 bits, with block scales or not, sparse or not."""
 
 F64_CORE: Final = replace(
     PRESETS["standard"], dot_product=DotProductConfig(formats=frozenset({"f16"})), f64_units=4
 )
 """Four f64 units, and little beside them: a quarter of the cycles of `standard`, and shorter ones."""
+
+SPARSE_CORE: Final = replace(PRESETS["small"], registers=128, f64_units=0, shared_bytes=0, sparse=True)
+"""One unit, one quad in a register word."""
+
+NARROW_CORE: Final = replace(
+    PRESETS["tiny"],
+    dot_product=replace(
+        PRESETS["tiny"].dot_product,
+        formats=frozenset({"f16", "fp8", "fp6", "fp4"}),
+        profile=PROFILES["blackwell"],
+        block_scale=True,
+    ),
+    sparse=True,
+    mxf4=True,
+)
+"""One unit of each kind, with all formats and options of `blackwell`."""
+
+_CORES: Final = {
+    "mma.f64": F64_CORE,
+    **dict.fromkeys(SPARSE, SPARSE_CORE),
+    **dict.fromkeys(NARROW, NARROW_CORE),
+}
 
 
 class WrongResult(Exception):
@@ -145,8 +181,8 @@ class WrongResult(Exception):
 
 
 def core_of(family: str, preset: str = "standard") -> CoreConfig:
-    """The core on which a family is fastest: a preset, or `F64_CORE`."""
-    return F64_CORE if family == "mma.f64" else PRESETS[preset]
+    """The core on which a family is fastest, if it is no preset's; or the preset."""
+    return _CORES.get(family, PRESETS[preset])
 
 
 def compare(
@@ -158,7 +194,7 @@ def compare(
     one batch. The core is built if it never was. WrongResult for the first element that differs; ValueError
     for an unknown family, or one that the core has not.
     """
-    known = FAMILIES + SPARSE + SMALL
+    known = FAMILIES + SPARSE + NARROW
     if family not in known:
         raise ValueError(f"family must be one of {', '.join(known)}, not {family}")
     forms = [item for item in multiplies_of(config) if item.family.name == family]
@@ -172,36 +208,57 @@ def compare(
     with closing(RtlMachine(config, memory)) as machine:
         while done < results:
             batch, commands = batches[turn % len(batches)], words[turn % len(batches)]
-            found = _run(machine, batch, commands, _operands(random, batch))
+            found = _run(machine, batch, commands, *_draw(random, batch))
             done, turn = done + found, turn + 1
             yield found
 
 
-def _operands(random: np.random.Generator, batch: Batch) -> list[NDArray[Any]]:
-    is_float = isinstance(FORMATS[batch.instruction.a_type], FloatFormat)
+def _draw(random: np.random.Generator, batch: Batch) -> tuple[list[NDArray[Any]], NDArray[np.uint32]]:
+    """The operands of each tile as of `draw_operands`, and its side registers: (tiles, registers, 32)."""
+    item = batch.instruction
+    is_float = isinstance(FORMATS[item.a_type], FloatFormat)
     kinds = FLOAT_KINDS if is_float else INTEGER_KINDS
     start = int(random.integers(len(kinds)))
-    drawn = [
-        draw_operands(random, batch.instruction, kinds[(start + tile) % len(kinds)])
-        for tile in range(batch.tiles)
-    ]
-    return [np.stack(matrices) for matrices in zip(*drawn, strict=True)]
+    drawn, side = [], np.zeros((batch.tiles, len(item.side_registers), LANES), np.uint32)
+    for tile, selectors in enumerate(batch.selectors):
+        kind = kinds[(start + tile) % len(kinds)]
+        drawn.append(draw_operands(random, item, kind))
+        for place, name in enumerate(item.side_registers):
+            if name == "metadata":
+                words = metadata_words(random, item, drawn[-1][3], selectors["selector"])
+            else:
+                words = scale_words(random)
+                if kind == "cancelling":
+                    # The same for both halves of k, so that groups of one cancel groups of the other.
+                    halves = words.view(np.uint8).reshape(LANES, -1, 2, max(item.scales // 2, 1))
+                    halves[:, :, 1] = halves[:, :, 0]
+            side[tile, place] = words
+    return [np.stack(each) for each in zip(*drawn, strict=True)], side
 
 
 def _run(
-    machine: RtlMachine, batch: Batch, commands: NDArray[np.uint32], operands: Sequence[NDArray[Any]]
+    machine: RtlMachine,
+    batch: Batch,
+    commands: NDArray[np.uint32],
+    operands: Sequence[NDArray[Any]],
+    side: NDArray[np.uint32],
 ) -> int:
     data, size = machine.memory.data, batch.operand_bytes
-    data[:size] = batch.operand_image(operands)
+    a, b, c, *metadata = operands
+    data[:size] = batch.operand_image((a, b, c), side)
     data[size:] = 0
     if not machine.execute_words(commands):
         raise RuntimeError(f"{batch.instruction}: the core stopped with a fault: {machine.clear_fault()}")
     found = batch.results(data[size : size + batch.sets * BLOCK_BYTES])
     instruction = batch.instruction
-    a, b, c, *metadata = operands
-    nibbles = metadata[0] if metadata else None
-    result = mma(instruction, a, b, c, metadata=nibbles, profile=machine.profile)
-    expected = distribute(result, "d", instruction.d_type, instruction.shape)
+    given: dict[str, Any] = {"metadata": metadata[0]} if metadata else {}
+    for use in uses_of_scales(instruction):
+        name = f"scale_{use}"
+        words = side[:, instruction.side_registers.index(name)]
+        places = ([each[f"{part}_{use}"] for each in batch.selectors] for part in ("byte", "thread"))
+        given[name] = unpack_scales(instruction, use, words, *places)
+    result = mma(instruction, a, b, c, **given, profile=machine.profile)
+    expected = distribute(result, "d", instruction.d_type, instruction.shape, sparse=instruction.is_sparse)
     wrong = np.argwhere(found != expected)
     if len(wrong):
         tile, register, lane = wrong[0].tolist()
@@ -220,7 +277,7 @@ class Results(Kind):
 
     name = "results"
     options: ClassVar[Configuration] = {"preset": "standard", "family": list(FAMILIES)}
-    known: ClassVar = {"preset": PRESETS, "family": FAMILIES}
+    known: ClassVar = {"preset": PRESETS, "family": FAMILIES + SPARSE + NARROW}
     amount = 1_000_000
 
     def _has(self, family: str) -> bool:
@@ -231,7 +288,7 @@ class Results(Kind):
         """UsageError for a preset that is not there, and for a family that its core lacks."""
         super().require()
         if self.configuration["family"] != self.options["family"]:
-            self.require_known("family", list(filter(self._has, FAMILIES)))
+            self.require_known("family", list(filter(self._has, self.known["family"])))
 
     def tasks(self) -> Iterator[Task]:
         """The families of the core in turn, without end."""
