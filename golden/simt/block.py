@@ -12,6 +12,7 @@ stay in step. A group leaves this order in four cases:
 
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ from golden.simt.code import DTYPES
 from golden.simt.collectives import Collectives
 from golden.simt.errors import Deadlock, StepLimit
 from golden.simt.matrix_operations import MatrixOperations
-from golden.simt.waiting import Barriers, SpinDetector
+from golden.simt.waiting import Arrival, Barriers, SpinDetector
 from golden.simt.warp_operations import Masks, lane_masks
 from golden.simt.warpgroups import WarpgroupOperations
 
@@ -207,7 +208,7 @@ class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
 
     def _release(self) -> bool:
         """Find someone who can go on although nobody is ready; False if there is nobody."""
-        stuck = bool(self._incomplete or self.barriers.places() or self.collectives.places())
+        stuck = bool(self._incomplete or self._waits())
         if not stuck or self.spins.parked or self.cluster_waits:
             return False
         if self.barriers.open_partial():
@@ -223,6 +224,12 @@ class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
             kernel=self.kernel.readable,
             block=self.geometry.index,
         )
+
+    def _waits(self) -> list[tuple[int, Threads]]:
+        """The barriers and collectives at which threads wait, by their instructions."""
+        ledgers: tuple[Mapping[Any, Sequence[Arrival]], ...] = self.barriers.open, self.collectives.open
+        found = (arrival for ledger in ledgers for arrivals in ledger.values() for arrival in arrivals)
+        return [(item.terminator.index, item.threads) for item in found if item.resume is not None]
 
     def note_early_exit(self, index: int) -> None:
         """Note that a barrier opened although threads have ended that never reached it."""
@@ -240,7 +247,7 @@ class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
         groups += ((target, threads) for (target, _), (threads, _) in self.spins.parked.items())
         at = [(self.kernel.blocks[number].first, threads) for number, threads in groups]
         at += [(wait.number, wait.threads) for wait in self.cluster_waits]
-        for index, threads in at + self.barriers.places() + self.collectives.places():
+        for index, threads in at + self._waits():
             line = self.kernel.source_line(index).line
             places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())
         written = [f"line {line} (warps {_ranges(sorted(set(places[line])))})" for line in sorted(places)]

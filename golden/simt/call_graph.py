@@ -29,7 +29,10 @@ class CallGraph:
 
     def callee(self, instruction: Instruction) -> Function | None:
         """The function that a call names and that has a body; None for any other instruction."""
-        found = self.functions.get(called_name(instruction) or "")
+        if instruction.opcode[0] != "call" or _is_indirect(instruction):
+            return None
+        names = (operand.key for operand in instruction.operands if isinstance(operand, Symbol))
+        found = self.functions.get(next(names, ""))
         return found if found is not None and found.kind == "function" and found.tokens else None
 
     @cached_property
@@ -75,22 +78,18 @@ class CallGraph:
     @cached_property
     def _indirect(self) -> set[str]:
         """The names of what is called through a register."""
-        found: set[str] = set()
-        for function in (*self.reached.values(), self.entry):
-            found |= {callee.name for callee in self._through_registers(function)}
-        return found
+        called = map(self._callees, (*self.reached.values(), self.entry))
+        return {callee.name for callees in called for callee, is_named in callees if not is_named}
 
-    def _through_registers(self, function: Function) -> Iterator[Function]:
+    def _callees(self, function: Function) -> Iterator[tuple[Function, bool]]:
+        """What a function calls, and whether by its name or through a register."""
         body = self.body_of(function)
         for instruction in body.instructions:
-            if is_indirect(instruction):
-                yield from self.candidates(instruction, body)[1]
-
-    def _direct(self, function: Function) -> Iterator[Function]:
-        for instruction in self.body_of(function).instructions:
             callee = self.callee(instruction)
             if callee is not None:
-                yield callee
+                yield callee, True
+            elif _is_indirect(instruction):
+                yield from ((item, False) for item in self.candidates(instruction, body)[1])
 
     @cached_property
     def reached(self) -> Mapping[str, Function]:
@@ -100,7 +99,7 @@ class CallGraph:
         waiting = [(self.entry, self._callees(self.entry))]
         while waiting:
             function, callees = waiting[-1]
-            callee = next((item for item in callees if item.name not in seen), None)
+            callee = next((item for item, _ in callees if item.name not in seen), None)
             if callee is None:
                 order[function.name] = function
                 waiting.pop()
@@ -110,34 +109,21 @@ class CallGraph:
         del order[self.entry.name]
         return order
 
-    def _callees(self, function: Function) -> Iterator[Function]:
-        yield from self._direct(function)
-        yield from self._through_registers(function)
-
     def _calls_itself(self, function: Function) -> bool:
         seen: set[str] = set()
         waiting = [function]
         while waiting:
-            for callee in self._direct(waiting.pop()):
-                if callee.name == function.name:
-                    return True
-                if callee.name not in seen:
+            for callee, is_named in self._callees(waiting.pop()):
+                if is_named and callee.name not in seen:
                     seen.add(callee.name)
                     waiting.append(callee)
-        return False
+        return function.name in seen
 
 
-def is_indirect(instruction: Instruction) -> bool:
+def _is_indirect(instruction: Instruction) -> bool:
     """Whether an instruction is a call through a register."""
     callees = [operand for operand in instruction.operands if not isinstance(operand, Arguments)]
     return instruction.opcode[0] == "call" and bool(callees) and isinstance(callees[0], Register)
-
-
-def called_name(instruction: Instruction) -> str | None:
-    """The name of what a call calls; None for another instruction, and for a call through a register."""
-    if instruction.opcode[0] != "call" or is_indirect(instruction):
-        return None
-    return next((operand.key for operand in instruction.operands if isinstance(operand, Symbol)), "")
 
 
 def exposed(body: Body) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -10,25 +10,24 @@ from numpy.typing import NDArray
 
 from golden.ptx.blocks import Terminator
 from golden.simt.arrays import Threads
+from golden.simt.waiting import Arrival
 from golden.simt.warp_operations import Masks, group_masks
 
 _FULL_MASK: Final = np.uint32(0xFFFFFFFF)
 
 
 @dataclass(frozen=True)
-class _Arrival:
-    """Threads at a collective, and where they go on."""
+class _AtCollective(Arrival):
+    """Threads at a collective."""
 
-    threads: Threads
+    resume: int
     masks: Masks
     sources: Sequence[NDArray[Any]]
-    resume: int
-    terminator: Terminator
 
-    def some(self, where: NDArray[np.bool_]) -> "_Arrival":
+    def some(self, where: NDArray[np.bool_]) -> "_AtCollective":
         """The arrival of some of the threads."""
         sources = [source[where] for source in self.sources]
-        return _Arrival(self.threads[where], self.masks[where], sources, self.resume, self.terminator)
+        return replace(self, threads=self.threads[where], masks=self.masks[where], sources=sources)
 
 
 class Collectives:
@@ -40,18 +39,14 @@ class Collectives:
 
     def __init__(self, block: Any) -> None:
         self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
-        self._waiting: dict[tuple[str, ...], list[_Arrival]] = {}
-
-    def places(self) -> list[tuple[int, Threads]]:
-        """The instructions at which threads wait."""
-        arrivals = (arrival for arrivals in self._waiting.values() for arrival in arrivals)
-        return [(arrival.terminator.index, arrival.threads) for arrival in arrivals]
+        self.open: dict[tuple[str, ...], list[_AtCollective]] = {}
+        """By opcode."""
 
     def arrive(self, threads: Threads, resume: int, terminator: Terminator, outcome: Any) -> None:
         """Let threads arrive at a collective; `outcome` are their masks, and its sources."""
         masks, *sources = outcome
         block, name = self._block, terminator.instruction.name
-        arrival = _Arrival(threads, masks, sources, resume, terminator)
+        arrival = _AtCollective(threads, resume, terminator, masks, sources)
         if bool((masks == _FULL_MASK).all()) and not self._missing(threads, masks, threads >> 5).any():
             self._execute([arrival])
             return
@@ -62,17 +57,17 @@ class Collectives:
             message = f"{name} in lane {lane}, which is not in its own mask {mask:#010x}"
             block.fault(terminator.index, threads, message, position)
         block.note_masks(threads, masks & block.live[threads >> 5], terminator.index)
-        self._waiting.setdefault(terminator.instruction.opcode, []).append(arrival)
+        self.open.setdefault(terminator.instruction.opcode, []).append(arrival)
         self._complete(terminator.instruction.opcode)
 
     def check(self) -> None:
         """Execute the collectives that wait for nobody any more, after threads have ended."""
-        for opcode in list(self._waiting):
+        for opcode in list(self.open):
             self._complete(opcode)
 
     def _complete(self, opcode: tuple[str, ...]) -> None:
         """Execute the collectives for which all lanes have arrived."""
-        arrivals = self._waiting.pop(opcode)
+        arrivals = self.open.pop(opcode)
         threads = np.concatenate([arrival.threads for arrival in arrivals])
         masks = np.concatenate([arrival.masks for arrival in arrivals])
         group = np.unique(threads >> 5 << 32 | masks, return_inverse=True)[1]
@@ -80,7 +75,7 @@ class Collectives:
         if not ready.all():
             ends = np.cumsum([arrival.threads.size for arrival in arrivals])
             split = list(zip(arrivals, np.split(ready, ends[:-1]), strict=True))
-            self._waiting[opcode] = [arrival.some(~goes) for arrival, goes in split if not goes.all()]
+            self.open[opcode] = [arrival.some(~goes) for arrival, goes in split if not goes.all()]
             arrivals = [arrival.some(goes) for arrival, goes in split if goes.any()]
         if arrivals:
             self._execute(arrivals)
@@ -89,7 +84,7 @@ class Collectives:
         """The lanes of each thread's mask that have not ended and are not in its group."""
         return np.asarray(masks & self._block.live[threads >> 5] & ~group_masks(threads, group, 0)[group])
 
-    def _execute(self, arrivals: list[_Arrival]) -> None:
+    def _execute(self, arrivals: list[_AtCollective]) -> None:
         """Execute collectives whose lanes are all here, and let them go on."""
         compute = arrivals[0].terminator.details["compute"]
         if compute is not None:

@@ -33,7 +33,8 @@ def decode_line(context: Context, instruction: Instruction, index: int) -> Step:
     fitting = [line for line in lines if chosen_qualifiers(line.syntax, words, ordered) is not None]
     if not fitting:
         raise context.unsupported(instruction, _allowed(lines, words, opcode[0]))
-    hinted, kinds = HINT in words, [_present(line, words) for line in fitting]
+    hinted, absent = HINT in words, () if "multicast::cluster" in words else ("mask",)
+    kinds = [[kind for kind in line.kinds if kind not in absent] for line in fitting]
     counts = sorted(len(each) + hinted for each in kinds)
     operands = list(context.operands(instruction, counts[0], counts[-1]))
     if hinted:
@@ -73,11 +74,6 @@ def _allowed(lines: list[Line], words: Iterable[str], opcode: str) -> str:
     if not lines:
         choices = dict.fromkeys(name for name in LINES if name.startswith(f"{opcode}."))
     return f"there are: {', '.join(choices)}" if 0 < len(choices) < _MAX_CHOICES else ""
-
-
-def _present(line: Line, words: Iterable[str]) -> list[Kind]:
-    """The kinds of the operands that an instruction with some words has, but for the policy of a hint."""
-    return [kind for kind in line.kinds if kind != "mask" or "multicast::cluster" in words]
 
 
 class _Operands:

@@ -64,8 +64,8 @@ def _exchange(context: Context, instruction: Instruction, index: int) -> Step:
     mask = Immediate(-1, "integer", instruction.location) if is_old else operands.pop()
     details = collective_details(context, mask, sources, targets, compute, kinds)
     reads, writes = [mask, *operands], [operand for operand, _ in targets]
-    if not is_old:
-        return context.step(instruction, index, reads, writes, _no_code, collective=details)
+    if not is_old:  # the block ends with the collective, which the running block executes
+        return context.step(instruction, index, reads, writes, lambda _: None, collective=details)
 
     def write_code(writer: Writer) -> None:
         values = "".join(f", {writer.array(*source)}" for source in sources)
@@ -73,10 +73,6 @@ def _exchange(context: Context, instruction: Instruction, index: int) -> Step:
         writer.results(call + "[0]" * (len(results) == 1), targets)
 
     return context.step(instruction, index, reads, writes, write_code, select=False)
-
-
-def _no_code(writer: Writer) -> None:
-    """The block ends with the collective, which the running block executes."""
 
 
 DECODERS: Final = dict.fromkeys(("shfl", "vote", "match", "redux", "elect"), _exchange)

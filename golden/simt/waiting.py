@@ -20,12 +20,18 @@ _Places = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class _Arrival:
-    """Threads at a barrier, and where they go on; `resume` is None for those that only arrive."""
+class Arrival:
+    """Threads at a barrier or a collective, and where they go on; None for those that only arrive."""
 
     threads: Threads
     resume: int | None
     terminator: Terminator
+
+
+@dataclass(frozen=True)
+class _AtBarrier(Arrival):
+    """Threads at a barrier."""
+
     expected: int | None
     """Threads for which the barrier waits; None for all of the block."""
     values: NDArray[np.bool_] | None
@@ -36,14 +42,8 @@ class Barriers:
 
     def __init__(self, block: Any) -> None:
         self._block = weakref.proxy(block)  # no cycle: the memory of a block is freed with it
-        self._open: dict[int, list[_Arrival]] = {}
-
-    def places(self) -> list[tuple[int, Threads]]:
-        """The instructions at which threads wait."""
-        arrivals = (arrival for arrivals in self._open.values() for arrival in arrivals)
-        return [
-            (arrival.terminator.index, arrival.threads) for arrival in arrivals if arrival.resume is not None
-        ]
+        self.open: dict[int, list[_AtBarrier]] = {}
+        """By number."""
 
     def arrive(self, threads: Threads, resume: int, terminator: Terminator, outcome: Any) -> None:
         """Let threads arrive at the barriers that `outcome` names."""
@@ -55,7 +55,7 @@ class Barriers:
             refuse = partial(self._block.fault, terminator.index, some)
             if number >= _BARRIERS:
                 refuse(f"barrier {number}; allowed: 0 to {_BARRIERS - 1}")
-            arrivals = self._open.setdefault(number, [])
+            arrivals = self.open.setdefault(number, [])
             expected = None if counts is None else int(counts[where[0]])
             if expected is not None and (counts[where] != expected).any():
                 refuse(f"barrier {number} for {expected} threads, but other lanes name another count")
@@ -67,14 +67,14 @@ class Barriers:
                     f"but others wait at it for {arrivals[0].expected or 'all'}"
                 )
             own = None if values is None else values[where]
-            arrivals.append(_Arrival(some, None if only_arrive else resume, terminator, expected, own))
+            arrivals.append(_AtBarrier(some, None if only_arrive else resume, terminator, expected, own))
             if only_arrive:
                 self._block.resume(resume, some)
             self._complete(number)
 
     def check(self) -> None:
         """Open the barriers that wait for nobody any more, after threads have ended."""
-        for number in list(self._open):
+        for number in list(self.open):
             self._complete(number)
 
     def open_partial(self) -> bool:
@@ -82,11 +82,11 @@ class Barriers:
 
         A chip counts so at once. It is asked where nobody else can go on, as the rest of a warp may follow.
         """
-        return any(self._complete(number, partial=True) for number in list(self._open))
+        return any(self._complete(number, partial=True) for number in list(self.open))
 
     def _complete(self, number: int, *, partial: bool = False) -> bool:
         """Let the threads at a barrier go on if all that it waits for have arrived; whether they have."""
-        arrivals, block = self._open[number], self._block
+        arrivals, block = self.open[number], self._block
         expected = arrivals[0].expected
         arrived = np.concatenate([arrival.threads for arrival in arrivals])
         if expected is None:
@@ -97,7 +97,7 @@ class Barriers:
             count = self._count(arrived)
         if count < (expected or block.alive):
             return False
-        del self._open[number]
+        del self.open[number]
         if expected is None and block.alive < block.total:
             block.note_early_exit(arrivals[0].terminator.index)
         block.note_barrier(arrived)
@@ -115,7 +115,7 @@ class Barriers:
         whole = np.where((left != 0) | (times > 0), times, times.max(axis=1, keepdims=True)).min(axis=1)
         return int((LANES * whole + np.maximum(times - whole[:, None], 0).sum(axis=1)).sum())
 
-    def _reduce(self, arrivals: list[_Arrival]) -> None:
+    def _reduce(self, arrivals: list[_AtBarrier]) -> None:
         """Write the results of ``bar.red``."""
         values = [arrival.values for arrival in arrivals if arrival.values is not None]
         if not values:
