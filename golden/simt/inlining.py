@@ -11,7 +11,7 @@ memory and grows downwards from `golden.limits.STACK_BYTES`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from golden.limits import CALL_DEPTH, KERNEL_INSTRUCTIONS, STACK_BYTES
 from golden.ptx.blocks import CALL, RETURN
@@ -60,6 +60,21 @@ def flatten(graph: CallGraph) -> Body:
 
 ENTRY: Final = "%entry"
 """The label of the first instruction of an entry."""
+
+
+class _Call(NamedTuple):
+    """A call."""
+
+    at: Location
+    prefix: str
+    """Begins the names of what is its own."""
+    results: Sequence[Any]
+    arguments: Sequence[Any]
+
+    def passes(self, signature: Signature) -> list[tuple[Variable, Any, bool]]:
+        """Each result and parameter of a signature, what is given for it, and whether it is a parameter."""
+        outputs = [(*pair, False) for pair in zip(signature[0], self.results, strict=True)]
+        return [*outputs, *((*pair, True) for pair in zip(signature[1], self.arguments, strict=True))]
 
 
 @dataclass
@@ -191,106 +206,93 @@ class _Inliner:
 
     def _call(self, call: Instruction, written: Instruction, body: Body) -> None:
         """Add a call, whose operands are those of the copy; `written` stands in the `body`."""
+        at, refuse = call.location, partial(self._graph.source.error, call.location)
         operands: list[Any] = list(call.operands)
         results = operands.pop(0).elements if operands and isinstance(operands[0], Arguments) else ()
         if not operands:
-            raise self._graph.source.error(call.location, "call needs the name of a function")
+            raise refuse("call needs the name of a function")
         callee, *behind = operands
         arguments = behind[0].elements if behind and isinstance(behind[0], Arguments) else ()
         self._copies += 1
-        prefix = f"{self._copies}:"
-        after = f"{prefix}return"
+        made = _Call(at, f"{self._copies}:", results, arguments)
+        after = f"{made.prefix}return"
         self.flat.calls.append(len(self.flat.instructions))
         if call.guard is not None:
             guard = Guard(call.guard.register, not call.guard.negated)
-            target = Symbol(after, after, call.location)
-            self.flat.instructions.append(Instruction.of("bra", call.location, target, guard=guard))
+            self.flat.instructions.append(Instruction.of("bra", at, Symbol(after, after, at), guard=guard))
         if isinstance(callee, Register):
             signature, functions = self._graph.candidates(written, body)
-            self._require(f"the call through {callee.name}", signature, results, arguments, call.location)
-            self._call_body(call.location, callee, functions, signature, prefix, results, arguments)
+            self._require(made, f"the call through {callee.name}", signature)
+            self._call_body(made, callee, functions, signature)
         elif not isinstance(callee, Symbol):
-            raise self._graph.source.error(call.location, "call needs the name of a function or a register")
+            raise refuse("call needs the name of a function or a register")
         elif callee.key in _TRAPS:
-            self._emit("trap", call.location)
+            self._emit("trap", at)
         elif callee.key in _IGNORED_FUNCTIONS:
-            self.flat.instructions += zeros(results, call.location)
+            self.flat.instructions += zeros(results, at)
         else:
-            self._call_function(call.location, callee.key, prefix, results, arguments)
+            self._call_function(made, callee.key)
         self.flat.labels[after] = len(self.flat.instructions)
         self.flat.calls.append(len(self.flat.instructions))
 
-    def _call_function(
-        self, call: Location, name: str, prefix: str, results: Sequence[Any], arguments: Sequence[Any]
-    ) -> None:
+    def _call_function(self, call: _Call, name: str) -> None:
+        """Call the function of a name."""
         function = self._graph.functions.get(name)
-        refuse = partial(self._graph.source.error, call)
+        refuse = partial(self._graph.source.error, call.at)
         if function is None or function.kind != "function":
             raise refuse(f"{readable(name)} is not a function of this module")
         if not function.tokens:
             raise refuse(f"{readable(name)} is declared, but has no body in this module")
         signature = function.results, function.parameters
-        self._require(readable(name), signature, results, arguments, call)
+        self._require(call, readable(name), signature)
         if function.name in self._graph.called:
-            self._call_body(call, Sink(call), (function,), signature, prefix, results, arguments)
+            self._call_body(call, Sink(call.at), (function,), signature)
             return
         symbols: dict[str, str] = {}
         outgoing: list[Instruction] = []
-        written = {actual.key for actual in results if isinstance(actual, Symbol)}
+        written = {actual.key for actual in call.results if isinstance(actual, Symbol)}
         if name not in self._exposed:
             self._exposed[name] = exposed(self._graph.body_of(function))
-        inputs = [(*pair, True) for pair in zip(function.parameters, arguments, strict=True)]
-        outputs = [(*pair, False) for pair in zip(function.results, results, strict=True)]
-        for formal, actual, inward in inputs + outputs:
-            moves = self.flat.instructions if inward else outgoing
+        for formal, actual, inward in call.passes(signature):
+            moves, own = self.flat.instructions if inward else outgoing, f"{call.prefix}{formal.name}"
             if formal.space == "reg":
-                inner = Register(formal.name, f"{prefix}{formal.name}@0", formal.type, actual.location)
+                inner = Register(formal.name, f"{own}@0", formal.type, actual.location)
                 pair = (inner, actual) if inward else (actual, inner)
                 moves.append(Instruction.of(f"mov.{formal.type.name}", actual.location, *pair))
                 continue
-            is_copied = inward and (
-                formal.name in self._exposed[name] or getattr(actual, "key", "") in written
-            )
-            if isinstance(actual, Symbol) and not is_copied:
+            is_changed = inward and formal.name in self._exposed[name]
+            if isinstance(actual, Symbol) and not is_changed and not (inward and actual.key in written):
                 symbols[formal.name] = actual.key
                 continue
             sized = self._sized(formal, actual)
-            symbols[formal.name] = key = self._declare(f"{prefix}{formal.name}", sized)
-            place = Address(Symbol(formal.name, key, call), 0, call)
-            moves += passed(sized, actual, place, "param", prefix, inward=inward)
-        inside = f"{prefix}end"
-        self.insert(function, prefix, symbols, inside)
+            symbols[formal.name] = self._declare(own, sized)
+            place = Address(Symbol(formal.name, own, call.at), 0, call.at)
+            moves += passed(sized, actual, place, "param", call.prefix, inward=inward)
+        inside = f"{call.prefix}end"
+        self.insert(function, call.prefix, symbols, inside)
         self.flat.labels[inside] = len(self.flat.instructions)
         self.flat.instructions.extend(outgoing)
 
     def _call_body(
-        self,
-        call: Location,
-        callee: Register | Sink,
-        functions: Sequence[Function],
-        signature: Signature,
-        prefix: str,
-        results: Sequence[Any],
-        arguments: Sequence[Any],
+        self, call: _Call, callee: Register | Sink, functions: Sequence[Function], signature: Signature
     ) -> None:
         """Call one of some functions with bodies of their own, the only one or by its address."""
-        actuals = (*results, *arguments)
-        pairs = zip((*signature[0], *signature[1]), actuals, strict=True)
-        placed, area = arranged(self._sized(formal, actual) for formal, actual in pairs)
+        at, passes = call.at, call.passes(signature)
+        placed, area = arranged(self._sized(formal, actual) for formal, actual, _ in passes)
         old, base = (
-            Register(name, f"{prefix}%{name}", TYPES["u64"], call) for name in ("stack pointer", "arguments")
+            Register(name, f"{call.prefix}%{name}", TYPES["u64"], at)
+            for name in ("stack pointer", "arguments")
         )
-        self._emit("mov.u64", call, old, STACK_POINTER)
-        size, alignment = (Immediate(value, "integer", call) for value in area)
-        self._emit("alloca.u64", call, base, size, alignment)
+        self._emit("mov.u64", at, old, STACK_POINTER)
+        size, alignment = (Immediate(value, "integer", at) for value in area)
+        self._emit("alloca.u64", at, base, size, alignment)
         outgoing: list[Instruction] = []
-        for number, ((formal, offset), actual) in enumerate(zip(placed, actuals, strict=True)):
-            moves, inward = (self.flat.instructions, True) if number >= len(results) else (outgoing, False)
-            moves += passed(formal, actual, Address(base, offset, call), "local", prefix, inward=inward)
-        names = (Symbol(function.name, function.name, call) for function in functions)
-        self._emit(CALL, call, callee, *names)
+        for (formal, offset), (_, actual, inward) in zip(placed, passes, strict=True):
+            moves, place = self.flat.instructions if inward else outgoing, Address(base, offset, at)
+            moves += passed(formal, actual, place, "local", call.prefix, inward=inward)
+        self._emit(CALL, at, callee, *(Symbol(function.name, function.name, at) for function in functions))
         self.flat.instructions += outgoing
-        self._emit("mov.u64", call, STACK_POINTER, old)
+        self._emit("mov.u64", at, STACK_POINTER, old)
 
     def _sized(self, formal: Variable, actual: Any) -> Variable:
         """A parameter with the size of its argument, if it has none of its own."""
@@ -302,23 +304,15 @@ class _Inliner:
             raise self._graph.source.error(actual.location, f"{actual.name} is not a variable in .param")
         return variable
 
-    def _require(
-        self,
-        name: str,
-        signature: Signature,
-        results: Sequence[Any],
-        arguments: Sequence[Any],
-        call: Location,
-    ) -> None:
+    def _require(self, call: _Call, name: str, signature: Signature) -> None:
         """Refuse arguments and results that do not fit their parameters."""
-        refuse = partial(self._graph.source.error, call)
-        for what, formals, actuals in zip(
-            ("results", "arguments"), signature, (results, arguments), strict=True
-        ):
+        given = ("results", call.results), ("arguments", call.arguments)
+        for (what, actuals), formals in zip(given, signature, strict=True):
             if len(formals) != len(actuals):
-                raise refuse(f"{name} has {len(formals)} {what}, not {len(actuals)}")
-            for formal, actual in zip(formals, actuals, strict=True):
-                self._require_size(name, formal, actual, call)
+                message = f"{name} has {len(formals)} {what}, not {len(actuals)}"
+                raise self._graph.source.error(call.at, message)
+        for formal, actual, _ in call.passes(signature):
+            self._require_size(name, formal, actual, call.at)
 
     def _require_size(self, name: str, formal: Variable, actual: object, location: Location) -> None:
         """Refuse an argument or result of another size than its parameter."""
