@@ -25,7 +25,6 @@ from golden.simt.cluster import ClusterOperations
 from golden.simt.code import DTYPES
 from golden.simt.collectives import Collectives
 from golden.simt.errors import Deadlock, StepLimit
-from golden.simt.matrix_operations import MatrixOperations
 from golden.simt.waiting import Arrival, Barriers, SpinDetector
 from golden.simt.warp_operations import Masks, lane_masks
 from golden.simt.warpgroups import WarpgroupOperations
@@ -39,7 +38,7 @@ _TURN: Final = 1 << 18
 _TOGETHER: Final = {32: "warp whose lanes", 128: "warpgroup whose threads"}
 
 
-class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
+class BlockRun(ClusterOperations, WarpgroupOperations):
     """A block of a grid; parameters as for `golden.simt.memory_access.MemoryAccess`."""
 
     def __init__(self, kernel: Any, launch: Any, number: int) -> None:
@@ -168,7 +167,7 @@ class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
 
     def _end_block(self, number: int, threads: Threads, terminator: Terminator, outcome: Any) -> None:
         if terminator.kind == "barrier" and terminator.details["mode"] == "cluster":
-            self.let_go(self.wait_cluster(threads, number + 1, terminator.index))
+            self.let_go(self.wait_cluster(threads, number + 1, terminator))
         elif terminator.kind == "barrier":
             self.barriers.arrive(threads, number + 1, terminator, outcome)
         elif terminator.kind == "collective":
@@ -228,7 +227,8 @@ class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
     def _waits(self) -> list[tuple[int, Threads]]:
         """The barriers and collectives at which threads wait, by their instructions."""
         ledgers: tuple[Mapping[Any, Sequence[Arrival]], ...] = self.barriers.open, self.collectives.open
-        found = (arrival for ledger in ledgers for arrivals in ledger.values() for arrival in arrivals)
+        lists = (arrivals for ledger in ledgers for arrivals in ledger.values())
+        found = (arrival for arrivals in (*lists, self.cluster_waits) for arrival in arrivals)
         return [(item.terminator.index, item.threads) for item in found if item.resume is not None]
 
     def note_early_exit(self, index: int) -> None:
@@ -246,7 +246,6 @@ class BlockRun(ClusterOperations, MatrixOperations, WarpgroupOperations):
         groups = [*self._groups.items(), *self._incomplete.items()]
         groups += ((target, threads) for (target, _), (threads, _) in self.spins.parked.items())
         at = [(self.kernel.blocks[number].first, threads) for number, threads in groups]
-        at += [(wait.number, wait.threads) for wait in self.cluster_waits]
         for index, threads in at + self._waits():
             line = self.kernel.source_line(index).line
             places.setdefault(line, []).extend(np.unique(threads >> 5).tolist())

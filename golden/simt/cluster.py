@@ -1,26 +1,19 @@
 """Clusters: blocks that run at the same time, their barrier, and their distributed shared memory."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.blocks import Terminator
 from golden.simt.address_map import RANK_BITS, SHARED, in_block
 from golden.simt.arrays import Threads, Values
 from golden.simt.tensor_copy import Place, TensorCopies
+from golden.simt.waiting import Arrival
 
 _TOLD: Final = 4
 """Blocks whose missing threads a message tells."""
-
-
-class _Wait(NamedTuple):
-    """Threads at ``barrier.cluster.wait``."""
-
-    resume: int
-    threads: Threads
-    number: int
-    """Of the instruction."""
 
 
 class ClusterOperations(TensorCopies):
@@ -31,7 +24,8 @@ class ClusterOperations(TensorCopies):
 
     def __init__(self, kernel: Any, launch: Any, number: int) -> None:
         super().__init__(kernel, launch, number)
-        self.cluster_waits: list[_Wait] = []
+        self.cluster_waits: list[Arrival] = []
+        """Threads at ``barrier.cluster.wait``."""
         self._arrived = np.zeros(self.total, np.bool_)
         self._owes = np.zeros(self.total, np.bool_)
         """Threads that have arrived and not waited yet."""
@@ -44,14 +38,16 @@ class ClusterOperations(TensorCopies):
         self._arrived[threads] = self._owes[threads] = True
         self.complete_cluster()
 
-    def wait_cluster(self, threads: Threads, resume: int, index: int) -> list[tuple[int, Threads]]:
+    def wait_cluster(
+        self, threads: Threads, resume: int, terminator: Terminator
+    ) -> list[tuple[int, Threads]]:
         """``barrier.cluster.wait``: the threads that go on at once, and where."""
         if not self._owes[threads].all():
             message = "barrier.cluster.wait, but the thread has not arrived"
-            self.fault(index, threads, message, int(np.argmin(self._owes[threads])))
+            self.fault(terminator.index, threads, message, int(np.argmin(self._owes[threads])))
         waits = self._arrived[threads]
         if waits.any():
-            self.cluster_waits.append(_Wait(resume, threads[waits], index))
+            self.cluster_waits.append(Arrival(threads[waits], resume, terminator))
         self._owes[threads[~waits]] = False
         return [] if waits.all() else [(resume, threads[~waits])]
 
@@ -70,7 +66,7 @@ class ClusterOperations(TensorCopies):
         self.cluster_waits = [wait for wait in self.cluster_waits if self._arrived[wait.threads[0]]]
         for wait in ready:
             self._owes[wait.threads] = False
-        return [(wait.resume, wait.threads) for wait in ready]
+        return [(wait.resume, wait.threads) for wait in ready if wait.resume is not None]
 
     def end_cluster(self, threads: Threads) -> None:
         """Threads have ended: nobody waits for them."""

@@ -103,6 +103,22 @@ class MatrixOperations(MemoryAccess):
             self.launch.trace.matrix(self, index, instruction, threads, (*sources, words))
         return _unpacked(words, FORMATS[instruction.d_type].bits)
 
+    def unpacked_metadata(
+        self,
+        instruction: MmaInstruction,
+        threads: Threads,
+        index: int,
+        register: NDArray[np.uint32],
+        selector: NDArray[np.uint32],
+    ) -> NDArray[np.uint8]:
+        """The metadata of each matrix, from the registers of its threads, shape (matrices, ...)."""
+        metadata = unpack_metadata(instruction, register, int(selector.flat[0]))
+        undefined = first_undefined(instruction.sparsity, metadata)
+        if undefined is not None:
+            (matrix, *_), problem = undefined
+            self.fault(index, threads, str(problem), matrix * (threads.size // len(metadata)))
+        return metadata
+
     def _unpacked_extra(
         self, instruction: MmaInstruction, threads: Threads, index: int, extra: Sequence[NDArray[Any]]
     ) -> dict[str, NDArray[np.uint8]]:
@@ -111,11 +127,7 @@ class MatrixOperations(MemoryAccess):
         warps = [operand.reshape(-1, LANES) for operand in extra]
         if instruction.is_sparse:
             register, selector, *warps = warps
-            metadata = unpack_metadata(instruction, register, int(selector[0, 0]))
-            undefined = first_undefined(instruction.sparsity, metadata)
-            if undefined is not None:
-                self.fault(index, threads, str(undefined[1]), undefined[0][0] * LANES)
-            unpacked["metadata"] = metadata
+            unpacked["metadata"] = self.unpacked_metadata(instruction, threads, index, register, selector)
         for use, first in zip(uses_of_scales(instruction), (0, 3), strict=False):
             for selector in warps[first + 1 : first + 3]:
                 differs = np.flatnonzero(selector != selector[:, :1])

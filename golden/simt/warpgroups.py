@@ -19,8 +19,7 @@ from golden.matrix_descriptors import (
 from golden.multiply import mma
 from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Threads, Values
-from golden.simt.memory_access import MemoryAccess
-from golden.sparsity import first_undefined, unpack_metadata
+from golden.simt.matrix_operations import MatrixOperations
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES
@@ -50,7 +49,7 @@ class WarpgroupMultiply:
     """The accumulators, and the registers of A and of metadata."""
 
 
-class WarpgroupOperations(MemoryAccess):
+class WarpgroupOperations(MatrixOperations):
     """What the code of a block calls for multiplies of warpgroups; `threads` are whole warpgroups."""
 
     def multiply_warpgroups(
@@ -84,26 +83,15 @@ class WarpgroupOperations(MemoryAccess):
         left = element_values(left, instruction.a_type, form.negated[0])
         right = element_values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
         c = element_values(c, instruction.d_type, False)
-        nibbles = self._nibbles(form, threads, *metadata) if metadata else None
+        nibbles = None
+        if metadata:
+            register, selector = metadata[0].reshape(-1, 4, LANES), metadata[1]
+            nibbles = self.unpacked_metadata(instruction, threads, form.index, register, selector)
         d = mma(instruction, left, right, c, metadata=nibbles, profile=self.launch.engine.profile)
         if self.launch.trace is not None:
             operands = a if len(a) == 1 else (np.zeros_like(b),)
             self._record_shares(form, threads, (left, right, c, d), (operands[0], b), scale)
         return _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
-
-    def _nibbles(
-        self,
-        form: WarpgroupMultiply,
-        threads: Threads,
-        register: NDArray[np.uint32],
-        selector: NDArray[np.uint32],
-    ) -> NDArray[np.uint8]:
-        """The metadata of whole warpgroups."""
-        nibbles = unpack_metadata(form.instruction, register.reshape(-1, 4, LANES), int(selector[0]))
-        undefined = first_undefined(form.instruction.sparsity, nibbles)
-        if undefined is not None:
-            self.fault(form.index, threads, str(undefined[1]), undefined[0][0] * WARPGROUP)
-        return nibbles
 
     def _record_shares(
         self,
