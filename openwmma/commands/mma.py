@@ -64,8 +64,8 @@ def mma(
     axes are the batch.
 
     Of a sparse multiply (mma.sp, wgmma.mma_async.sp) A has the elements that are stored. A core needs --set
-    sparse=true for mma.sp; wgmma.mma_async.sp runs on golden alone. Multiplies of 8, 6 and 4 bits with block
-    scales need --profile blackwell, and a core block_scale or mxf4.
+    sparse=true for mma.sp; wgmma.mma_async.sp runs on golden and on a GPU. Multiplies of 8, 6 and 4 bits with
+    block scales need --profile blackwell, and a core block_scale or mxf4.
 
     A mma.sync has no loads: its operands are written to the registers. A wgmma.mma_async is multiplied in
     tiles of 16 rows and 8 columns, each as the warp that has it would.
@@ -78,20 +78,20 @@ def mma(
         [(f"--output {output}", output), *target.outputs], (a, b, c, *given.values()), force=force
     )
     side = {name: load_array(f"--{name.replace('_', '-')}", path) for name, path in given.items()}
-    beyond_presets = bool(given or parsed.is_sparse or parsed.kind)
+    scaled = bool(given.keys() - {"metadata"} or parsed.kind)
     has_core = target.on is not MachineKind.GOLDEN or target.preset or target.settings
     if target.gpu is not None or not has_core:
         generation = resolve_profile(target.profile or HOPPER.name, parsed)
         is_fp8 = parsed.a_type in ("e4m3", "e5m2")
-        beyond_presets |= isinstance(generation, Profile) and generation.narrow_block is not None and is_fp8
+        scaled |= isinstance(generation, Profile) and generation.narrow_block is not None and is_fp8
     if target.gpu is not None:
-        if beyond_presets:
+        if scaled:
             raise UsageError(f"{parsed}: expected --on golden, rtl or lockstep, not a GPU")
-        _on_gpu(parsed, operands, output, target)
+        _on_gpu(parsed, operands, side.get("metadata"), output, target)
         return
     if has_core and parsed.is_sparse and parsed.mnemonic != "mma.sp":
-        raise UsageError(f"{parsed}: expected --on golden without a preset, which alone executes it")
-    if beyond_presets and not has_core:
+        raise UsageError(f"{parsed}: expected --on golden without a preset, or --on cuda")
+    if (scaled or given or parsed.is_sparse) and not has_core:
         _on_golden(parsed, operands, side, output, target)
         return
     with progress("instructions") as advance, target.prepared() as source:
@@ -124,11 +124,17 @@ def _on_golden(
 
 
 def _on_gpu(
-    instruction: MmaInstruction, operands: Sequence[NDArray[Any]], output: Path, target: Target
+    instruction: MmaInstruction,
+    operands: Sequence[NDArray[Any]],
+    metadata: NDArray[Any] | None,
+    output: Path,
+    target: Target,
 ) -> None:
     from openwmma.gpu.multiply import multiply_compared  # noqa: PLC0415  an optional package
 
     lockstep = target.on is MachineKind.LOCKSTEP
-    d, name = multiply_compared(target.gpu or 0, instruction, operands, target.profile, lockstep=lockstep)
+    d, name = multiply_compared(
+        target.gpu or 0, instruction, operands, metadata, profile=target.profile, lockstep=lockstep
+    )
     write_files({output: array_bytes(d)})
     tell(f"{instruction}: {d[..., 0, 0].size} tiles on {name}{', equal to golden' if lockstep else ''}")

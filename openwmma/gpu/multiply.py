@@ -226,6 +226,8 @@ def multiply_on_gpu(
             raise InvalidArgument("metadata", "None", f"an array of uint8 for {instruction}")
         extent = instruction.shape.m, instruction.sparsity.groups
         operands.append(checked_metadata(instruction.sparsity, metadata, extent))
+    elif metadata is not None:
+        raise InvalidArgument("metadata", "an array", f"None for {instruction}, which is not sparse")
     if instruction.saturate and isinstance(FORMATS[instruction.a_type], FloatFormat):
         raise LaunchError(f"{instruction}: satfinite of floating point is no instruction of this GPU")
     leading = operands[0].shape[:-2]
@@ -243,8 +245,9 @@ def multiply_compared(
     number: int,
     instruction: MmaInstruction,
     operands: Sequence[NDArray[Any]],
-    profile: str | None = None,
+    metadata: NDArray[Any] | None = None,
     *,
+    profile: str | None = None,
     lockstep: bool = False,
 ) -> tuple[NDArray[Any], str]:
     """D on a GPU, and the name of the GPU.
@@ -255,6 +258,8 @@ def multiply_compared(
         Of the GPU.
     instruction : MmaInstruction
     operands : sequence of three array_like
+    metadata : array_like or None
+        Of a sparse multiply, as for `golden.mma`.
     profile : str or None
         Of the golden model; None for Hopper.
     lockstep : bool
@@ -267,9 +272,9 @@ def multiply_compared(
         In lockstep, with the first result that differs.
     """
     with open_gpu(number) as gpu:
-        d = multiply_on_gpu(gpu, instruction, *operands)
+        d = multiply_on_gpu(gpu, instruction, *operands, metadata)
     if lockstep:
-        expected = mma(instruction, *operands, profile=profile or HOPPER.name)
+        expected = mma(instruction, *operands, metadata=metadata, profile=profile or HOPPER.name)
         wrong = np.argwhere(expected != d)
         if len(wrong):
             place = tuple(map(int, wrong[0]))

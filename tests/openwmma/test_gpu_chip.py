@@ -12,7 +12,7 @@ import pytest
 
 import golden
 import openwmma
-from golden.random_operands import random_operands
+from golden.random_operands import random_metadata, random_operands
 from golden.resolve import resolve_instruction
 from golden.simt.errors import LaunchError
 from openwmma.cli import main
@@ -46,16 +46,26 @@ def test_every_instruction_once():
     assert sum(line.results > 0 for line in last.lines.values()) > 150
 
 
-def test_multiply_in_lockstep(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "text",
+    [
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32",
+        "wgmma.mma_async.sp.sync.aligned.m64n16k32.f32.bf16.bf16",
+    ],
+)
+def test_multiply_in_lockstep(tmp_path, monkeypatch, capsys, text):
     monkeypatch.chdir(tmp_path)
-    text = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
-    a, b, c = random_operands(np.random.default_rng(6), resolve_instruction(text), 50)
-    for key, matrix in (("a", a), ("b", b), ("c", c)):
+    instruction, random = resolve_instruction(text), np.random.default_rng(6)
+    a, b, c = random_operands(random, instruction, 50)
+    side = {"metadata": random_metadata(random, instruction, 50)} if instruction.is_sparse else {}
+    for key, matrix in {"a": a, "b": b, "c": c, **side}.items():
         np.save(f"{key}.npy", matrix)
     command = ["mma", text, "a.npy", "b.npy", "c.npy", "-o", "d.npy"]
+    command += ["--metadata", "metadata.npy"] if side else []
     assert main([*command, "--on", "lockstep", "--gpu", "0"]) == 0
     assert "50 tiles on" in capsys.readouterr().out
-    np.testing.assert_array_equal(np.load("d.npy"), golden.mma(text, a, b, c))
+    np.testing.assert_array_equal(np.load("d.npy"), golden.mma(text, a, b, c, **side))
     assert main([*command, "--on", "lockstep", "--gpu", "0", "--force", "--profile", "volta"]) in (1, 2)
 
 

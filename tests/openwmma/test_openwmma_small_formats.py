@@ -79,7 +79,7 @@ def test_mma_on_a_core_equals_golden(machine):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--metadata", "e.npy", "--on", "cuda"], "expected --on golden, rtl or lockstep, not a GPU"),
+        (["--scale-a", "e.npy", "--on", "cuda"], "expected --on golden, rtl or lockstep, not a GPU"),
         (["--metadata", "e.npy", "--on", "rtl", "--preset", "tiny"], "illegal instruction"),
         ([], "metadata: got None; allowed: uint8 of shape (..., 16, 8)"),
         (["--metadata", "no.npy"], "--metadata: expected an .npy file, but there is no file no.npy"),
