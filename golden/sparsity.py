@@ -1,6 +1,7 @@
 """2:4 sparse matrices as arrays: pruned, compressed, expanded; metadata in the registers of a warp."""
 
 from functools import cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
@@ -198,7 +199,8 @@ def _dense(
     sparsity = parsed.sparsity
     dense = _matrix("a", a, parsed.a_type, sparsity.group)
     groups = dense.shape[-1] // sparsity.group
-    units = dense.reshape(*dense.shape[:-1], groups, min(sparsity.group, 4), -1)
+    count = min(sparsity.group, 4)
+    units = dense.reshape(*dense.shape[:-1], groups, count, sparsity.group // count)
     return parsed, dense, units
 
 
@@ -221,4 +223,4 @@ def _kept(
     if keep.shape[-1] == 1:  # tf32, whose units are halves
         keep = 2 * keep + np.arange(2)
     nibbles = (keep[..., 0] | keep[..., 1] << 2).astype(np.uint8)
-    return stored.reshape(*units.shape[:-3], -1), nibbles
+    return stored.reshape(*units.shape[:-3], prod(stored.shape[-3:])), nibbles

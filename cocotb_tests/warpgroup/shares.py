@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +10,13 @@ from numpy.typing import NDArray
 from cocotb_tests.packing import Packing
 from golden.matrix_descriptors import MatrixDescriptor, matrix_of_chunks
 from hdl.dot_product.operands import Result
+from hdl.multiply.tile.request import TileRequest
 from hdl.warpgroup.request import WgmmaRequest
 
 M = 64
 REQUEST = Packing(WgmmaRequest)
+TILE = Packing(TileRequest)
+TILE_BITS = TileRequest.as_shape().size
 WARP_REGISTERS = 128
 
 
@@ -28,12 +32,21 @@ class Operands:
     """What the shares of several warps may have in common."""
 
     b: int
+    constants: int
+    """Bits of a `TileRequest`, but for the type of D and the registers."""
     tiles: int
     is_f16: bool
     in_registers: bool
     scale_d: bool
     negated: int
     transposed: tuple[bool, bool]
+
+    def tile(self, registers: int, **fields: int) -> Any:
+        """A `TileRequest`, whose registers are fields or, where not given, from other bits."""
+        tile, noise = TILE.unpack(self.constants), TILE.unpack(registers)
+        tile.operation.result = (Result.F16 if self.is_f16 else Result.F32).value
+        vars(tile).update({name: getattr(noise, name) for name in "xycd"} | fields)
+        return tile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +58,14 @@ class Share:
     a: int
     """Descriptor, or register."""
     d: int
+    noise: int
+    """Bits where nobody looks."""
 
     @property
     def request(self) -> int:
         """Its bits."""
         common = self.operands
-        tile = {
-            "operation": {"result": Result.F16 if common.is_f16 else Result.F32},
-            "x": self.a if common.in_registers else self.d ^ 0x155,
-            "d": self.d,
-        }
+        tile = common.tile(self.noise, **({"x": self.a} if common.in_registers else {}), d=self.d)
         return REQUEST.pack(
             {
                 "tile": tile,
@@ -63,7 +74,7 @@ class Share:
                 "scale_d": common.scale_d,
                 "negated": common.negated,
                 "transposed": common.transposed[0] | common.transposed[1] << 1,
-                "a": descriptor_fields(0 if common.in_registers else self.a),
+                "a": descriptor_fields(self.noise if common.in_registers else self.a),
                 "b": descriptor_fields(common.b),
             }
         )
@@ -94,13 +105,14 @@ def draw_descriptor(rng: random.Random, rows: int, transposed: bool, size: int) 
             return bits | rng.randrange(room // 16 + 1)
 
 
-def draw_operands(rng: random.Random, size: int, most_tiles: int = 6) -> Operands:
-    """Operands with few tiles."""
-    tiles = rng.randrange(1, most_tiles + 1)
+def draw_operands(rng: random.Random, size: int) -> Operands:
+    """Operands with few tiles, seldom with many."""
+    tiles = rng.randrange(1, rng.choice([6] * 6 + [32]) + 1)
     transposed = rng.random() < 0.5, rng.random() < 0.5
     in_registers = rng.random() < 0.3
     return Operands(
         b=draw_descriptor(rng, 8 * tiles, transposed[1], size),
+        constants=rng.getrandbits(TILE_BITS),
         tiles=tiles,
         is_f16=rng.random() < 0.5,
         in_registers=in_registers,
@@ -112,6 +124,7 @@ def draw_operands(rng: random.Random, size: int, most_tiles: int = 6) -> Operand
 
 def draw_share(rng: random.Random, operands: Operands, warp: int, size: int) -> Share:
     """The share of a warp, with A and D of its own."""
-    d = warp * WARP_REGISTERS + 2 * rng.randrange(40)
+    room = WARP_REGISTERS - operands.tiles * (2 if operands.is_f16 else 4)
+    d = warp * WARP_REGISTERS + 2 * rng.randrange(room // 2 + 1)
     a = d ^ 0x40 if operands.in_registers else draw_descriptor(rng, M, operands.transposed[0], size)
-    return Share(warp=warp, operands=operands, a=a, d=d)
+    return Share(warp=warp, operands=operands, a=a, d=d, noise=rng.getrandbits(TILE_BITS))

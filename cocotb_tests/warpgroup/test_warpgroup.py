@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from amaranth.hdl import Module
 from amaranth.lib.wiring import In, Out, connect, flipped
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge
 from numpy.typing import NDArray
 
 from cocotb_tests.conftest import SLOW, Simulate
@@ -30,7 +30,7 @@ from cocotb_tests.warpgroup.shares import (
     matrix,
 )
 from hdl.component import Component
-from hdl.config import PRESETS, WARPS_OF_A_GROUP, CoreConfig
+from hdl.config import MAX_SHARED_BYTES, PRESETS, WARPS_OF_A_GROUP, CoreConfig
 from hdl.memory.chunk_banks import ChunkBanks
 from hdl.multiply.tile.fetch import request_shape
 from hdl.registers.register_ports import READ_LATENCY
@@ -38,7 +38,11 @@ from hdl.warpgroup.multiplier import WarpgroupMultiplier
 from sim.testbench.parameters import parameters
 from sim.testbench.unit import unit_design
 
-SIZE = 4096
+SIZE = MAX_SHARED_BYTES
+"""Every bit of an address counts."""
+SMALL = 4096
+"""So much of it is filled sooner."""
+MOST_IN_FLIGHT = 48
 
 
 def config_of(units: int) -> CoreConfig:
@@ -116,11 +120,11 @@ class Counts:
 class Bench:
     """Warps and tile multiplier around the unit."""
 
-    def __init__(self, dut: Any, share: float) -> None:
-        self.dut, self.pause = dut, share
+    def __init__(self, dut: Any, share: float, size: int = SMALL) -> None:
+        self.dut, self.pause, self.size = dut, share, size
         self.rng = random.Random(cocotb.RANDOM_SEED)
         self.config = config_of(parameters()["units"])
-        self.memory = np.frombuffer(self.rng.randbytes(SIZE), np.uint8)
+        self.memory = np.frombuffer(self.rng.randbytes(size), np.uint8)
         self.tiles = Packing(request_shape(self.config))
         waits = [pauses(self.rng, share) if share else never() for _ in range(self.config.warps + 1)]
         self.sources = [
@@ -139,7 +143,7 @@ class Bench:
         """Fill the memory, and start what is around the unit."""
         dut, beat = self.dut, 16 * self.config.beat_quads
         await start(dut)
-        for place in range(SIZE // beat):
+        for place in range(self.size // beat):
             dut.write_addr.value, dut.write_en.value = place, (1 << beat) - 1
             dut.write_data.value = int.from_bytes(self.memory[place * beat :][:beat].tobytes(), "little")
             await RisingEdge(dut.aclk)
@@ -182,7 +186,8 @@ class Bench:
         """Take tiles, and compare them with the next one of their warp."""
         dut = self.dut
         while True:
-            ready = self.rng.random() >= self.pause and len(self.to_fetch) < 3
+            has_room = len(self.to_fetch) < 3 and len(self.to_end) < MOST_IN_FLIGHT
+            ready = has_room and self.rng.random() >= self.pause
             dut.tile_ready.value = ready
             await RisingEdge(dut.aclk)
             if ready and dut.tile_valid.value:
@@ -205,17 +210,17 @@ class Bench:
         warp = found.tile.d // WARP_REGISTERS
         share, number = self.waiting[warp][0], self.next_tile[warp]
         common = share.operands
+        d = share.d_of(number)
+        # Where the operands lie in the storage is seen when they are read.
+        x = share.a if common.in_registers else found.tile.x
         expected = {
-            "d": share.d_of(number),
-            "c": share.d_of(number),
+            "tile": common.tile(0, x=x, y=found.tile.y, c=d, d=d),
             "x_stored": not common.in_registers,
+            "y_stored": 1,
             "zero_c": not common.scale_d,
             "negated": common.negated,
         }
-        told = {name: getattr(found.tile, name) for name in "cd"}
-        told |= {name: getattr(found, name) for name in ("x_stored", "zero_c", "negated")}
-        assert told == expected, (share, number)
-        assert not common.in_registers or found.tile.x == share.a
+        assert vars(found) == expected, (share, number)
         self.in_flight[warp] += 1
         assert self.in_flight[warp] <= common.tiles, f"warp {warp}: more tiles in flight than a share has"
         self.next_tile[warp] += 1
@@ -285,6 +290,8 @@ class Bench:
             if not self.to_end or self.rng.random() < self.pause / 2:
                 await RisingEdge(dut.aclk)
                 continue
+            if self.rng.random() < 0.01:
+                await ClockCycles(dut.aclk, 400)
             tile = self.to_end[0]
             dut.tile_done.value = 1
             await RisingEdge(dut.aclk)
@@ -307,18 +314,18 @@ def dict_layout(config: CoreConfig) -> Any:
 
 def shares_of(bench: Bench, operands: Operands, warps: list[int]) -> list[Share]:
     """The shares of some warps, which have operands in common."""
-    return [draw_share(bench.rng, operands, warp, SIZE) for warp in warps]
+    return [draw_share(bench.rng, operands, warp, bench.size) for warp in warps]
 
 
 @cocotb.test
 @cocotb.parametrize(share=[0.0, 0.4])
 async def shares_among_multiplies(dut: Any, share: float) -> None:
     """Shares of any warps, some with operands in common, and multiplies between their tiles."""
-    bench = Bench(dut, share)
+    bench = Bench(dut, share, SIZE if share else SMALL)
     await bench.begin()
     count = multiplies = 0
     for _ in range(40):
-        operands = draw_operands(bench.rng, SIZE)
+        operands = draw_operands(bench.rng, bench.size)
         group = WARPS_OF_A_GROUP * bench.rng.randrange(bench.config.warps // WARPS_OF_A_GROUP)
         warps = [group + warp for warp in bench.rng.sample(range(4), bench.rng.choice([1, 2, 3, 4, 4]))]
         for _ in range(bench.rng.choice([1, 1, 2])):
@@ -340,9 +347,12 @@ async def a_gang_reads_b_once(dut: Any) -> None:
     bench = Bench(dut, 0.0)
     await bench.begin()
     rng = bench.rng
-    plain = replace(draw_operands(rng, SIZE), tiles=3, in_registers=False, transposed=(False, False), b=0)
+    plain = replace(
+        draw_operands(rng, bench.size), tiles=3, in_registers=False, transposed=(False, False), b=0
+    )
     others = {
         "b": 1 << 32,
+        "constants": plain.constants ^ 1,
         "tiles": 2,
         "is_f16": not plain.is_f16,
         "in_registers": True,
@@ -368,7 +378,7 @@ async def tiles_of_a_gang(dut: Any) -> None:
     """Each tile of all members before the next one, the lowest warp first."""
     bench = Bench(dut, 0.0)
     await bench.begin()
-    operands = replace(draw_operands(bench.rng, SIZE), tiles=5, b=1 << 62)
+    operands = replace(draw_operands(bench.rng, bench.size), tiles=5, b=1 << 62)
     bench.put(*shares_of(bench, operands, [3, 0, 2]))
     await bench.finish()
     found = [(tile.number, tile.share.warp) for tile in bench.counts.taken if tile.share is not None]

@@ -43,8 +43,8 @@ def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) 
     """The entries of a table for each nibble of a row, each group that far behind the one before."""
     places = np.empty((*nibbles.shape, table.shape[1]), np.int32)
     lines = nibbles.reshape(-1, nibbles.shape[-1])
-    _place(*read_only(lines, table.T), group, places.reshape(*lines.shape, -1))
-    return places.reshape(*nibbles.shape[:-1], -1)
+    _place(*read_only(lines, table.T), group, places.reshape(*lines.shape, table.shape[1]))
+    return places.reshape(*nibbles.shape[:-1], nibbles.shape[-1] * table.shape[1])
 
 
 @Compiled

@@ -123,6 +123,16 @@ def test_prune_keeps_the_largest_magnitudes():
     np.testing.assert_array_equal(metadata, [[0b1110, 0b0100]])
 
 
+@pytest.mark.parametrize("name", ["f32.f16.f16.f32", "s32.s8.s8.s32"])
+def test_no_tiles_give_no_tiles(name):
+    instruction = parse_instruction(f"mma.sp.sync.aligned.m16n8k32.row.col.{name}")
+    dtype = np.float16 if "f16" in name else np.int8
+    stored, metadata = sparsity.prune(instruction, np.zeros((0, 16, 32), dtype))
+    assert sparsity.expand(instruction, stored, metadata).shape == (0, 16, 32)
+    b, c = np.zeros((0, 32, 8), dtype), np.zeros((0, 16, 8), np.float32 if "f16" in name else np.int32)
+    assert golden.mma(instruction, stored, b, c, metadata=metadata).shape == (0, 16, 8)
+
+
 def test_what_is_not_stored_takes_no_part():
     """Not even as zero times infinity; a stored zero does."""
     stored = np.zeros((16, 16), np.float16)

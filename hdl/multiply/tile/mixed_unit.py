@@ -26,7 +26,7 @@ class MixedUnit(Component):
     Throughput: of the unit in question, one result per cycle or in two. Latency: of that unit, `depth` of
     the dot-product unit for both, but no more than `GroupSumUnit` has. Expected critical path: the queue's
     memory and the choice of a result.
-    Testbench: tests/hdl/test_mixed_unit.py.
+    Testbench: cocotb_tests/multiply/test_mixed_unit.py.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ class SideOperandReader(Component):
     Throughput: a register word per cycle in, if the reads are granted. Latency: 6 cycles from `start` to
     `done`, and one for each word; operands in the cycle after `read_enable`.
     Critical path expected: of `checked_codes` or `scales_of_quad`, to the write port of a memory.
-    Testbench: tests/hdl/test_side_operands.py; of metadata cocotb_tests/multiply/test_metadata_reader.py.
+    Testbench: cocotb_tests/multiply/test_side_operands.py.
 
     Members
     -------

@@ -1,8 +1,9 @@
-"""Metadata of sparse multiplies: read, checked, and used row by row to choose the elements of B."""
+"""Side operands, metadata that chooses elements of B and block scales: read, checked, used row by row."""
 
 import random
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -16,10 +17,14 @@ from numpy.typing import NDArray
 from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.packing import Packing
 from cocotb_tests.streams import start
+from golden.block_scales import ScaleUse, unpack_scales
 from golden.resolve import resolve_instruction
 from golden.sparsity import pack_metadata, stored_places, unpack_metadata
 from golden.tables.faults import Cause
+from golden.tables.instruction_set import SCALE_VECS
 from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.profiles import PROFILES
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 from hdl.component import Component
 from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.multiply.tile.metadata import CODES_OF_WORD
@@ -42,11 +47,39 @@ FORMS = {
     "m16n8k128.row.col.s32.u4.u4.s32": (1, 1, 0),
 }
 """The instructions, and `halves`, `of_bytes` and `is_tf32` of their requests."""
-INSTRUCTIONS = {form: resolve_instruction(f"mma.sp.sync.aligned.{form}") for form in FORMS}
+INSTRUCTIONS = {resolve_instruction(f"mma.sp.sync.aligned.{form}"): fields for form, fields in FORMS.items()}
+
+SCALED_FORMS = (
+    "m16n8k{32}.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0",
+    "m16n8k{64}.row.col.kind::mxf4.block_scale.scale_vec::2X.f32.e2m1.e2m1.f32.ue8m0",
+    "m16n8k{64}.row.col.kind::mxf4nvf4.block_scale.scale_vec::4X.f32.e2m1.e2m1.f32.ue4m3",
+)
+
+
+def scaled_instruction(form: str, is_sparse: bool) -> MmaInstruction:
+    """One of `SCALED_FORMS`, of which the sparse one has twice the k."""
+    head, k, tail = form.replace("}", "{").split("{")
+    sparse = "mma.sp::ordered_metadata" if is_sparse else "mma"
+    return resolve_instruction(f"{sparse}.sync.aligned.{head}{int(k) << is_sparse}{tail}")
+
+
+SCALED = {scaled_instruction(form, False): (0, 0, 0) for form in SCALED_FORMS}
+SCALED |= {scaled_instruction(form, True): (1, 1, 0) for form in SCALED_FORMS}
 
 
 def config_of(preset: str) -> CoreConfig:
-    return replace(PRESETS[preset], sparse=True)
+    """A preset with sparse multiplies, or ``scales``, ``wide scales``: a core that has both kinds.
+
+    The wide one has 16 units, so several rows of each multiplicand meet in a step.
+    """
+    if "scales" not in preset:
+        return replace(PRESETS[preset], sparse=True)
+    formats = frozenset({"f16", "fp8"})
+    unit = replace(
+        PRESETS["tiny"].dot_product, formats=formats, profile=PROFILES["blackwell"], block_scale=True
+    )
+    units = 16 if preset == "wide scales" else 1
+    return replace(PRESETS["tiny"], dot_product=unit, dot_product_units=units, sparse=True, mxf4=True)
 
 
 class ReaderWithRows(Component):
@@ -87,13 +120,31 @@ class ReaderWithRows(Component):
 
 
 @dataclass
+class Scales:
+    """The register of block scales, and its selectors."""
+
+    register: int
+    byte: int
+    thread: int
+    words: NDArray[np.uint32]
+
+    def rows(self, instruction: MmaInstruction, use: ScaleUse, groups: int) -> list[int]:
+        """The scales of each row of A or column of B, each for one of so many groups."""
+        found = unpack_scales(instruction, use, self.words, self.byte, self.thread)
+        lines = np.repeat(found if use == "a" else found.T, groups // instruction.scales, axis=1)
+        return [int.from_bytes(line.tobytes(), "little") for line in lines]
+
+
+@dataclass
 class Multiply:
-    """A sparse multiply, and the register of its metadata."""
+    """A multiply, and the registers of its side operands."""
 
     instruction: MmaInstruction
     register: int
     selector: int
     words: NDArray[np.uint32]
+    """The metadata."""
+    scales: dict[ScaleUse, Scales] = field(default_factory=dict)
 
     @property
     def nibbles(self) -> NDArray[np.uint8]:
@@ -103,11 +154,19 @@ class Multiply:
     @property
     def is_defined(self) -> bool:
         """Whether all of them are."""
+        if not self.instruction.is_sparse:
+            return True
         return bool(np.isin(self.nibbles, self.instruction.sparsity.nibbles).all())
+
+    @property
+    def registers(self) -> dict[int, NDArray[np.uint32]]:
+        """The contents of what it reads."""
+        found = {self.register: self.words} if self.instruction.is_sparse else {}
+        return found | {item.register: item.words for item in self.scales.values()}
 
 
 class Bench:
-    """A register file that keeps the reader waiting, and multiplies that need their metadata in order."""
+    """A register file that keeps the reader waiting, and multiplies that need side operands in order."""
 
     def __init__(self, dut: Any) -> None:
         self.dut = dut
@@ -115,8 +174,10 @@ class Bench:
         self.draw = np.random.default_rng(cocotb.RANDOM_SEED)
         self.config = config_of(parameters()["preset"])
         self.request, self.asked = Packing(side_request(self.config)), Packing(row_read_layout(self.config))
-        self.words: NDArray[np.uint32] = np.zeros(32, np.uint32)
-        self.register = 0
+        self.request_bits = side_request(self.config).size
+        self.instructions = INSTRUCTIONS | (SCALED if self.config.scales else {})
+        self.sparse = [item for item in self.instructions if item.is_sparse]
+        self.registers: dict[int, NDArray[np.uint32]] = {}
 
     async def serve(self) -> None:
         """Answer reads of the register at hand, `READ_LATENCY` cycles later; noise at any other time."""
@@ -130,9 +191,9 @@ class Bench:
             word = None
             if ready and dut.read_enable.value:
                 address = int(dut.read_address.value)
-                assert address // QUADS == self.register, address
+                assert address // QUADS in self.registers, address
                 assert address % quads == 0
-                lanes = self.words[4 * (address % QUADS) :][: 4 * quads].tolist()
+                lanes = self.registers[address // QUADS][4 * (address % QUADS) :][: 4 * quads].tolist()
                 word = sum(lane << 32 * place for place, lane in enumerate(lanes))
             answers.append(word)
             found = answers.popleft()
@@ -140,7 +201,9 @@ class Bench:
 
     def multiply(self, is_defined: bool) -> Multiply:
         """Any form; metadata with one undefined nibble, or none; noise in lanes that are not chosen."""
-        instruction = self.rng.choice(list(INSTRUCTIONS.values()))
+        instruction = self.rng.choice(list(self.instructions))
+        if not instruction.is_sparse:
+            return self.multiply_of(instruction)
         sparsity = instruction.sparsity
         found = self.multiply_of(instruction, self.rng.choice(sparsity.selectors))
         if not is_defined:
@@ -150,25 +213,45 @@ class Bench:
             found.words[lane] |= np.uint32(undefined << 4 * nibble)
         return found
 
-    def multiply_of(self, instruction: MmaInstruction, selector: int) -> Multiply:
-        """Any metadata that is defined."""
-        sparsity = instruction.sparsity
-        allowed = np.array(sparsity.nibbles, np.uint8)
-        nibbles = self.draw.choice(allowed, (instruction.shape.m, sparsity.groups))
+    def multiply_of(self, instruction: MmaInstruction, selector: int = 0) -> Multiply:
+        """Any metadata that is defined, and any scales."""
+        registers = self.rng.sample(range(self.config.all_registers), 3)
         words = self.draw.integers(0, 1 << 32, 32, dtype=np.uint32)
-        words[list({lane for lane, *_ in sparsity.positions(selector)})] = 0
-        words |= pack_metadata(instruction, nibbles, selector)
-        return Multiply(instruction, self.rng.randrange(self.config.all_registers), selector, words)
+        if instruction.is_sparse:
+            sparsity = instruction.sparsity
+            allowed = np.array(sparsity.nibbles, np.uint8)
+            nibbles = self.draw.choice(allowed, (instruction.shape.m, sparsity.groups))
+            words[list({lane for lane, *_ in sparsity.positions(selector)})] = 0
+            words |= pack_metadata(instruction, nibbles, selector)
+        found = Multiply(instruction, registers[0], selector, words)
+        uses: tuple[ScaleUse, ...] = ("a", "b") if instruction.scales else ()
+        for register, use in zip(registers[1:], uses, strict=False):
+            byte = self.rng.choice(BYTE_IDS[instruction.scale_vec])
+            any_words = self.draw.integers(0, 1 << 32, 32, dtype=np.uint32)
+            found.scales[use] = Scales(register, byte, self.rng.choice(THREAD_IDS[use]), any_words)
+        return found
+
+    def fields(self, multiply: Multiply) -> dict[str, Any]:
+        """The request; noise where nobody looks."""
+        instruction = multiply.instruction
+        halves, of_bytes, is_tf32 = self.instructions[instruction]
+        found: dict[str, Any] = vars(self.request.unpack(self.rng.getrandbits(self.request_bits)))
+        found["is_sparse"] = instruction.is_sparse
+        if instruction.is_sparse:
+            found["metadata"] = {"halves": halves, "of_bytes": of_bytes, "is_tf32": is_tf32}
+            found["metadata"] |= {"register": multiply.register, "selector": multiply.selector}
+        if self.config.scales:
+            found["vec"] = 1 + SCALE_VECS.index(instruction.scale_vec) if instruction.scales else 0
+        for use, scales in multiply.scales.items():
+            names = "register", "byte", "thread"
+            found[f"scale_{use}"] = {name: getattr(scales, name) for name in names}
+        return found
 
     async def read(self, multiply: Multiply) -> None:
-        """Have metadata read and checked; kept, if it is defined."""
+        """Have side operands read and checked; kept, if they are defined."""
         dut = self.dut
-        form = next(form for form, item in INSTRUCTIONS.items() if item == multiply.instruction)
-        halves, of_bytes, is_tf32 = FORMS[form]
-        self.words, self.register = multiply.words, multiply.register
-        fields = {"halves": halves, "of_bytes": of_bytes, "is_tf32": is_tf32}
-        fields |= {"register": multiply.register, "selector": multiply.selector}
-        dut.request.value = self.request.pack({"is_sparse": 1, "metadata": fields})
+        self.registers = multiply.registers
+        dut.request.value = self.request.pack(self.fields(multiply))
         assert dut.room.value
         dut.start.value = 1
         await RisingEdge(dut.aclk)
@@ -192,17 +275,47 @@ class Bench:
         block, within = divmod(row_of_x, QUADS)
         number, within = divmod(within, self.config.word_quads)
         part, index = divmod(within, steps.x_rows)
-        x = part | number << steps.x_part_bits | block << steps.x_part_bits + steps.word_number_bits
-        dut.asked.value, dut.row.value = self.asked.pack({"second": second, "x": x}), row
+        dut.row.value = row
+        await self.ask(second=second, x=self.x_of(part, number, block), y=self.rng.randrange(steps.y_parts))
+        return int(dut.chosen.value) >> 256 * index & (1 << 256) - 1
+
+    def x_of(self, part: int, number: int, block: int) -> int:
+        """How a step names rows of X: part of a word, word of a register, block."""
+        steps = Steps(self.config)
+        return part | number << steps.x_part_bits | block << steps.x_part_bits + steps.word_number_bits
+
+    async def ask(self, **fields: int) -> None:
+        """Ask for the side operands of a step, and wait until they are there."""
+        dut = self.dut
+        dut.asked.value = self.asked.pack(fields)
         dut.codes_enable.value = 1
         await RisingEdge(dut.aclk)
         dut.codes_enable.value = 0
         dut.asked.value = self.rng.getrandbits(len(dut.asked))
         await RisingEdge(dut.aclk)
-        return int(dut.chosen.value) >> 256 * index & (1 << 256) - 1
+
+    async def use_scales(self, multiply: Multiply) -> None:
+        """Compare the scales of all rows with those that golden unpacks; of `.1X` the lowest byte counts."""
+        dut, steps, instruction = self.dut, Steps(self.config), multiply.instruction
+        kept = 0xFF if instruction.scales == 1 else 0xFFFF_FFFF
+        rows = {use: item.rows(instruction, use, 4) for use, item in multiply.scales.items()}
+        places = product(range(2), range(steps.words_per_register), range(steps.x_parts))
+        for turn, (block, number, part) in enumerate(places):
+            y_part = turn % steps.y_parts
+            await self.ask(x=self.x_of(part, number, block), y=y_part)
+            first = 8 * block + number * self.config.word_quads + part * steps.x_rows
+            wanted = rows["a"][first:][: steps.x_rows], rows["b"][y_part * steps.y_rows :][: steps.y_rows]
+            for use, scales in zip("ab", wanted, strict=True):
+                bits = int(getattr(dut, f"scale_{use}").value)
+                found = [bits >> 32 * place & kept for place in range(len(scales))]
+                assert found == [scale & kept for scale in scales], (use, turn, str(instruction))
 
     async def use(self, multiply: Multiply, rows: list[int]) -> None:
-        """Compare the elements that some rows of A meet with those that golden names."""
+        """Compare the elements that some rows of A meet, and all scales, with those that golden names."""
+        if multiply.scales:
+            await self.use_scales(multiply)
+        if not multiply.instruction.is_sparse:
+            return
         sparsity = multiply.instruction.sparsity
         places = stored_places(sparsity, multiply.nibbles)
         of_bytes, bits = sparsity.bits < 16, sparsity.bits
@@ -224,7 +337,7 @@ class Bench:
             assert found == wanted, (str(multiply.instruction), number)
 
     async def release(self) -> None:
-        """The oldest multiply needs its metadata no more."""
+        """The oldest multiply needs its side operands no more."""
         self.dut.release.value = 1
         await RisingEdge(self.dut.aclk)
         self.dut.release.value = 0
@@ -260,8 +373,9 @@ async def every_form(dut: Any) -> None:
     await start(dut)
     cocotb.start_soon(bench.serve())
     seen = set[tuple[str, int]]()
-    while len(seen) < sum(len(item.sparsity.selectors) for item in INSTRUCTIONS.values()):
-        multiply = bench.multiply(is_defined=True)
+    while len(seen) < sum(len(item.sparsity.selectors) for item in bench.sparse):
+        instruction = bench.rng.choice(bench.sparse)
+        multiply = bench.multiply_of(instruction, bench.rng.choice(instruction.sparsity.selectors))
         key = str(multiply.instruction), multiply.selector
         if key in seen:
             continue
@@ -283,7 +397,7 @@ async def every_undefined_nibble(dut: Any) -> None:
     bench = Bench(dut)
     await start(dut)
     cocotb.start_soon(bench.serve())
-    for instruction in (item for item in INSTRUCTIONS.values() if item.a_type in ("bf16", "tf32", "u8")):
+    for instruction in (item for item in bench.sparse if item.a_type in ("bf16", "tf32", "u8")):
         defined = instruction.sparsity.nibbles
         for selector in instruction.sparsity.selectors:
             positions = list(instruction.sparsity.positions(selector))
@@ -297,7 +411,26 @@ async def every_undefined_nibble(dut: Any) -> None:
                     await bench.read(multiply)
 
 
-@pytest.mark.parametrize("preset", ["tiny", pytest.param("standard", marks=SLOW)])
-def test_metadata_reader(simulate: Simulate, preset: str) -> None:
-    design = unit_design(f"metadata_reader_{preset}", ReaderWithRows(config_of(preset)))
+@cocotb.test
+async def every_scale_selector(dut: Any) -> None:
+    """Bytes and lanes of A beside any of B."""
+    bench = Bench(dut)
+    await start(dut)
+    cocotb.start_soon(bench.serve())
+    for instruction in (item for item in bench.instructions if item.scales):
+        bytes_ = BYTE_IDS[instruction.scale_vec]
+        for byte, thread in product(bytes_, THREAD_IDS["b"]):
+            multiply = bench.multiply_of(instruction)
+            multiply.scales["a"].byte, multiply.scales["a"].thread = byte, thread % len(THREAD_IDS["a"])
+            multiply.scales["b"].byte, multiply.scales["b"].thread = bench.rng.choice(bytes_), thread
+            await bench.read(multiply)
+            await bench.use_scales(multiply)
+            await bench.release()
+
+
+@pytest.mark.parametrize(
+    "preset", ["scales", *(pytest.param(name, marks=SLOW) for name in ("tiny", "standard", "wide scales"))]
+)
+def test_side_operands(simulate: Simulate, preset: str) -> None:
+    design = unit_design(f"side_operands_{preset.replace(' ', '_')}", ReaderWithRows(config_of(preset)))
     simulate(design, __name__, values={"preset": preset})
