@@ -121,7 +121,7 @@ def _values(
     written: bool = False,
     wider: bool = False,
 ) -> tuple[ScalarType, tuple[Operand, ...]]:
-    """The type of an access, and the registers of its vector, which are bits in it."""
+    """The type of an access, and the registers of its vector, which are bits in it but for ``st.async``."""
     if "type" not in found:
         raise context.unsupported(instruction, "it has no type")
     type_ = TYPES[found["type"]]
@@ -132,9 +132,10 @@ def _values(
     if len(elements) != count:
         raise context.error(instruction, f"{instruction.name} moves {count} values, not {len(elements)}")
     require = context.require_destination if written else context.require_source
+    are_bits = isinstance(operand, Vector) and "async" not in instruction.opcode
     for element in elements:
         same = isinstance(element, Register) and element.type.bits == type_.bits
-        kind = f"b{type_.bits}" if same and isinstance(operand, Vector) else type_.name
+        kind = f"b{type_.bits}" if same and are_bits else type_.name
         require(element, type_.bits, kind, wider=wider)
     return type_, elements
 
