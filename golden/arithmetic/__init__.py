@@ -12,6 +12,7 @@
 `rules`          the constants of an instruction under a profile; what `mma.sync` makes of fp8
 `compiled`       the mark of the functions that are compiled
 `engine`         numba, the cache and the threads
+`lanes`          vectors in compiled code, in place of numbers
 `arrays`         the scalar functions on arrays
 `chains`         chains of FDPAs on batches of tiles
 `integer_tiles`  tiles of integers and single bits
@@ -19,6 +20,6 @@
 `element`        elements as PTX names them
 ===============  ===========================================================================================
 
-All but the last six run without numpy and numba: the explanations, the pages and a debugger step through the
-functions that the arrays run compiled.
+All but the last seven run without numpy and numba: the explanations, the pages and a debugger step through
+the functions that the arrays run compiled.
 """

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from golden.arithmetic.decode import Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
-    GROUP,
     Operand,
     Pairs,
     Rules,
@@ -23,7 +22,7 @@ from golden.tables.formats import FloatFormat
 Patterns = NDArray[Any]
 """Bit patterns in unsigned integers, or values of integers."""
 
-_FACTORS = 1 << 15
+_FACTORS = 1 << 13
 """Factors that are decoded at once: so many that they stay in the second-level cache."""
 
 _LANES = 16
@@ -32,7 +31,8 @@ _LANES = 16
 _FEW_EXPONENT_BITS: Final = 5
 """Of formats whose products are normal numbers of f32."""
 
-_TABLE_BITS: Final = 8
+_TOGETHER: Final = (0,) * _LANES
+"""As many factors are decoded at once."""
 
 _FEW_LANES = 8
 """Likewise of a tile of so few columns."""
@@ -90,11 +90,11 @@ def chain_by_lanes(
     blocks: Sequence[int],
     scales: tuple[Patterns, Patterns] | None = None,
     places: Patterns | None = None,
-) -> tuple[NDArray[np.int32], ...]:
+) -> tuple[NDArray[Any], ...]:
     """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
     tiles, m, n = c.shape
     lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
-    length = rules.groups * GROUP
+    length = rules.products
     a = _whole_blocks(a, 2, blocks, length)
     depth = 1 if places is None else 2
     b = side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
@@ -107,7 +107,7 @@ def chain_by_lanes(
     kind: Any = np.float32 if few else np.float64
     rows = _room((step * m, len(blocks), length), kind)
     columns = _room((step * sets, len(blocks), depth * length * lanes), kind)
-    room = (*(scratch(lanes) for _ in range(5)), *(np.empty(lanes, kind) for _ in range(2)))
+    room = scratch(lanes), np.empty(lanes)
     met = np.arange(length, dtype=np.int32) if places is None else _inner_places(places, blocks, length)
     of_rows, of_columns = (np.zeros(count, np.int32) for count in (1, lanes))
     if scales is not None:
@@ -118,12 +118,11 @@ def chain_by_lanes(
         of_rows.reshape(-1, parts),
         of_columns.reshape(-1, parts, lanes),
     )
-    decoders = (None if _has_table(format) else layout(format) for format in formats)
-    multiply = _multiplier(*decoders, layout(rules.format), rules.rounding, lanes, rules.wide)
+    multiply = _multiplier(layout(rules.format), rules.rounding, lanes, places is not None)
     flat = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
     numbers = (*rules[:3], rules.discarded_bits)
-    codes = tuple(_table(format if _has_table(format) else None) for format in formats)
-    multiply(*read_only(*flat), codes, Pairs(*read_only(*tables)), results, rows, columns, room, numbers)
+    layouts = tuple(layout(format) for format in formats)
+    multiply(*read_only(*flat), layouts, Pairs(*read_only(*tables)), results, rows, columns, room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room
@@ -136,21 +135,6 @@ def _inner_places(places: Patterns, blocks: Sequence[int], length: int) -> Patte
     starts = np.concatenate([[2 * sum(blocks[:x])] * block for x, block in enumerate(blocks)])
     inner = _whole_blocks(places - starts + 1, 2, blocks, length) - 1
     return np.where(inner < 0, 2 * length - 1, inner).astype(np.int32)
-
-
-def _has_table(format: FloatFormat) -> bool:
-    """Whether elements are looked up, by the same compiled code for every format."""
-    return format.bits <= _TABLE_BITS
-
-
-@cache
-def _table(format: FloatFormat | None) -> tuple[NDArray[Any], ...]:
-    """Value and exponent of every bit pattern."""
-    values, exponents = np.empty(1 << _TABLE_BITS, np.float32), np.empty(1 << _TABLE_BITS, np.int32)
-    if format is not None:
-        with np.errstate(invalid="ignore"):
-            decode_factors(range(1 << format.bits), format, values, exponents)
-    return read_only(values, exponents)
 
 
 def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) -> Patterns:
@@ -169,36 +153,22 @@ def _room(axes: tuple[int, ...], kind: Any) -> Operand:
     return Operand(np.empty(axes, kind), np.empty(axes, np.int32))
 
 
-@cache
-def _decoder(format: Layout | None) -> Compiled:
-    """Decodes rows, or columns side by side; without a format by a table."""
-
-    def look_up(bits: Any, table: Any, operand: Operand) -> None:
-        values, exponents = operand.values.reshape(-1), operand.exponents.reshape(-1)
-        for i in range(len(bits)):
-            values[i], exponents[i] = table[0][bits[i]], table[1][bits[i]]
-
-    if format is None:
-        return Compiled(look_up)
-
-    def decode(bits: Any, table: Any, operand: Operand) -> None:
-        decode_factors(bits, format, operand.values.reshape(-1), operand.exponents.reshape(-1))
-
-    return Compiled(decode)
+@Compiled
+def _decode(bits: Any, format: Layout, operand: Operand) -> None:
+    """Decodes rows, or columns side by side, of any format."""
+    decode_factors(bits, format, operand.values.reshape(-1), operand.exponents.reshape(-1), _TOGETHER)
 
 
 @cache
-def _multiplier(
-    a_format: Layout | None, b_format: Layout | None, format: Layout, rounding: int, lanes: int, wide: bool
-) -> Callable[..., None]:
+def _multiplier(format: Layout, rounding: int, lanes: int, is_sparse: bool) -> Callable[..., None]:
     """Decodes and multiplies as many tiles at a time as there is room for decoded ones."""
-    decode_rows, decode_columns = (_decoder(each).dispatcher() for each in (a_format, b_format))
-    multiply_decoded = _chains(format, rounding, lanes, wide).dispatcher()
+    decode = _decode.dispatcher()
+    multiply_decoded = _chains(format, rounding, lanes, is_sparse).dispatcher()
 
     def multiply(
         a: Any,
         b: Any,
-        tables: Any,
+        formats: Any,
         pairs: Pairs,
         d: Any,
         rows: Operand,
@@ -216,21 +186,21 @@ def _multiplier(
                 pairs.a_scales[entry(start * m, pairs.a_scales) : end * m],
                 pairs.b_scales[entry(start * sets, pairs.b_scales) : end * sets],
             )
-            decode_rows(a[start * a_size : end * a_size], tables[0], rows)
-            decode_columns(b[start * b_size : end * b_size], tables[1], columns)
+            decode(a[start * a_size : end * a_size], formats[0], rows)
+            decode(b[start * b_size : end * b_size], formats[1], columns)
             multiply_decoded(rows, columns, here, d[start:end], room, numbers)
 
     return Compiled(multiply)
 
 
 @cache
-def _chains(format: Layout, rounding: int, lanes: int, wide: bool) -> Compiled:
+def _chains(format: Layout, rounding: int, lanes: int, is_sparse: bool) -> Compiled:
     """Multiplies decoded tiles."""
     places_of_lanes = tuple(range(lanes))
 
     def multiply(rows: Operand, columns: Operand, pairs: Pairs, d: Any, room: Any, numbers: Any) -> None:
-        groups, fraction_bits, least_exponent, discarded_bits = numbers
-        rules = Rules(groups, fraction_bits, least_exponent, format, rounding, discarded_bits, wide)
+        products, fraction_bits, least_exponent, discarded_bits = numbers
+        rules = Rules(products, fraction_bits, least_exponent, format, rounding, discarded_bits)
         tiles, m, n = d.shape
         sets = n // lanes
         for tile in range(tiles):
@@ -238,6 +208,8 @@ def _chains(format: Layout, rounding: int, lanes: int, wide: bool) -> Compiled:
                 for j in range(sets):
                     row, column = tile * m + i, tile * sets + j
                     some = d[tile, i, j * lanes : (j + 1) * lanes]
-                    dot_products(rows, row, columns, column, pairs, some, places_of_lanes, room, rules)
+                    dot_products(
+                        rows, row, columns, column, pairs, some, places_of_lanes, room, rules, is_sparse
+                    )
 
     return Compiled(multiply)

@@ -5,12 +5,10 @@ what keeps its values below. A bit pattern of f64 whose sign is set is then a ne
 masks give the same fields of both.
 """
 
+import struct
 from collections.abc import Callable
-from math import isfinite
-from typing import Any, Final, TypeVar
-
-TOGETHER: Final = 4
-"""Factors of a row that meet those of some columns in one step."""
+from math import copysign, inf, isfinite
+from typing import Any, TypeVar
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Number = TypeVar("_Number", int, float)
@@ -36,8 +34,11 @@ def bit_count(value: int) -> int:
 
 
 def word(value: float) -> int:
-    """The whole part of a number, which fits into 32 bits; compiled, it has 32: a vector holds more."""
-    return int(value)
+    """The whole part of a number, which fits into 32 bits; compiled, it has 32: a vector holds more.
+
+    Of what is not finite it is any number.
+    """
+    return int(value) if abs(value) < inf else 0
 
 
 def unsigned_word(value: int) -> int:
@@ -45,8 +46,13 @@ def unsigned_word(value: int) -> int:
     return value & ((1 << 32) - 1)
 
 
-def like(value: _Number, other: _Number) -> _Number:
+def like(value: _Number, other: Any) -> _Number:
     """A number; compiled, of the other's type."""
+    return value
+
+
+def single(value: float) -> float:
+    """A number; compiled, of f32."""
     return value
 
 
@@ -64,39 +70,70 @@ def shift(value: int, distance: int) -> int:
     return value << distance if distance >= 0 else value >> -distance
 
 
-def choose(condition: bool, yes: int, no: int) -> int:
-    """One of two integers; compiled, without a branch that a processor would often predict wrongly."""
+def element(array: Any, place: int) -> Any:
+    """The element at a place, which is not negative."""
+    return array[place]
+
+
+def load(array: Any, start: int, lanes: tuple[int, ...]) -> Any:
+    """The element at a place; compiled, the vector of so many elements from there on."""
+    return array[start]
+
+
+def store(array: Any, start: int, value: Any) -> None:
+    """Puts an element at a place; compiled, a vector at its memory, whose elements may be narrower."""
+    array[start] = value
+
+
+def half(value: int) -> int:
+    """An integer that fits into 16 bits; compiled, it has 16."""
+    return value
+
+
+def halves(words: int) -> Any:
+    """Compiled, the vector of the halves of words, the low ones first; of such a vector the words."""
+    return words
+
+
+def take(table: Any, place: int) -> int:
+    """The element of a table; compiled, of a vector the elements at the places in a second one, as long."""
+    found: int = table[place]
+    return found
+
+
+def add_pairs(total: int, x: int, y: int) -> int:
+    """Add the products of the low and of the high halves, with signs, of two words."""
+    signed = [((half + (1 << 15)) & 0xFFFF) - (1 << 15) for word in (x, y) for half in (word, word >> 16)]
+    return total + signed[0] * signed[2] + signed[1] * signed[3]
+
+
+def whole(value: float) -> float:
+    """A number without its fraction."""
+    return float(int(value)) if isfinite(value) else value
+
+
+def truncated(value: float, bits: int) -> float:
+    """A number of 64 bits with so many of its lowest bits zero."""
+    (found,) = struct.unpack("<q", struct.pack("<d", value))
+    result: float = struct.unpack("<d", struct.pack("<q", found >> bits << bits))[0]
+    return result
+
+
+def single_bits(value: float) -> int:
+    """The bit pattern in 32 bits of a number that they hold, or of an infinity beyond their range."""
+    held = value if abs(value) < 2.0**128 else copysign(inf, value)
+    found: int = struct.unpack("<I", struct.pack("<f", held))[0]
+    return found
+
+
+def some(condition: bool) -> bool:
+    """Whether a condition holds; compiled, in any lane."""
+    return condition
+
+
+def choose(condition: bool, yes: _Number, no: _Number) -> _Number:
+    """One of two numbers; compiled, without a branch that a processor would often predict wrongly."""
     return yes if condition else no
-
-
-def raise_to_sums(largest: Any, a: Any, b: Any, places: Any, start: int, lanes: tuple[int, ...]) -> None:
-    """Raise the largest number of each lane to the sums of `TOGETHER` factors ``a[start:]`` and of its own.
-
-    ``a[k]`` meets the factors of all lanes that stand side by side in `b` from ``places[k] * len(lanes)`` on.
-    """
-    for k in range(start, start + TOGETHER):
-        for lane in lanes:
-            largest[lane] = max(largest[lane], a[k] + b[places[k] * len(lanes) + lane])
-
-
-def add_products(
-    totals: Any, a: Any, b: Any, places: Any, start: int, lanes: tuple[int, ...], units: Any
-) -> None:
-    """Likewise add the whole parts of the products, each of them multiplied by the unit of its lane.
-
-    What is not finite adds any number.
-    """
-    for k in range(start, start + TOGETHER):
-        for lane in lanes:
-            product = a[k] * b[places[k] * len(lanes) + lane] * units[lane]
-            totals[lane] += int(product) if isfinite(product) else 0
-
-
-def add_values(totals: Any, a: Any, b: Any, places: Any, start: int, lanes: tuple[int, ...]) -> None:
-    """Likewise add the products, by the rules of IEEE 754 for infinities and NaN."""
-    for k in range(start, start + TOGETHER):
-        for lane in lanes:
-            totals[lane] += a[k] * b[places[k] * len(lanes) + lane]
 
 
 def one_by_one() -> None:

@@ -1,8 +1,7 @@
 """The fused dot-product-add (FDPA): products and an addend aligned, added exactly and rounded once.
 
 `dot_products` chains them for one row of A and several columns of B: its *lanes*. Factors are decoded before.
-The products of a block are taken in groups, one group for all lanes, so that a processor computes several
-lanes with one instruction. With one lane it is a dot product.
+Compiled, lanes are a vector of `golden.arithmetic.lanes`; in plain Python there is one, which is a number.
 
 Sources: ``docs/explanation/numerics.md``.
 """
@@ -11,25 +10,29 @@ from math import inf, nan
 from typing import Any, Final, NamedTuple
 
 from golden.arithmetic.compiled import (
-    TOGETHER,
-    add_products,
-    add_values,
+    choose,
     compiled,
+    element,
     like,
+    load,
     power_of_two,
-    raise_to_sums,
-    shift,
+    single,
+    single_bits,
+    some,
+    store,
+    truncated,
     unsigned_word,
+    whole,
     word,
 )
-from golden.arithmetic.decode import FINITE, NAN, ZERO, ZERO_EXPONENT, Format, decode
-from golden.arithmetic.round_pack import pack, round_significand
+from golden.arithmetic.decode import ZERO_EXPONENT, Format
+from golden.arithmetic.round_pack import TOWARDS_ZERO
 
-GROUP: Final = TOGETHER
-"""Products added in one step; blocks of other lengths are filled up with zeros."""
+GROUP: Final = 4
+"""Blocks are filled up with zeros to a multiple of so many products."""
 
-HALF: Final = 16 // GROUP
-"""Groups whose sum fits into a word; those behind them have a sum of their own."""
+HALF: Final = 16
+"""Products whose sum fits into a word; the others have a sum of their own."""
 
 INFINITE_EXPONENT: Final = -3 * ZERO_EXPONENT
 NAN_EXPONENT: Final = 4 * INFINITE_EXPONENT
@@ -38,9 +41,12 @@ NAN_EXPONENT: Final = 4 * INFINITE_EXPONENT
 SPECIAL_EXPONENT: Final = -ZERO_EXPONENT
 """Products have at least this exponent if a factor is not finite, zero times infinity included."""
 
-_LARGE: Final = 1 << 29
-"""Four times as much still fits into a word without a sign."""
+IS_NAN: Final = 3 * INFINITE_EXPONENT
+"""Only sums of exponents of which one is NaN's are greater."""
 
+_SINGLE_BITS: Final = 23
+_SINGLE_BIAS: Final = 127
+_DOUBLE_BITS: Final = 52
 _FAR: Final = 31
 """Nothing is left of a term that is shifted so far."""
 
@@ -51,8 +57,8 @@ Table = Any
 class Rules(NamedTuple):
     """How sums are formed; `golden.arithmetic.rules.rules` makes them of an instruction and a profile."""
 
-    groups: int
-    """Groups of products in one sum."""
+    products: int
+    """In one sum: a multiple of `GROUP`."""
     fraction_bits: int
     """Alignment keeps multiples of ``2**(Emax - fraction_bits)``."""
     least_exponent: int
@@ -62,8 +68,6 @@ class Rules(NamedTuple):
     rounding: int
     discarded_bits: int
     """Lowest fraction bits that are zero in every result."""
-    wide: bool
-    """Whether the sum of all products of a block may not fit into a word."""
 
 
 class Operand(NamedTuple):
@@ -94,11 +98,18 @@ class Pairs(NamedTuple):
 @compiled
 def signed_term(bits: int, format: Format) -> tuple[int, int]:
     """The significand with its sign (of an infinity, any), and the exponent for the alignment."""
-    negative, significand, exponent, kind = decode(bits, format)
-    if kind > FINITE:
-        significand = 1
-        exponent = NAN_EXPONENT if kind == NAN else INFINITE_EXPONENT
-    return -significand if negative else significand, ZERO_EXPONENT if kind == ZERO else exponent
+    hidden = 1 << format.fraction_bits
+    greatest = (1 << format.exponent_bits) - 1
+    stored = bits >> format.ignored_bits
+    fraction, field = word(stored & (hidden - 1)), word(stored >> format.fraction_bits & greatest)
+    significand = choose(field > 0, fraction | hidden, fraction)
+    exponent = choose(significand == 0, ZERO_EXPONENT, max(field, 1) - format.bias)
+    if format.has_infinity:
+        power = choose(fraction == 0, INFINITE_EXPONENT, NAN_EXPONENT)
+        exponent = choose(field == greatest, power, exponent)
+    elif format.has_nan:
+        exponent = choose((field == greatest) & (fraction == hidden - 1), NAN_EXPONENT, exponent)
+    return choose(bits >> (format.bits - 1) != 0, 0 - significand, significand), exponent
 
 
 @compiled
@@ -112,88 +123,84 @@ def align(term: int, distance: int) -> int:
 
 
 @compiled
-def aligned_addend(addend: int, exponent: int, largest: int, addend_bits: int, fraction_bits: int) -> int:
-    """The addend, of `addend_bits` fraction bits, in units of ``2**(largest - fraction_bits)``."""
-    more = word(fraction_bits - addend_bits)
-    scaled = word(word(addend) << (max(more, 0) & 31))
-    return align(scaled, word(word(largest - exponent) + max(word(-more), 0)))
+def aligned(term: int, distance: int) -> float:
+    """A term of at most 24 bits, in units of ``2**-distance``, truncated towards zero."""
+    number = single(term)
+    return whole(number * power_of_two(distance, number))
 
 
 @compiled
-def magnitude_of_sum(products: int, addend: int) -> tuple[int, int]:
-    """Sign and magnitude of the sum of two words, which may need a bit more than a word."""
-    half = word(word(products >> 1) + word(addend >> 1) + word(products & addend & 1))  # rounded down
-    negative = 1 if half < 0 else 0
-    total = word(products + addend)
-    return negative, unsigned_word(-total if negative else total)
-
-
-@compiled
-def magnitude_of_wide_sum(products: int, more: int, addend: int) -> tuple[int, int, int]:
-    """Sign and magnitude of the sum of three words, in units of ``2**exponent``, which is the last result.
-
-    A sum that a word cannot hold has two bits less, the lowest one sticky.
-    """
-    rest = word(word(products & 3) + word(more & 3) + word(addend & 3))
-    quarter = word(word(word(products >> 2) + word(more >> 2)) + word(word(addend >> 2) + word(rest >> 2)))
-    negative = 1 if quarter < 0 else 0
-    sticky = word(1 if rest & 3 else 0)
-    total = word(word(products + more) + addend)
-    large = word(word(-word(quarter + sticky) if negative else quarter) | sticky)
-    fits = abs(quarter) < _LARGE
-    magnitude = word(word(-total if negative else total) if fits else large)
-    return negative, unsigned_word(magnitude), word(0 if fits else 2)
-
-
-@compiled
-def round_sum(negative: int, magnitude: int, exponent: int, rules: Rules) -> int:
-    """The result of a sum of finite terms, in units of ``2**exponent``.
+def round_sum(total: float, exponent: int, format: Format, rounding: int, discarded_bits: int) -> int:
+    """The bit pattern of a sum of finite terms, in units of ``2**exponent``.
 
     f32 is truncated, f16 rounded to nearest even; beyond the largest finite number the result is an infinity
     in spite of the truncation. Every zero is +0, also when a negative sum rounds to it.
+
+    Parameters
+    ----------
+    total : float
+        An integer below ``2**53``.
+    exponent : int
+    format : FloatFormat or Layout
+    rounding : {NEAREST, TOWARDS_ZERO}
+    discarded_bits : int
+        Lowest fraction bits that are zero in the result.
     """
-    format = rules.format
-    normal, _, kept, up = round_significand(
-        negative, magnitude, exponent, format, rules.rounding, rules.discarded_bits
-    )
-    significand = shift(unsigned_word(kept + up), rules.discarded_bits)
-    packed = pack(negative, significand, normal, format, rules.rounding, True)
-    return packed if significand else 0
+    bits = format.fraction_bits - discarded_bits
+    last_place = format.minimum_exponent - bits
+    places = total * power_of_two(exponent - last_place, 0.0)
+    if rounding == TOWARDS_ZERO:
+        kept = truncated(whole(places), _DOUBLE_BITS - bits) * power_of_two(last_place, 0.0)
+        return single_bits(kept + 0.0)
+    size = choose(places < 0, 0 - places, places)
+    # A number so large that its last place is the one of the result.
+    large = truncated(size, _DOUBLE_BITS) * power_of_two(_DOUBLE_BITS - bits, 0.0)
+    large = max(large, power_of_two(_DOUBLE_BITS, 0.0))
+    kept = min(size + large - large, power_of_two(format.bias + 1 - last_place, 0.0))
+    # The fields of f32 are those of f16 where exponents are as far above the least one.
+    pattern = single_bits(kept * power_of_two(last_place + format.bias - _SINGLE_BIAS, 0.0))
+    sign = choose((places < 0) & (kept > 0), 1 << (format.bits - 1), 0)
+    return word(pattern >> (_SINGLE_BITS - format.fraction_bits)) | sign
 
 
 @compiled
 def float_value(term: int, exponent: int, fraction_bits: int, other: float) -> float:
     """The number of a `signed_term`; compiled, of the other's width."""
     scale = power_of_two(exponent - fraction_bits, other)
-    if exponent == INFINITE_EXPONENT:
-        scale = like(inf, other)
-    if exponent == NAN_EXPONENT:
-        scale = like(nan, other)
-    return like(term, other) * scale
+    scale = choose(exponent == INFINITE_EXPONENT, like(inf, other), scale)
+    return like(term, other) * choose(exponent == NAN_EXPONENT, like(nan, other), scale)
 
 
 @compiled
-def special_bits(value: float, format: Format) -> int:
-    """The bit pattern of an infinity or of NaN; 0 for any other number."""
-    if value != value:  # noqa: PLR0124  NaN
-        return format.canonical_nan
-    if abs(value) == inf:
-        return format.infinity | (1 if value < 0 else 0) << (format.bits - 1)
-    return 0
+def decode_factors(bits: Any, format: Format, values: Any, exponents: Any, lanes: tuple[int, ...]) -> None:
+    """Decode any number of bit patterns into values and exponents, so many at once."""
+    whole_steps = len(bits) // len(lanes) * len(lanes)
+    for i in range(0, whole_steps, len(lanes)):
+        decode_some(bits, i, lanes, format, values, exponents)
+    for i in range(whole_steps, len(bits)):
+        decode_some(bits, i, (0,), format, values, exponents)
 
 
 @compiled
-def decode_factors(bits: Any, format: Format, values: Any, exponents: Any) -> None:
-    """Decode any number of bit patterns into values and exponents."""
-    for i in range(len(bits)):
-        term, exponents[i] = signed_term(bits[i], format)
-        values[i] = float_value(word(term), exponents[i], format.fraction_bits, values[i])
+def decode_some(
+    bits: Any, start: int, lanes: tuple[int, ...], format: Format, values: Any, exponents: Any
+) -> None:
+    """Likewise those from a place on."""
+    term, exponent = signed_term(word(load(bits, start, lanes)), format)
+    store(exponents, start, exponent)
+    store(values, start, float_value(term, exponent, format.fraction_bits, values[0]))
 
 
 @compiled
 def entry(index: int, table: Any) -> int:
     """Where a table of `Pairs` has what is for this row, columns or block."""
     return min(index, len(table) - 1)
+
+
+@compiled
+def place_of(places: Any, k: int, is_sparse: bool) -> int:
+    """The factor of B that meets factor k of A."""
+    return element(places, k) if is_sparse else k
 
 
 @compiled
@@ -207,58 +214,56 @@ def dot_products(
     lanes: tuple[int, ...],
     room: Any,
     rules: Rules,
+    is_sparse: bool,
 ) -> None:
     """The chain of FDPAs over ascending k, for each lane.
 
-    `c` has a bit pattern for each lane; the results take their place. The seven sequences of `room` take, of
-    each lane's last sum, the largest exponent, the exponent of the addend, in units
-    ``2**(largest - fraction_bits)`` the addend, the sum of the products of the first groups and the others',
-    the power of two that turns a value into units, and of products that are not finite the sum as numbers.
+    `c` has a bit pattern for each lane; the results take their place. `room` takes each lane's largest
+    exponent of the last sum and, in units of ``2**(largest - fraction_bits)``, the sum.
     """
-    largest, powers, addends, products, more, units, specials = room
-    format = rules.format
-    fraction_bits, count = rules.fraction_bits, len(lanes)
+    format, fraction_bits, count = rules.format, rules.fraction_bits, len(lanes)
+    bits, sign = word(load(c, 0, lanes)), 1 << (format.bits - 1)
     for block in range(len(a.values[row])):
         a_values, a_exponents = a.values[row][block], a.exponents[row][block]
         b_values, b_exponents = b.values[columns][block], b.exponents[columns][block]
         places, a_scales = pairs.places[entry(row, pairs.places)], pairs.a_scales[entry(row, pairs.a_scales)]
         b_scales = pairs.b_scales[entry(columns, pairs.b_scales)]
         places, a_scale = places[entry(block, places)], a_scales[entry(block, a_scales)]
-        b_scales = b_scales[entry(block, b_scales)]
+        scale = a_scale + load(b_scales[entry(block, b_scales)], 0, lanes)
         # 1. The largest exponent of all terms that are not zero, with its lower limit.
-        for lane in range(count):
-            largest[lane] = ZERO_EXPONENT
-        for group in range(rules.groups):
-            raise_to_sums(largest, a_exponents, b_exponents, places, group * GROUP, lanes)
-        most = word(0)
-        for lane in range(count):
-            addends[lane], powers[lane] = signed_term(c[lane], format)
-            scale = word(a_scale + b_scales[lane])
-            limit = max(word(rules.least_exponent), word(powers[lane]))
-            largest[lane] = max(limit, word(largest[lane] + scale))
-            units[lane] = power_of_two(word(fraction_bits + scale) - largest[lane], units[lane])
-            most = max(most, word(largest[lane]))
-            products[lane] = more[lane] = 0
-            specials[lane] = like(nan if scale >= SPECIAL_EXPONENT else 0.0, units[lane])
-        if most >= SPECIAL_EXPONENT:
-            for group in range(rules.groups):
-                add_values(specials, a_values, b_values, places, group * GROUP, lanes)
-        # 2. The products in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
-        for group in range(rules.groups):
-            totals = more if rules.wide and group >= HALF else products
-            add_products(totals, a_values, b_values, places, group * GROUP, lanes, units)
-        # 3. The addend likewise, and one rounding, unless a term is NaN or an infinity.
-        for lane in range(count):
-            addend = float_value(word(addends[lane]), powers[lane], format.fraction_bits, units[lane])
-            special = word(special_bits(specials[lane] + addend, format))
-            addends[lane] = aligned_addend(
-                addends[lane], powers[lane], largest[lane], format.fraction_bits, fraction_bits
-            )
-            exponent = word(largest[lane] - fraction_bits)
-            if rules.wide:
-                negative, magnitude, raised = magnitude_of_wide_sum(products[lane], more[lane], addends[lane])
-                exponent = word(exponent + raised)
-            else:
-                negative, magnitude = magnitude_of_sum(products[lane], addends[lane])
-            rounded = word(round_sum(negative, magnitude, exponent, rules))
-            c[lane] = special if special else rounded
+        addend, power = signed_term(bits, format)
+        largest, other = like(ZERO_EXPONENT, power), like(ZERO_EXPONENT, power)
+        for k in range(0, rules.products, 2):
+            place = place_of(places, k, is_sparse) * count
+            largest = max(largest, element(a_exponents, k) + load(b_exponents, place, lanes))
+            place = place_of(places, k + 1, is_sparse) * count
+            other = max(other, element(a_exponents, k + 1) + load(b_exponents, place, lanes))
+        largest = max(max(largest, other) + scale, max(power, rules.least_exponent))  # noqa: PLW3301  vectors
+        # 2. Infinities and NaN.
+        special = choose(largest > IS_NAN, like(format.canonical_nan, power), 0)
+        unit = power_of_two(fraction_bits + scale - largest, a_values[0])
+        is_infinite = (largest >= SPECIAL_EXPONENT) & (special == 0)
+        if some(is_infinite):
+            number = float_value(addend, power, format.fraction_bits, unit)
+            for k in range(rules.products):
+                place = place_of(places, k, is_sparse) * count
+                number = number + element(a_values, k) * load(b_values, place, lanes)
+            infinity = choose(number > 0, format.infinity, format.infinity | sign)
+            infinity = choose(number != number, format.canonical_nan, infinity)  # noqa: PLR0124  NaN
+            special = choose(is_infinite, infinity, special)
+        # 3. The terms in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
+        total = like(aligned(addend, power - largest + fraction_bits - format.fraction_bits), 0.0)
+        for start in range(0, rules.products, HALF):
+            products, others = like(0, power), like(0, power)
+            for k in range(start, min(start + HALF, rules.products), 2):
+                place = place_of(places, k, is_sparse) * count
+                products = products + word(element(a_values, k) * load(b_values, place, lanes) * unit)
+                place = place_of(places, k + 1, is_sparse) * count
+                others = others + word(element(a_values, k + 1) * load(b_values, place, lanes) * unit)
+            total = total + like(products + others, 0.0)
+        # 4. One rounding.
+        bits = round_sum(total, largest - fraction_bits, format, rules.rounding, rules.discarded_bits)
+        bits = choose(special != 0, special, bits)
+        store(room[0], 0, largest)
+        store(room[1], 0, total)
+    store(c, 0, like(bits, c[0]))

@@ -1,48 +1,42 @@
 """Batches of tiles of e2m1 with block scales."""
 
 from functools import cache
-from math import nan
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns, side_by_side
-from golden.arithmetic.compiled import power_of_two, word
+from golden.arithmetic.compiled import (
+    add_pairs,
+    choose,
+    element,
+    half,
+    halves,
+    like,
+    load,
+    some,
+    store,
+    take,
+    word,
+)
 from golden.arithmetic.decode import ZERO_EXPONENT, layout
-from golden.arithmetic.engine import Compiled, read_only
-from golden.arithmetic.fdpa import NAN_EXPONENT, float_value, signed_term, special_bits
+from golden.arithmetic.engine import Compiled, read_only, scratch
+from golden.arithmetic.fdpa import INFINITE_EXPONENT, IS_NAN, aligned, round_sum, signed_term
 from golden.arithmetic.fp4 import (
-    FIELD,
-    FIELDS,
+    DOUBLED,
     KEPT_BITS,
     LEAST_EXPONENT,
-    doubled,
-    nonzero,
-    reversed_fields,
-    rounded_sum,
-    sum_of_words,
+    TERM_BITS,
+    group_scale,
 )
-from golden.arithmetic.scales import SCALE_BITS, SCALE_TYPES, decode_scale
+from golden.arithmetic.round_pack import TOWARDS_ZERO
+from golden.arithmetic.scales import SCALE_TYPES
 from golden.tables.formats import float_format
 
 _LANES: Final = 8
 """Columns that are computed at once."""
 
-
-@cache
-def scale_table(scale_type: str) -> NDArray[np.int32]:
-    """Significand, exponent and whether it is NaN, of each byte."""
-    kind = SCALE_TYPES.index(scale_type)
-    return np.array([decode_scale(bits, kind) for bits in range(256)], np.int32)
-
-
-@cache
-def _scales(scale_type: str) -> tuple[NDArray[Any], ...]:
-    """Half the value of each byte, for doubled elements, and its exponent, which says so where it is NaN."""
-    significand, exponent, nan = scale_table(scale_type).T
-    values = np.where(nan, 0, np.ldexp(significand, exponent - SCALE_BITS - 1))
-    return read_only(values.astype(np.float64), np.where(nan, NAN_EXPONENT, exponent).astype(np.int64))
+_DOUBLED: Final = read_only(np.array(DOUBLED, np.int16))[0]
 
 
 def fp4_tiles(
@@ -73,108 +67,93 @@ def fp4_tiles(
     tiles, m, n = c.shape
     groups = a.shape[2] // group
     repeat = groups // scale_a.shape[2]
-    of_rows, of_columns = np.repeat(scale_a, repeat, axis=2), np.repeat(scale_b, repeat, axis=1)
-    columns, of_columns = side_by_side(b, _LANES), side_by_side(of_columns, _LANES)
-    whole = _LANES * columns.shape[1]
-    addends = np.pad(c, ((0, 0), (0, 0), (0, whole - n))) if whole > n else c
-    words = np.ascontiguousarray(a).reshape(-1).view(np.int64).reshape(tiles, -1)
-    sets = columns.reshape(tiles, columns.shape[1], -1)
-    scales = of_rows.reshape(tiles, -1), of_columns.reshape(*sets.shape[:2], -1)
-    d = out if whole == n else np.empty((tiles, m, whole), np.uint32)
-    room = tuple(_room(lines, groups, group // 4) for lines in (m, _LANES))
-    terms = np.empty(groups * _LANES)
-    operands = read_only(words, sets, addends, *scales)
-    _adder(groups, group // 4)(*operands, _scales(scale_type), d, *room, terms)
-    if whole > n:
-        out[...] = d[:, :, :n]
+    if repeat > 1:
+        scale_a, scale_b = np.repeat(scale_a, repeat, axis=2), np.repeat(scale_b, repeat, axis=1)
+    columns, of_columns, addends = (side_by_side(x, _LANES) for x in (b, scale_b, c))
+    of_rows = scale_a.reshape(tiles, -1)
+    if filling := -m * groups % _LANES:
+        of_rows = np.pad(of_rows, ((0, 0), (0, filling)))
+    sizes = of_rows.shape[1], of_columns[0].size
+    room = (
+        *(scratch(size * group // 2) for size in sizes),
+        *(scratch(size) for size in (*sizes, sizes[0], sizes[0] * _LANES, sizes[0] * _LANES)),
+    )
+    d = out.reshape(addends.shape) if n == _LANES else np.empty(addends.shape, np.uint32)
+    operands = read_only(
+        *(x.reshape(tiles, -1) for x in (a, columns, of_rows, of_columns)), addends, _DOUBLED
+    )
+    _adder(groups, group)(*operands, SCALE_TYPES.index(scale_type), d, room)
+    if n != _LANES:
+        out[...] = d.transpose(0, 2, 1, 3).reshape(tiles, m, -1)[:, :, :n]
     return out
 
 
-def _room(lines: int, groups: int, words: int) -> tuple[NDArray[Any], ...]:
-    """Words of rows or columns; of each group scale, exponent and where it has no zeros; NaN of scales."""
-    count = lines * groups
-    numbers = np.empty(count), *np.empty((2, count), np.int64)
-    return np.empty(count * words, np.int64), *numbers, np.empty(lines, np.bool_)
-
-
 @cache
-def _adder(groups: int, words: int) -> Compiled:
-    """Multiplies tiles, `_LANES` columns of a row at once, of so many groups of so many words."""
-    format, codes = layout(float_format("f32")), words // 2
+def _adder(groups: int, group: int) -> Compiled:
+    """Multiplies tiles, `_LANES` columns of a row at once, of so many groups of so many k."""
+    format, pairs = layout(float_format("f32")), group // 2
+    lanes, wide = (0,) * _LANES, (0,) * len(DOUBLED)
 
     def add(
-        a: Any,
-        b: Any,
-        c: Any,
-        a_scales: Any,
-        b_scales: Any,
-        tables: Any,
-        d: Any,
-        rows: Any,
-        columns: Any,
-        terms: Any,
+        a: Any, b: Any, a_scales: Any, b_scales: Any, c: Any, doubled: Any, scale_type: int, d: Any, room: Any
     ) -> None:
-        tiles, m, _ = c.shape
-        row_words, row_values, row_exponents, row_places, row_nans = rows
-        column_words, column_values, column_exponents, column_places, column_nans = columns
+        tiles, sets, m, _ = c.shape
+        row_words, words, row_exponents, exponents, significands, sums, powers = room
+        values = load(doubled, 0, wide)
         for tile in range(tiles):
-            elements = a[tile]
-            for x in range(len(elements)):
-                row_words[2 * x] = doubled(elements[x] & 15 * FIELDS)
-                row_words[2 * x + 1] = doubled(elements[x] >> 8 & 15 * FIELDS)
-            for x in range(len(row_places)):
-                places = 0
-                for y in range(codes):
-                    some = elements[x * codes + y]
-                    places |= (nonzero(some) | nonzero(some >> 8) << 8) << y
-                row_places[x] = places
-            for i in range(m):
-                row_nans[i] = False
-            for x in range(len(row_places)):
-                row_nans[x // groups] |= tables[1][a_scales[tile, x]] == NAN_EXPONENT
-                scale = a_scales[tile, x]
-                row_values[x], row_exponents[x] = tables[0][scale], tables[1][scale]
-                row_places[x] = row_places[x] if tables[0][scale] != 0 else 0
-            for j in range(b.shape[1]):
-                for lane in range(_LANES):
-                    column_nans[lane] = False
-                for x in range(len(column_places)):
-                    scale = b_scales[tile, j, x]
-                    column_nans[x % _LANES] |= tables[1][scale] == NAN_EXPONENT
-                    column_values[x], column_exponents[x] = tables[0][scale], tables[1][scale]
+            for x in range(0, len(row_exponents), _LANES):
+                significand, exponent = group_scale(load(a_scales[tile], x, lanes), scale_type)
+                store(significands, x, significand)
+                store(row_exponents, x, exponent)
+            for x in range(m * groups):
+                elements = values * element(significands, x)
+                for k in range(x * group, x * group + group, len(wide)):
+                    store(row_words, k // 2, take(elements, half(load(a[tile], k, wide))))
+            for x in range(0, len(exponents), _LANES):
+                significand, exponent = group_scale(load(b_scales[tile], x, lanes), scale_type)
+                store(exponents, x, exponent)
+                factor = halves(significand | significand << 16)
+                for y in range(x * pairs, (x + _LANES) * pairs, _LANES):
+                    low, high = load(b[tile], 2 * y, lanes), load(b[tile], 2 * y + _LANES, lanes)
+                    store(words, y, take(values, halves(word(low) | word(high) << 16)) * factor)
+            for j in range(sets):
                 for g in range(groups):
-                    for lane in range(_LANES):
-                        places = 0
-                        for word_ in range(words):
-                            first = (g * words * 4 + word_ // 2 * 8 + word_ % 2) * _LANES + lane
-                            some = 0
-                            for k in range(4):
-                                some = some << FIELD | b[tile, j, first + 2 * k * _LANES]
-                            column_words[(g * words + word_) * _LANES + lane] = doubled(some)
-                            places |= nonzero(some) << (word_ % 2 * 8 + word_ // 2)
-                        some_value = column_values[g * _LANES + lane]
-                        column_places[g * _LANES + lane] = reversed_fields(places) if some_value != 0 else 0
+                    first = (j * groups + g) * _LANES
+                    for i in range(m):
+                        x, y = i * groups + g, (g * m + i) * _LANES
+                        exponent = element(row_exponents, x) + load(exponents, first, lanes)
+                        total = like(0, exponent)
+                        for k in range(pairs):
+                            some_words = load(words, first * pairs + k * _LANES, lanes)
+                            total = add_pairs(total, element(row_words, x * pairs + k), some_words)
+                        store(sums, y, total)
+                        store(powers, y, exponent)
                 for i in range(m):
-                    for lane in range(_LANES):
-                        addend, power = signed_term(c[tile, i, j * _LANES + lane], format)
-                        largest = max(LEAST_EXPONENT, power)
+                    bits = load(c[tile, j, i], 0, lanes)
+                    addend, power = signed_term(bits, format)
+                    largest = max(power, LEAST_EXPONENT)
+                    most = largest
+                    for y in range(i * _LANES, (i + groups * m) * _LANES, m * _LANES):
+                        exponent = load(powers, y, lanes)
+                        takes_part = load(sums, y, lanes) != 0
+                        largest = max(largest, choose(takes_part, exponent, ZERO_EXPONENT))
+                        most = max(most, exponent)
+                    if some(most > largest):  # it may be a group that cancels
                         for g in range(groups):
-                            x, y = i * groups + g, g * _LANES + lane
-                            total = sum_of_words(
-                                row_words, x * words, column_words, g * words * _LANES + lane, words, _LANES
-                            )
-                            terms[y] = total * (row_values[x] * column_values[y])
-                            exponent = row_exponents[x] + column_exponents[y]
-                            takes_part = row_places[x] & column_places[y] != 0
-                            largest = max(largest, exponent if takes_part else ZERO_EXPONENT)
-                        unit = power_of_two(KEPT_BITS - largest, 0.0)
-                        number = float_value(addend, power, format.fraction_bits, 0.0)
-                        total = int(number * unit)
-                        for g in range(groups):
-                            total += int(terms[g * _LANES + lane] * unit)
-                        is_nan = row_nans[i] | column_nans[lane]
-                        special = word(special_bits(nan if is_nan else number, format))
-                        result = rounded_sum(total, largest - KEPT_BITS, format)
-                        d[tile, i, j * _LANES + lane] = special if special else result
+                            x, y = (i * groups + g) * pairs, (g * m + i) * _LANES
+                            found = halves(load(sums, y, lanes))
+                            for k in range(pairs):
+                                others = halves(load(words, ((j * groups + g) * pairs + k) * _LANES, lanes))
+                                found = found | halves(like(element(row_words, x + k), power)) * others
+                            exponent = choose(halves(found) != 0, load(powers, y, lanes), ZERO_EXPONENT)
+                            largest = max(largest, exponent)
+                    unit = largest - KEPT_BITS
+                    result = like(aligned(addend, power - unit - format.fraction_bits), 0.0)
+                    for y in range(i * _LANES, (i + groups * m) * _LANES, m * _LANES):
+                        distance = load(powers, y, lanes) - unit - TERM_BITS
+                        result = result + like(aligned(load(sums, y, lanes), distance), 0.0)
+                    packed = round_sum(result, unit, format, TOWARDS_ZERO, 0)
+                    packed = choose(power == INFINITE_EXPONENT, word(bits), packed)
+                    store(d[tile, j, i], 0, choose(most > IS_NAN, format.canonical_nan, packed))
 
     return Compiled(add)

@@ -42,7 +42,7 @@ def fused_rules(
     kept = profile.fp8_fraction_bits if short else profile.fraction_bits
     if block is None or kept is None:
         raise InvalidArgument("profile", f"{profile.name}, which has no {a_format.name}", "one that has")
-    greatest = _SUM_BITS - 2 - (max(min(block, HALF * GROUP), block - HALF * GROUP) - 1).bit_length()
+    greatest = _SUM_BITS - 2 - (max(min(block, HALF), block - HALF) - 1).bit_length()
     if not 0 < kept <= greatest:
         raise InvalidArgument("profile", f"{kept} fraction bits", f"1 to {greatest} for {block} products")
     least = profile.least_exponent(fused)
@@ -51,12 +51,11 @@ def fused_rules(
     truncated = fused == _F32
     return (
         Rules(
-            groups=-(-block // GROUP),
+            products=-(-block // GROUP) * GROUP,
             fraction_bits=kept,
             least_exponent=least,
             format=fused,
             rounding=TOWARDS_ZERO if truncated else NEAREST,
-            wide=kept + 2 + (block - 1).bit_length() > _SUM_BITS,
             discarded_bits=_F32.fraction_bits - kept if short and truncated else 0,
         ),
         block,

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from golden.arithmetic.compiled import compiled
+from golden.arithmetic.compiled import choose, compiled, like
 
 SCALE_TYPES: Final = ("ue8m0", "ue4m3")
 """A power of two; a floating-point number of 4 and 3 bits. A scale type's number is its place."""
@@ -25,8 +25,8 @@ def decode_scale(bits: int, scale_type: int) -> tuple[int, int, bool]:
     ue8m0 has neither zero nor subnormals. Of ue4m3 the top bit is ignored.
     """
     if scale_type == _POWER:
-        return _ONE, bits - _POWER_BIAS, bits == _POWER_NAN
-    bits &= _NAN
+        return like(_ONE, bits), bits - _POWER_BIAS, bits == _POWER_NAN
+    bits = bits & _NAN
     field = bits >> SCALE_BITS
-    significand = bits & (_ONE - 1) | (_ONE if field else 0)
+    significand = choose(field > 0, bits & (_ONE - 1) | _ONE, bits & (_ONE - 1))
     return significand, max(field, 1) - _BIAS, bits == _NAN

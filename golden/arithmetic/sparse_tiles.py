@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
-from golden.arithmetic.compiled import word
+from golden.arithmetic.compiled import one_by_one, word
 from golden.arithmetic.engine import Compiled, read_only
 
 
@@ -41,18 +41,26 @@ def _others(nibbles: Any, defined: int) -> int:
 
 def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) -> NDArray[np.int32]:
     """The entries of a table for each nibble of a row, each group that far behind the one before."""
-    places = np.empty((*nibbles.shape, table.shape[1]), np.int32)
+    count = table.shape[1]
+    places = np.empty((*nibbles.shape[:-1], nibbles.shape[-1] * count), np.int32)
+    # Two places at once.
+    kind, step = (np.int32, group) if count % 2 else (np.int64, group | group << 32)
     lines = nibbles.reshape(-1, nibbles.shape[-1])
-    _place(*read_only(lines, table.T), group, places.reshape(*lines.shape, table.shape[1]))
-    return places.reshape(*nibbles.shape[:-1], nibbles.shape[-1] * table.shape[1])
+    entries = table.view(kind)
+    found = places.view(kind).reshape(*lines.shape, entries.shape[1])
+    _place(*read_only(lines, entries), step, found)
+    return places
 
 
 @Compiled
-def _place(nibbles: Any, table: Any, group: int, places: Any) -> None:
-    for line in range(len(nibbles)):
-        for y in range(len(table)):
-            for x in range(nibbles.shape[1]):
-                places[line, x, y] = table[y, nibbles[line, x]] + x * group
+def _place(nibbles: Any, table: Any, step: int, places: Any) -> None:
+    for y in range(table.shape[1]):
+        column, last = table[:, y], nibbles.shape[1]
+        for line in range(len(nibbles)):
+            row, found = nibbles[line], places[line]
+            for x in range(last):
+                one_by_one()
+                found[x, y] = column[row[x]] + x * step
 
 
 def expanded_tiles(

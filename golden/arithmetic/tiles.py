@@ -1,7 +1,7 @@
 """Batches of tiles, compiled: the loops around the scalar functions of this package."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
 from golden.arithmetic.engine import Compiled, read_only, run_chunks
 from golden.arithmetic.exact import Number, exact_dot_product, scaled
-from golden.arithmetic.fdpa import NAN_EXPONENT
 from golden.arithmetic.fma import fused_multiply_add
-from golden.arithmetic.fp4_tiles import scale_table
+from golden.arithmetic.fp4 import group_scale
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
+from golden.arithmetic.scales import SCALE_TYPES
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
@@ -90,7 +90,11 @@ def float_tiles(
     if c_format != fused:
         c = convert(c, c_format, fused)
     if d_format == fused and not satf:
-        scales = None if scale_a is None or scale_b is None else (_powers(scale_a), _powers(scale_b))
+        scales = (
+            None
+            if scale_a is None or scale_b is None
+            else (look_up(_powers(), scale_a), look_up(_powers(), scale_b))
+        )
         return chained(a, b, c, (a_format, b_format), rules, block, scales=scales, places=places, out=out)
     d = chained(a, b, c, (a_format, b_format), rules, block, places=places)
     if d_format != fused:
@@ -98,10 +102,11 @@ def float_tiles(
     return filled(out, saturate(d, d_format) if satf else d)
 
 
-def _powers(scales: Patterns) -> NDArray[np.int32]:
-    """What scales of ue8m0 add to an exponent."""
-    table = scale_table("ue8m0")
-    return look_up(np.where(table[:, 2], np.int32(NAN_EXPONENT), table[:, 1]), scales)
+@cache
+def _powers() -> NDArray[np.int32]:
+    """What each scale of ue8m0 adds to an exponent."""
+    kind = SCALE_TYPES.index("ue8m0")
+    return np.array([group_scale(bits, kind)[1] for bits in range(256)], np.int32)
 
 
 def fp8_tiles(

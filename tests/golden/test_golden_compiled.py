@@ -15,7 +15,6 @@ from golden.approximation.instructions import FORMS
 from golden.approximation.operations import operation, scalar
 from golden.arithmetic import engine
 from golden.arithmetic.fdpa import (
-    GROUP,
     Operand,
     Pairs,
     decode_factors,
@@ -63,22 +62,22 @@ FAMILIES = (
 
 def chained(a, b, c, formats, rules, block):
     """One element of D by the functions of the FDPA, as plain Python on lists."""
-    blocks, length = -(-len(a) // block), rules.groups * GROUP
+    blocks, length = -(-len(a) // block), rules.products
 
     def operand(elements, format):
         padded = [0] * (blocks * length)
         for k, bits in enumerate(elements):
             padded[k // block * length + k % block] = bits
         tables = padded[:], padded[:]
-        decode_factors(padded, format, *tables)
+        decode_factors(padded, format, *tables, (0,))
         return Operand(
             *([[table[start : start + length] for start in range(0, len(table), length)]] for table in tables)
         )
 
     d = [c]
     pairs = Pairs([[list(range(length))]], [[0]], [[[0]]])
-    room = tuple([0] for _ in range(7))
-    dot_products(operand(a, formats[0]), 0, operand(b, formats[1]), 0, pairs, d, (0,), room, rules)
+    room = [0], [0.0]
+    dot_products(operand(a, formats[0]), 0, operand(b, formats[1]), 0, pairs, d, (0,), room, rules, False)
     return d[0]
 
 

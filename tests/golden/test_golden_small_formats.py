@@ -2,6 +2,7 @@
 
 import re
 import sys
+from fractions import Fraction
 from itertools import product
 
 import ml_dtypes
@@ -12,7 +13,8 @@ from golden_captures import COMPACT
 
 import golden
 from golden.arguments import VALUES, dtype_of
-from golden.arithmetic.fp4 import doubled, nonzero, reversed_fields, sum_of_words
+from golden.arithmetic.fp4 import DOUBLED
+from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.block_scales import pack_scales, unpack_scales
 from golden.ptx.mnemonic import parse_instruction
 from golden.ptx.source import PtxError
@@ -54,21 +56,115 @@ def computed(ptx, a, b, c, *scales):
     return found[:, 2 * DIAGONAL, DIAGONAL].reshape(-1)[: len(a)]
 
 
-def test_packed_elements_have_the_values_of_ml_dtypes():
-    """Four in a word; the product of two words has in its top field the sum of products in reverse order."""
-    doubled_values = [int(2 * float(x)) for x in np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)]
-    codes = np.random.default_rng(3).integers(0, 16, (200, 2, 16)).tolist()
-    for a, b in [*codes, [[15] * 16, [7] * 16], [[7] * 16] * 2]:
-        words = [sum(x << 16 * k for k, x in enumerate(a[start : start + 4])) for start in range(0, 16, 4)]
-        others = [
-            sum(x << 48 - 16 * k for k, x in enumerate(b[start : start + 4])) for start in range(0, 16, 4)
-        ]
-        for word, some in zip(words, (a[start : start + 4] for start in range(0, 16, 4)), strict=True):
-            assert doubled(word) == sum(doubled_values[x] << 16 * k for k, x in enumerate(some))
-            assert nonzero(word) == sum((x & 7 != 0) << 16 * k for k, x in enumerate(some))
-            assert reversed_fields(word) == sum(x << 48 - 16 * k for k, x in enumerate(some))
-        found = sum_of_words([doubled(x) for x in words], 0, [doubled(x) for x in others], 0, 4, 1)
-        assert found == sum(doubled_values[x] * doubled_values[y] for x, y in zip(a, b, strict=True))
+def test_elements_have_twice_the_values_of_ml_dtypes():
+    values = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)
+    np.testing.assert_array_equal(DOUBLED, 2 * values.astype(float))
+
+
+def scale_value(bits, name):
+    """Numerator over 8, exponent, and whether it is NaN, by the definition of the type."""
+    if name == "ue8m0":
+        return 8, bits - 127, bits == 255
+    bits &= 127
+    return (bits & 7) + 8 * (bits > 7), max(bits >> 3, 1) - 7, bits == 127
+
+
+def exact_word(a, b, c, scale_a, scale_b, name, group):
+    """The rule of sums of groups in Python's integers and fractions: a word of f32."""
+    twice = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
+    terms, exponents = [], [-139]
+    scales = [(scale_value(x, name), scale_value(y, name)) for x, y in zip(scale_a, scale_b, strict=True)]
+    if any(nan for pair in scales for *_, nan in pair) or (c >> 23 & 255 == 255 and c & 0x7FFFFF):
+        return 0x7FFFFFFF
+    if c >> 23 & 255 == 255:
+        return c
+    for start in range(0, len(a), group):
+        (x, x_power, _), (y, y_power, _) = scales[start * len(scales) // len(a)]
+        products = [twice[a[k]] * twice[b[k]] for k in range(start, start + group)]
+        if any(products) and x and y:
+            exponents.append(x_power + y_power)
+        terms.append(sum(products) * x * y * Fraction(2) ** (x_power + y_power - 8))
+    power = max(c >> 23 & 255, 1) - 127
+    significand = (c & 0x7FFFFF) + (0x800000 if c >> 23 & 255 else 0)
+    if significand:
+        exponents.append(power)
+    terms.append((-1) ** (c >> 31) * significand * Fraction(2) ** (power - 23))
+    unit = Fraction(2) ** (max(exponents) - 35)
+    total = sum(int(term / unit) for term in terms) * unit
+    return truncated_word(total)
+
+
+def truncated_word(value):
+    """f32, towards zero; every zero is +0, and beyond the largest number there is an infinity."""
+    magnitude = abs(value)
+    power = -126
+    while magnitude >= Fraction(2) ** (power + 1):
+        power += 1
+    if power > 127:
+        return 0x7F800000 | (value < 0) << 31
+    places = int(magnitude / Fraction(2) ** (power - 23))
+    bits = places + (power + 126 << 23)
+    return bits | (value < 0) << 31 if places else 0
+
+
+RANGES = {
+    "near": (0x38, 16, 112),
+    "cancelling": (100, 27, 96),
+    "zeros": (112, 16, 112),
+    "subnormal": (44, 24, 0),
+}
+"""Of kinds: the first scale, how many there are, and the first of 32 exponent fields of C."""
+
+
+def group_operands(random, kind, shape, scales):
+    """Operands of some tiles, with what a kind of them is about."""
+    tiles, m, n, k = shape
+    a, b = random.integers(0, 16, (tiles, m, k), np.uint8), random.integers(0, 16, (tiles, k, n), np.uint8)
+    c = random.integers(0, 1 << 32, (tiles, m, n), np.uint32)
+    of_rows, of_columns = (random.integers(0, 256, extent, np.uint8) for extent in scales)
+    if kind in RANGES:
+        first, count, c_first = RANGES[kind]
+        of_rows, of_columns = (first + x % count for x in (of_rows, of_columns))
+        c = (c & 0x807FFFFF) | (c >> 8 & 31) + c_first << 23
+    if kind == "cancelling":  # the second half of k is the first one with other signs, and so is half a group
+        a[..., k // 2 :] = a[..., : k // 2] ^ 8
+        b[:, k // 2 :] = b[:, : k // 2]
+        a[:, ::2, 8:16], b[:, 8:16] = a[:, ::2, :8] ^ 8, b[:, :8]
+    if kind == "zeros":
+        a[random.random(a.shape) < 0.9] &= 8
+        c[random.random(c.shape) < 0.5] = 0
+    if kind == "largest":
+        of_rows, of_columns = (np.where(x < 128, 254 - x % 2, x) for x in (of_rows, of_columns))
+        c = np.where(random.random(c.shape) < 0.5, c & 0x807FFFFF, c | 0x7F000000).astype(np.uint32)
+    return a, b, c, of_rows, of_columns
+
+
+@pytest.mark.parametrize(
+    ("name", "group", "parts", "extent"),
+    [
+        ("ue4m3", 16, 4, (16, 8)),
+        ("ue8m0", 16, 2, (16, 8)),
+        ("ue8m0", 16, 4, (3, 11)),
+        ("ue4m3", 32, 4, (2, 8)),
+        ("ue8m0", 64, 1, (5, 16)),
+    ],
+)
+@pytest.mark.parametrize("kind", ["bits", "largest", *RANGES])
+def test_sums_of_groups_equal_exact_integers(name, group, parts, extent, kind):
+    """Also of odd numbers of rows and columns, and of groups of other lengths."""
+    random = np.random.default_rng([group, parts, *extent, len(kind)])
+    tiles, (m, n), k = 3, extent, max(64, 4 * group)
+    operands = group_operands(random, kind, (tiles, m, n, k), ((tiles, m, parts), (tiles, parts, n)))
+    a, b, c, of_rows, of_columns = operands
+    found = fp4_tiles(*operands, scale_type=name, group=group, out=np.empty_like(c))
+    for tile, i, j in np.ndindex(found.shape):
+        lists = a[tile, i], b[tile, :, j], of_rows[tile, i], of_columns[tile, :, j]
+        x, y, *scales = (line.tolist() for line in lists)
+        assert int(found[tile, i, j]) == exact_word(x, y, int(c[tile, i, j]), *scales, name, group), (
+            tile,
+            i,
+            j,
+        )
 
 
 def test_results_equal_the_recorded_words_of_mma_sim():
