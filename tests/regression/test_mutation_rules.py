@@ -16,6 +16,8 @@ from regression.mutation.opened import open_mutant
 from regression.mutation.rules import Rule, rules, rules_of, stream_rules
 from regression.mutation.units import CORE, UNITS, Unit, simulation_of
 
+pytestmark = pytest.mark.yosys
+
 DESIGN = """
 module mutated(
     input clk, input go, input [3:0] word, input [2:0] code, input refuse,
