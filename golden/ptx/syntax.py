@@ -149,12 +149,8 @@ def mapped(operand: Operand, change: Callable[[Any], Any]) -> Operand:
     if isinstance(operand, Address):
         return replace(operand, base=change(operand.base))
     if isinstance(operand, TensorAddress):
-        coordinates = tuple(map(change, operand.coordinates))
-        return replace(
-            operand,
-            address=replace(operand.address, base=change(operand.address.base)),
-            coordinates=coordinates,
-        )
+        address = replace(operand.address, base=change(operand.address.base))
+        return replace(operand, address=address, coordinates=tuple(map(change, operand.coordinates)))
     if isinstance(operand, Vector | Arguments):
         return replace(operand, elements=tuple(map(change, operand.elements)))
     if isinstance(operand, Negated | Selected):

@@ -278,12 +278,9 @@ class CompiledKernel:
         if not before:
             return "outside of all variables"
         start, size, name = before[-1]
-        inside = f"byte {offset - start} of {readable(name)}"
-        return (
-            inside
-            if offset < start + size or not size
-            else f"{offset - start - size} bytes past the end of {readable(name)}"
-        )
+        if offset < start + size or not size:
+            return f"byte {offset - start} of {readable(name)}"
+        return f"{offset - start - size} bytes past the end of {readable(name)}"
 
     def function_at(self, index: int) -> str:
         """The function with a body of its own, or the kernel, that has an instruction; for a message."""

@@ -15,25 +15,15 @@ from golden.simt.address_map import LOCAL_PARAMETERS, OFFSET_MASK, WINDOWS, in_b
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.atomics import REDUCTIONS, atomic_function
 from golden.simt.mbarrier_access import MbarrierAccess
-from golden.simt.tensor_map import CHUNK, MAP_BYTES, TensorMap, replaced
+from golden.simt.tensor_map import CHUNK, MAP_BYTES, TYPES, TensorMap, replaced
 
 _BOX_ALIGNMENT: Final = 128
 _MAP_ALIGNMENT: Final = 64
 _OFFSETS: Final = np.arange(CHUNK, dtype=np.uint64)
 """Of the bytes of a chunk."""
 _NAN_FILL: Final = np.array([0xF7, 0x7F] * 8, np.uint8)
-_REDUCED: Final = {
-    **{
-        "UINT32": "u32",
-        "INT32": "s32",
-        "UINT64": "u64",
-        "INT64": "s64",
-        "FLOAT16": "f16",
-        "BFLOAT16": "bf16",
-    },
-    **{"FLOAT32": "f32", "FLOAT32_FTZ": "f32", "FLOAT64": "f64", "TFLOAT32": "f32", "TFLOAT32_FTZ": "f32"},
-}
-"""The scalar type in which a type of maps is reduced."""
+_LETTERS: Final = {"UINT": "u", "INT": "s", "FLOAT": "f", "BFLOAT": "bf", "TFLOAT": "f"}
+"""Beginnings of types of maps, and of the scalar types in which they are reduced."""
 
 Place = tuple[str, Access]
 """A state space and addresses in it."""
@@ -101,7 +91,7 @@ class TensorCopies(MbarrierAccess):
             words = self.load_async(source[1].one(i).at(places), "store")
             reduction = _reduction(operation, found.type) if operation else None
             if operation and reduction is None:
-                types = ", ".join(type_ for type_ in _REDUCED if _reduction(operation, type_))
+                types = ", ".join(type_ for type_ in TYPES if _reduction(operation, type_))
                 message = f".{operation} of a tensor of {found.type}; there are: {types}"
                 self.fault(tensor.number, tensor.threads, message, i)
             access = tensor.one(i).at(found.address + transfer.offsets[inside])
@@ -256,7 +246,9 @@ class TensorCopies(MbarrierAccess):
 
 def _reduction(operation: str, type_: str) -> Reduction | None:
     """An operation on the elements of a map; None where it has none on the type."""
-    scalar = _REDUCED.get(type_, "none")
+    name = type_.removesuffix("_FTZ")
+    kind = name.rstrip("0123456789")
+    scalar = f"{_LETTERS[kind]}{name.removeprefix(kind)}"
     if operation in ("and", "or", "xor") and scalar[0] in "us":
         scalar = f"b{scalar[1:]}"
     scalar = "u64" if (operation, scalar) == ("add", "s64") else scalar

@@ -19,7 +19,7 @@ CHUNK: Final = 16
 """Bytes that a copy moves together."""
 
 _RANKS: Final = 5
-_TYPES: Final = {
+TYPES: Final = {
     **{"UINT8": 1, "UINT16": 2, "UINT32": 4, "INT32": 4, "UINT64": 8, "INT64": 8, "FLOAT16": 2, "FLOAT32": 4},
     **{"FLOAT32_FTZ": 4, "FLOAT64": 8, "BFLOAT16": 2, "TFLOAT32": 4, "TFLOAT32_FTZ": 4},
 }
@@ -36,7 +36,7 @@ _TF32: Final = 4
 """From the number of f32 to the number of tf32."""
 
 _NAMES: Final = {
-    "type": tuple(_TYPES),
+    "type": tuple(TYPES),
     "interleave": ("NONE", "16B", "32B"),
     "swizzle": ("NONE", "32B", "64B", "128B"),
     "fill": ("NONE", "NAN_REQUEST_ZERO_FMA"),
@@ -122,7 +122,7 @@ class TensorMap:
     @property
     def element_bytes(self) -> int:
         """Bytes of an element."""
-        return _TYPES[self.type]
+        return TYPES[self.type]
 
     @property
     def span(self) -> int:
@@ -253,7 +253,7 @@ def replaced(bits: int, name: str, ordinal: int, value: int) -> int:
     """The bits of a map with another value of a field, by its name in ``tensormap.replace``."""
     plain = _REPLACED[name]
     if plain == "type":
-        is_tf32 = value >= len(_TYPES) - 2
+        is_tf32 = value >= len(TYPES) - 2
         bits = _put(bits, _TF32_BIT, 1, int(is_tf32))
         value -= _TF32 * is_tf32
     if plain in _PLACES:
@@ -325,7 +325,7 @@ def tensor_map(
     type = given["type"]
     for name, value in given.items():
         checked_choice(f"{name} of a tensor map", value, ("NONE",) if name == "interleave" else _NAMES[name])
-    size, width = _TYPES[type], buffer.dtype.itemsize
+    size, width = TYPES[type], buffer.dtype.itemsize
     if size != width:
         raise InvalidArgument("type of a tensor map", f"{type} for {buffer.dtype}", f"types of {width} bytes")
     if fill != "NONE" and "FLOAT" not in type:

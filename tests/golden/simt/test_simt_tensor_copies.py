@@ -330,7 +330,7 @@ def test_a_tensor_beyond_its_buffer_is_a_fault():
         (
             "add",
             "UINT8",
-            ".add of a tensor of UINT8; there are: UINT32, INT32, UINT64, INT64, FLOAT16, BFLOAT16,",
+            ".add of a tensor of UINT8; there are: UINT32, INT32, UINT64, INT64, FLOAT16, FLOAT32, ",
         ),
         (
             "max",
