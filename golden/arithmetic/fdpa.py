@@ -21,7 +21,6 @@ from golden.arithmetic.compiled import (
     some,
     store,
     truncated,
-    unsigned_word,
     whole,
     word,
 )
@@ -47,8 +46,6 @@ IS_NAN: Final = 3 * INFINITE_EXPONENT
 _SINGLE_BITS: Final = 23
 _SINGLE_BIAS: Final = 127
 _DOUBLE_BITS: Final = 52
-_FAR: Final = 31
-"""Nothing is left of a term that is shifted so far."""
 
 Table = Any
 """Several axes: lists of lists, or a compiled array."""
@@ -112,14 +109,9 @@ def signed_term(bits: int, format: Format) -> tuple[int, int]:
     return choose(bits >> (format.bits - 1) != 0, 0 - significand, significand), exponent
 
 
-@compiled
 def align(term: int, distance: int) -> int:
-    """The term, below ``2**31`` in magnitude, in units of ``2**distance``, truncated towards zero.
-
-    The distance is not negative.
-    """
-    magnitude = word(word(abs(word(term))) >> min(unsigned_word(distance), _FAR))
-    return word(-magnitude if term < 0 else magnitude)
+    """The term in units of ``2**distance``, truncated towards zero; the distance is not negative."""
+    return -(-term >> distance) if term < 0 else term >> distance
 
 
 @compiled

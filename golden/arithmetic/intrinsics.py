@@ -45,13 +45,10 @@ def _leading_zeros(context: Any, value: Any) -> Any:
 @intrinsic
 def _shifted(context: Any, value: Any, distance: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        """Selects, which a processor's shifts of vectors do by themselves."""
         number, places = arguments
         none, width = ir.Constant(number.type, 0), ir.Constant(number.type, value.bitwidth)
-        # 32 bits are in vectors, where LLVM knows a select better without a mark.
-        select = _unpredictable if value.bitwidth > 32 else ir.IRBuilder.select
         left, right = (
-            select(builder, builder.icmp_unsigned("<", count, width), way(number, count), none)
+            _unpredictable(builder, builder.icmp_unsigned("<", count, width), way(number, count), none)
             for way, count in ((builder.shl, places), (builder.lshr, builder.neg(places)))
         )
         return builder.or_(left, right)
@@ -116,21 +113,16 @@ def _bit_count(value):  # type: ignore[no-untyped-def]
 
 @overload(bit_length)
 def _bit_length(value):  # type: ignore[no-untyped-def]  # numba compares the signatures
-    if value == types.uint32:
-        return lambda value: types.int32(32 - _leading_zeros(value))  # type: ignore[call-arg]
     return lambda value: 64 - _leading_zeros(types.int64(value))  # type: ignore[call-arg]  # numba adds the context
 
 
 @overload(shift)
 def _shift(value, distance):  # type: ignore[no-untyped-def]
-    kind = types.uint32 if value == types.uint32 else types.int64
-    return lambda value, distance: _shifted(kind(value), kind(distance))  # type: ignore[call-arg]
+    return lambda value, distance: _shifted(types.int64(value), types.int64(distance))  # type: ignore[call-arg]
 
 
 @overload(choose)
 def _choose(condition, yes, no):  # type: ignore[no-untyped-def]
-    if isinstance(yes, types.Float):
-        return lambda condition, yes, no: yes if condition else no
     return lambda condition, yes, no: _chosen(  # type: ignore[call-arg]
         bool(condition), types.int64(yes), types.int64(no)
     )

@@ -161,7 +161,6 @@ def _store(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
 
 
 @_defined(compiled.word, _to(types.int32))
-@_defined(compiled.unsigned_word, _to(types.uint32))
 @_defined(compiled.half, _to(types.int16))
 @_defined(compiled.single, _to(types.float32))
 def _converted(context: Any, builder: Any, found: Any, arguments: Any) -> Any:

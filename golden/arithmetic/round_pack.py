@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from golden.arithmetic.compiled import bit_length, compiled, like, shift, word
+from golden.arithmetic.compiled import bit_length, compiled, shift, word
 from golden.arithmetic.decode import INFINITE, NAN, Format, decode
 
 ROUNDINGS: Final = ("rn", "rz", "rm", "rp")
@@ -32,7 +32,7 @@ def round_at(negative: int, magnitude: int, dropped_bits: int, rounding: int) ->
     extended = shift(magnitude, 1 - dropped_bits)
     half = extended & 1 > 0
     rest = shift(extended, dropped_bits - 1) != magnitude
-    kept = like(extended >> 1, magnitude)
+    kept = extended >> 1
     if rounding == NEAREST:
         up = half & (rest | (kept & 1 > 0))
     else:
@@ -60,9 +60,8 @@ def round_significand(
     ----------
     negative : int
     magnitude : int
-        Below ``2**62`` in compiled code, below ``2**32`` if it is an `unsigned_word` there. Its lowest bit
-        may be sticky (set when anything below it was cut off) if it has at least two bits more than the
-        format's significand.
+        Below ``2**62`` in compiled code. Its lowest bit may be sticky (set when anything below it was cut
+        off) if it has at least two bits more than the format's significand.
     exponent : int
     format : FloatFormat or Layout
     rounding : int
@@ -106,10 +105,10 @@ def pack(
     infinity = format.infinity >> format.ignored_bits
     # The hidden bit raises the exponent field by one.
     raised = min(word(normal), format.bias + 1) - format.minimum_exponent
-    packed = like(significand + (raised << format.fraction_bits), significand)
+    packed = significand + (raised << format.fraction_bits)
     if packed >= infinity or normal > format.bias + (not format.has_infinity):
         inwards = rounding in (TOWARDS_ZERO, UP if negative else DOWN)
-        packed = like(infinity - ((inwards and not always_infinity) or not format.has_nan), significand)
+        packed = infinity - ((inwards and not always_infinity) or not format.has_nan)
     return packed << format.ignored_bits | negative << (format.bits - 1)
 
 
@@ -130,9 +129,9 @@ def round_pack(
     number only in steps of the subnormals.
     """
     normal, _, kept, up = round_significand(negative, magnitude, exponent, format, rounding, 0, flush)
-    significand = like(kept + up, kept)
+    significand = kept + up
     if flush and normal + (significand >> (format.fraction_bits + 1)) < format.minimum_exponent:
-        significand, normal = like(0, kept), word(format.minimum_exponent)
+        significand, normal = 0, word(format.minimum_exponent)
     return pack(negative, significand, normal, format, rounding, always_infinity)
 
 
