@@ -94,11 +94,10 @@ def matrix(memory: NDArray[np.uint8], bits: int, rows: int, transposed: bool) ->
 
 def draw_descriptor(rng: random.Random, rows: int, transposed: bool, size: int) -> int:
     """Any swizzle and offsets with which the operand lies in a memory of so many bytes."""
-    swizzle, groups = rng.randrange(4), rows // 8
+    swizzle = rng.randrange(4)
     base = rng.randrange(8) * rng.randrange(2)
     while True:
-        most = size // 16 // (groups if not transposed or not swizzle else 2)
-        leading, stride = rng.randrange(most), rng.randrange(most)
+        leading, stride = (rng.randrange(size // 16 >> rng.randrange(8)) for _ in range(2))
         bits = leading << 16 | stride << 32 | base << 49 | swizzle << 62
         room = size - MatrixDescriptor.from_bits(bits).reach(rows, transposed)
         if room >= 0:

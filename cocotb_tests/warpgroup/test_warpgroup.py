@@ -7,6 +7,7 @@ and reports them fetched and done later, in order.
 import random
 from collections import deque
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import cocotb
@@ -25,10 +26,12 @@ from cocotb_tests.warpgroup.shares import (
     M,
     Operands,
     Share,
+    draw_descriptor,
     draw_operands,
     draw_share,
     matrix,
 )
+from golden.matrix_descriptors import MatrixDescriptor
 from hdl.component import Component
 from hdl.config import MAX_SHARED_BYTES, PRESETS, WARPS_OF_A_GROUP, CoreConfig
 from hdl.memory.chunk_banks import ChunkBanks
@@ -42,7 +45,11 @@ SIZE = MAX_SHARED_BYTES
 """Every bit of an address counts."""
 SMALL = 4096
 """So much of it is filled sooner."""
+LOW_BITS = (16, 32)
+"""Where the two offsets of a descriptor begin."""
 MOST_IN_FLIGHT = 48
+MOST_TILES = 32
+"""Of a share."""
 
 
 def config_of(units: int) -> CoreConfig:
@@ -138,6 +145,8 @@ class Bench:
         self.to_fetch: deque[Tile] = deque()
         self.to_end: deque[Tile] = deque()
         self.counts = Counts()
+        self.holds = False
+        """No tile ends."""
 
     async def begin(self) -> None:
         """Fill the memory, and start what is around the unit."""
@@ -287,7 +296,7 @@ class Bench:
         """Say that tiles are done, some time after they were fetched."""
         dut = self.dut
         while True:
-            if not self.to_end or self.rng.random() < self.pause / 2:
+            if self.holds or not self.to_end or self.rng.random() < self.pause / 2:
                 await RisingEdge(dut.aclk)
                 continue
             if self.rng.random() < 0.01:
@@ -342,6 +351,20 @@ async def shares_among_multiplies(dut: Any, share: float) -> None:
 
 
 @cocotb.test
+async def far_apart(dut: Any) -> None:
+    """Parts of B that are 128 KiB apart, of each warp."""
+    bench = Bench(dut, 0.0, SIZE)
+    await bench.begin()
+    for warp, low in product(range(bench.config.warps), LOW_BITS):
+        bits = sum(bench.rng.randrange(64) << each for each in LOW_BITS) | 1 << low + 13
+        operands = replace(draw_operands(bench.rng, SIZE), tiles=2)
+        reach = MatrixDescriptor.from_bits(bits).reach(16, operands.transposed[1])
+        start = bench.rng.randrange((SIZE - reach) // 16 + 1)
+        bench.put(*shares_of(bench, replace(operands, b=bits | start), [warp]))
+    await bench.finish()
+
+
+@cocotb.test
 async def a_gang_reads_b_once(dut: Any) -> None:
     """Shares that come together and differ in A and D alone; each other difference makes two gangs."""
     bench = Bench(dut, 0.0)
@@ -383,6 +406,28 @@ async def tiles_of_a_gang(dut: Any) -> None:
     await bench.finish()
     found = [(tile.number, tile.share.warp) for tile in bench.counts.taken if tile.share is not None]
     assert found == [(number, warp) for number in range(5) for warp in (0, 2, 3)]
+
+
+@cocotb.test
+async def no_more_tiles_in_flight_than_a_share_has(dut: Any) -> None:
+    """Of each warp, while none ends."""
+    bench = Bench(dut, 0.0)
+    await bench.begin()
+    for warp in range(bench.config.warps):
+        drawn = draw_operands(bench.rng, bench.size)
+        b = draw_descriptor(bench.rng, 8 * MOST_TILES, drawn.transposed[1], bench.size)
+        operands = replace(drawn, tiles=MOST_TILES, b=b)
+        bench.holds = True
+        for _ in range(2):
+            bench.put(*shares_of(bench, operands, [warp]))
+        for _ in range(4000):
+            await RisingEdge(dut.aclk)
+            if len(bench.to_end) == MOST_TILES:
+                break
+        await ClockCycles(dut.aclk, 100)
+        assert bench.in_flight[warp] == MOST_TILES
+        bench.holds = False
+        await bench.finish()
 
 
 @pytest.mark.parametrize("units", [4, *(pytest.param(units, marks=SLOW) for units in (1, 64))])
