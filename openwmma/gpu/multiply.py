@@ -272,7 +272,7 @@ def multiply_compared(
         In lockstep, with the first result that differs.
     """
     with open_gpu(number) as gpu:
-        d = multiply_on_gpu(gpu, instruction, *operands, metadata)
+        d = multiply_on_gpu(gpu, instruction, *operands, metadata=metadata)
     if lockstep:
         expected = mma(instruction, *operands, metadata=metadata, profile=profile or HOPPER.name)
         wrong = np.argwhere(expected != d)
