@@ -83,4 +83,4 @@ async def until_midway(made: CoreBench, command: Command) -> None:
 
 
 def test_core_stalls(simulate: Simulate) -> None:
-    simulate(core_design("small"), __name__, values={"preset": "small"})
+    simulate(core_design("tiny"), __name__, values={"preset": "tiny"})

@@ -115,7 +115,7 @@ def presets(*quick: str) -> list[Any]:
     return [pytest.param(name, marks=() if name in quick else slow[name]) for name in PRESETS]
 
 
-@pytest.mark.parametrize("preset", presets("tiny", "small"))
+@pytest.mark.parametrize("preset", presets("tiny"))
 def test_smoke(simulate: Simulate, preset: str) -> None:
     simulate(core_design(preset), __name__, values={"preset": preset})
 

@@ -271,10 +271,11 @@ def multiply_compared(
     golden.machine.Difference
         In lockstep, with the first result that differs.
     """
+    a, b, c = operands
     with open_gpu(number) as gpu:
-        d = multiply_on_gpu(gpu, instruction, *operands, metadata=metadata)
+        d = multiply_on_gpu(gpu, instruction, a, b, c, metadata)
     if lockstep:
-        expected = mma(instruction, *operands, metadata=metadata, profile=profile or HOPPER.name)
+        expected = mma(instruction, a, b, c, metadata=metadata, profile=profile or HOPPER.name)
         wrong = np.argwhere(expected != d)
         if len(wrong):
             place = tuple(map(int, wrong[0]))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from sim.build import core_description, core_verilog
 from sim.compiler import installed
 from sim.machines import Backend, open_machine
 from sim.simulation import SimulationError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sim"))
+from rtl import OBSERVED
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm_f16_f32.ptx"
 INSTRUCTION = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -100,7 +104,9 @@ def test_the_checker_reports_an_array_that_is_loaded_as_another_type(capsys):
 
 
 def test_waveform_and_trace(capsys):
-    assert main(gemm(*D, "--on", "rtl", "--set", "warps=4", "--waves", "w.fst", "--trace", "t.json")) == 0
+    preset, *settings = OBSERVED.split()
+    core = ["--preset", preset, *(part for each in settings for part in ("--set", each))]
+    assert main(gemm(*D, "--on", "rtl", *core, "--waves", "w.fst", "--trace", "t.json")) == 0
     assert Path("w.fst").stat().st_size > 100_000
     for name in ("w.gtkw", "w.sucl"):
         assert "TOP.openwmma_core.core.warps.sequencer_0.start" in Path(name).read_text()

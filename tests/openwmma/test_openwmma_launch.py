@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -10,7 +11,11 @@ import numpy as np
 import pytest
 
 import openwmma
+from openwmma.core_settings import parse_settings
 from openwmma.usage_error import UsageError
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sim"))
+from rtl import OBSERVED
 
 KERNELS = Path(__file__).parents[1] / "data" / "kernels"
 RANDOM = np.random.default_rng(5)
@@ -180,7 +185,9 @@ def test_every_machine_leaves_the_memory_of_the_chip(gemm, on):
 def test_a_trace_names_the_line_of_each_command(gemm, tmp_path):
     operands, _ = bf16_operands()
     path = tmp_path / "t.json"
-    run = gemm.launch(1, (32, 2, 1), [*operands, 48, 96], on="rtl", config={"warps": 4}, trace=path)
+    preset, *settings = OBSERVED.split()
+    config = parse_settings(settings)
+    run = gemm.launch(1, (32, 2, 1), [*operands, 48, 96], on="rtl", preset=preset, config=config, trace=path)
     events = json.loads(path.read_text())["traceEvents"]
     slices = {
         event["args"]["command"]: event

@@ -1,7 +1,9 @@
 """Random programs on cores with sparse multiplies, smaller elements or `wgmma`."""
 
+import sys
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +38,9 @@ from regression.random_programs.operands import (
 from regression.random_programs.program import config_named
 from regression.random_programs.running import difference
 from regression.random_programs.shares import draw_descriptor, place_share, quiet_bytes, share_forms
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "sim"))
+from rtl import OPTIONS
 
 BOTH = "tiny sparse=true wgmma=true warps=8 formats=f16,tf32,i8 shared_bytes=32768"
 SPARSE = [item for item in multiplies_of(config_named(SPARSE_CORE)) if item.is_sparse]
@@ -152,10 +157,12 @@ def test_bits_of_containers_that_no_element_uses_are_zero_or_anything():
     assert not spare_bits(random, form, "c").any()
 
 
-LONG = (pytest.param(core, marks=pytest.mark.long) for core in (SMALL_CORE, BOTH))
+LONG = tuple(
+    pytest.param(core, marks=pytest.mark.long) for core in (SPARSE_CORE, WGMMA_CORE, SMALL_CORE, BOTH)
+)
 
 
-@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE, SCALED_CORE, *LONG])
+@pytest.mark.parametrize("core", [OPTIONS, SCALED_CORE, *LONG])
 def test_random_programs_end_as_on_the_golden_machine(core):
     assert difference(make_program(core, 1, multiplies=24)) is None
     assert difference(make_program(core, 2, multiplies=2), lockstep=True) is None
@@ -170,17 +177,17 @@ def test_many_random_programs_end_as_on_the_golden_machine(core):
         assert difference(program) is None, number
 
 
-@pytest.mark.parametrize("core", [SPARSE_CORE, WGMMA_CORE])
+@pytest.mark.parametrize("core", [OPTIONS, *LONG[:2]])
 @pytest.mark.parametrize("count", [30, pytest.param(1000, marks=pytest.mark.long)])
 def test_the_core_refuses_illegal_commands_and_changes_nothing(core, count):
     verdicts = list(islice(FaultSession(core, 5).run(), count))
     assert [(illegal, mode, found) for illegal, mode, found in verdicts if found] == []
-    kind = "sparse" if core == SPARSE_CORE else "wgmma"
-    assert sum(illegal.kind == kind for illegal, _, _ in verdicts) > count // 20 * (count < 1000)
+    kinds = {name for name in ("sparse", "wgmma") if f"{name}=true" in core}
+    assert sum(illegal.kind in kinds for illegal, _, _ in verdicts) > count // 20 * (count < 1000)
 
 
 def test_a_saved_program_keeps_its_on_chip_memory(tmp_path):
-    program = make_program(WGMMA_CORE, 1, multiplies=2)
+    program = make_program(OPTIONS, 1, multiplies=2)
     save_program(tmp_path, program, "")
     again = load_program(tmp_path)
     assert (again.commands, again.config) == (program.commands, program.config)

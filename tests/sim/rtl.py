@@ -1,7 +1,5 @@
 """What the tests of the simulated core share: small machines, and commands in short."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from golden.memory import Memory
@@ -18,7 +16,8 @@ SQUARE = Shape(16, 16, 16)
 CONFIG = PRESETS["small"]
 TINY = PRESETS["tiny"]
 """f16 alone, so that there is something to refuse."""
-FOUR_WARPS = replace(CONFIG, warps=4)
+OBSERVED = "tiny formats=f16,bf16 warps=4 registers=64 shared_bytes=16384"
+FOUR_WARPS = config_named(OBSERVED)
 """Built once, with waves, for all tests that look into a core."""
 OPTIONS = (
     "small sparse=true wgmma=true warps=4 dot_product_units=4 data_bits=256 queue_depth=4 registers=128 "
