@@ -178,7 +178,7 @@ async def reload(made: CoreBench, shape: Shape, places: dict[str, int], c_type: 
 @pytest.mark.parametrize(
     ("preset", "warps", "rounds"),
     [
-        ("tiny", 2, 3),
+        pytest.param("tiny", 2, 3, marks=SLOW),
         pytest.param("small", 1, 8, marks=SLOW),
         pytest.param("tiny", 1, 3, marks=SLOW),
         pytest.param("tiny", 1, 40, marks=pytest.mark.long),

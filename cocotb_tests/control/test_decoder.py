@@ -574,7 +574,7 @@ ANY = (
 
 
 @pytest.mark.parametrize(
-    "config", ["all", "blackwell", *(pytest.param(config, marks=SLOW) for config in ("f16", "integers"))]
+    "config", ["blackwell", "integers", *(pytest.param(config, marks=SLOW) for config in ("f16", "all"))]
 )
 def test_decoder(simulate: Simulate, config: str) -> None:
     design = unit_design(f"decoder_{config}", Decoder(CONFIGS[config], WARPS[config]))

@@ -51,6 +51,7 @@ def test_volta_with_f16_alone() -> None:
     check(frozenset({"f16"}), PROFILES["volta"], 50_000)
 
 
+@pytest.mark.long
 def test_volta_with_bf16() -> None:
     """No least Emax: sums of the least products come from far below the smallest f32."""
     check(frozenset({"bf16"}), PROFILES["volta"], 50_000)

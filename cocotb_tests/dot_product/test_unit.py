@@ -214,7 +214,7 @@ async def reset_in_mid_work(dut: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "depth", [pytest.param(depth, marks=SLOW if depth in (8, 16) else ()) for depth in SETTINGS]
+    "depth", [pytest.param(depth, marks=SLOW if depth in (4, 8, 16) else ()) for depth in SETTINGS]
 )
 def test_unit(simulate: Simulate, depth: int) -> None:
     unit = DotProductUnit(replace(CONFIG, depth=depth))

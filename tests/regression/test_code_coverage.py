@@ -110,6 +110,7 @@ def points(counts: Counter[Point], kind: str, *, reached: bool) -> set[tuple[Pla
     }
 
 
+@pytest.mark.long
 def test_lines(counts: Counter[Point]) -> None:
     assert points(counts, "line", reached=False) == {(place_of("m.d.comb += chosen.eq(7)"), "")}
     assert points(counts, "line", reached=True) == {
@@ -117,6 +118,7 @@ def test_lines(counts: Counter[Point]) -> None:
     } | {(place_of("result: Out(4)"), "")}, "and the reset of the register"
 
 
+@pytest.mark.long
 def test_branches(counts: Counter[Point]) -> None:
     choice = place_of(CHOICE)
     never = {(place_of("m.d.comb += chosen.eq(9)"), "not taken"), (choice, "first value")}
@@ -127,6 +129,7 @@ def test_branches(counts: Counter[Point]) -> None:
     }
 
 
+@pytest.mark.long
 def test_toggles(counts: Counter[Point]) -> None:
     def bits(signal: str, *names: str) -> set[tuple[Place, str]]:
         declaration = {
@@ -145,6 +148,7 @@ def test_toggles(counts: Counter[Point]) -> None:
     assert bits("chosen", "[0]", "[1]", "[2]", "[3]") | bits("result", "[3]") | bits("data", "[0]") <= reached
 
 
+@pytest.mark.long
 def test_report(counts: Counter[Point]) -> None:
     toggles = Exclusion(file="*", kind="toggle", reason="not the matter here")
     idle = Exclusion(file="hdl/core.py", kind="line", reason="there is nothing")

@@ -264,6 +264,7 @@ def test_verilog_that_verilator_refuses():
         build_verilog("module openwmma_core (input", CONSTANTS)
 
 
+@pytest.mark.long
 def test_all_simulations_of_a_library_add_to_its_counts(memory, tmp_path):
     library = build_verilog(COPIER, CONSTANTS, counts=True)
 
