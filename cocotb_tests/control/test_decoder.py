@@ -68,7 +68,9 @@ CONFIGS = {
     "all": replace(ALL_FORMATS, registers=128, shared_bytes=0x4000, warps=4, sparse=True, wgmma=True),
     "blackwell": CoreConfig(
         dot_product=DotProductConfig(
-            formats=frozenset({"f16", "fp8", "fp6", "fp4"}), profile=PROFILES["blackwell"], block_scale=True
+            formats=frozenset({"f16", "fp8", "fp6", "fp4", "b1"}),
+            profile=PROFILES["blackwell"],
+            block_scale=True,
         ),
         f64_units=1,
         sparse=True,
