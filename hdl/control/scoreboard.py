@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Final
 
-from amaranth.hdl import Array, Cat, Module, Mux, ShapeLike, Signal, Value, ValueLike, unsigned
+from amaranth.hdl import Array, Cat, Const, Module, Mux, ShapeLike, Signal, Value, ValueLike, unsigned
 from amaranth.lib import data, enum
 from amaranth.lib.wiring import In, Out
 
@@ -267,7 +267,9 @@ class Scoreboard(Component):
         """Whether a span has a block of the on-chip memory."""
         config = self._config
         first, last = config.shared_base, config.shared_base + config.shared_bytes - 1
-        return (span.first <= last >> BLOCK_BITS) & (span.last >= first >> BLOCK_BITS)
+        # Verilator warns of a comparison with the least number.
+        begun = span.last >= first >> BLOCK_BITS if first else Const(1)
+        return (span.first <= last >> BLOCK_BITS) & begun
 
     def _ring(self, unit: Unit) -> list[_Slot]:
         """The slots of a unit."""
