@@ -11,6 +11,8 @@ import time
 from importlib import import_module
 from pathlib import Path
 
+import pytest
+
 from regression.campaign.kind import Case, Kind, Outcome, Task
 from regression.campaign.kinds import KINDS
 
@@ -65,14 +67,24 @@ class Starting(Squares):
         return super().run(task)
 
 
-KINDS["squares"] = ("planted_kinds:Squares", "squares")
-KINDS["deadly"] = ("planted_kinds:Deadly", "squares and a death")
-KINDS["starting"] = ("planted_kinds:Starting", "squares and processes")
-KINDS["broken-fuzz"] = ("planted_fuzz:BrokenFuzz", "inputs that meet a defect")
+PLANTED = {
+    "squares": ("planted_kinds:Squares", "squares"),
+    "deadly": ("planted_kinds:Deadly", "squares and a death"),
+    "starting": ("planted_kinds:Starting", "squares and processes"),
+    "broken-fuzz": ("planted_fuzz:BrokenFuzz", "inputs that meet a defect"),
+}
+
+
+@pytest.fixture
+def planted(monkeypatch):
+    """These kinds are kinds of this process."""
+    for name, entry in PLANTED.items():
+        monkeypatch.setitem(KINDS, name, entry)
 
 
 def main():
     """Run `openwmma campaign`, which is no part of a worker."""
+    KINDS.update(PLANTED)
     return import_module("regression.campaign.__main__").main()
 
 

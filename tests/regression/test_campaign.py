@@ -13,7 +13,7 @@ import psutil
 import pytest
 from distributed import KilledWorker
 from junitparser import JUnitXml
-from planted_kinds import COUNT, Squares
+from planted_kinds import COUNT, Squares, planted
 
 from openwmma.gpu.certify import Line
 from openwmma.usage_error import UsageError
@@ -381,6 +381,7 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_store_resumes(undisturbed, tm
         (("squares", "--only", "square 99"), "--only: squares has no task square 99"),
     ],
 )
+@pytest.mark.usefixtures(planted.__name__)
 def test_what_cannot_be_done_is_told_before_anything_runs(capsys, arguments, sentence):
     assert main(arguments) == 2
     output, errors = capsys.readouterr()

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from dask import config
-from planted_kinds import Squares
+from planted_kinds import Squares, planted
 
 from regression.campaign.__main__ import main
 from regression.campaign.kind import Case, Outcome, Report, Task
@@ -32,6 +32,9 @@ COLUMNS = {
     "task": [*_TASK.split(", "), "checksum"],
     "campaign": [*_NAMED.split(", "), "began", "checksum"],
 }
+
+
+pytestmark = pytest.mark.usefixtures(planted.__name__)
 
 
 def report(number):
