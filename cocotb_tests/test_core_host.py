@@ -3,10 +3,11 @@
 from typing import Any
 
 import cocotb
+import pytest
 from cocotb.triggers import RisingEdge
 from cocotbext.axi import AxiResp
 
-from cocotb_tests.conftest import Simulate
+from cocotb_tests.conftest import SLOW, Simulate
 from cocotb_tests.core_bench import SCRATCH, start_bench
 from cocotb_tests.core_commands import SHAPES, TYPES, multiply_of, random_load
 from cocotb_tests.core_design import core_design
@@ -159,5 +160,6 @@ async def counters_and_interrupt(dut: Any) -> None:
     await made.host.set("INTERRUPT_ENABLE", 0)
 
 
-def test_core_host(simulate: Simulate) -> None:
-    simulate(core_design("small"), __name__, values={"preset": "small"})
+@pytest.mark.parametrize("preset", ["tiny", pytest.param("small", marks=SLOW)])
+def test_core_host(simulate: Simulate, preset: str) -> None:
+    simulate(core_design(preset), __name__, values={"preset": preset})
