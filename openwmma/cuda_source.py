@@ -3,18 +3,17 @@
 Neither needs a GPU.
 """
 
-import ctypes
 import importlib.util
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from golden.installation import install_command
 from golden.ptx.source import source_text
+from openwmma.nvrtc import compile_text
 
 ARCHITECTURE: Final = "sm_90"
 """What is compiled for, unless the options name another one."""
@@ -65,7 +64,10 @@ def _compile(text: str, path: Path, options: Sequence[str]) -> str:
     folder = nvrtc_folder()
     if folder is not None:
         joined = [*_nvrtc_options(given), *_include_options(folder)]
-        return _Nvrtc(_library(folder)).compile(text, str(path), joined)
+        ptx, error = compile_text(_library(folder), text, str(path), joined)
+        if error:
+            raise CompilerError(error)
+        return ptx
     nvcc = shutil.which("nvcc")
     if nvcc is not None:
         return _compile_with_nvcc(nvcc, path, given)
@@ -104,47 +106,6 @@ def _nvrtc_options(given: list[str]) -> list[str]:
             joined.append(option)
         waiting = not waiting and option in ("-I", "-D", "-U")
     return joined
-
-
-class _Nvrtc:
-    """The library, called through its C interface."""
-
-    def __init__(self, path: Path) -> None:
-        self._library = _loaded(path)
-
-    def compile(self, text: str, name: str, options: Sequence[str]) -> str:
-        program = ctypes.c_void_p()
-        self._call("nvrtcCreateProgram", ctypes.byref(program), text.encode(), name.encode(), 0, None, None)
-        try:
-            encoded = [option.encode() for option in options]
-            values = (ctypes.c_char_p * len(encoded))(*encoded)
-            if self._library.nvrtcCompileProgram(program, len(encoded), values):
-                raise CompilerError(self._text("ProgramLog", program).rstrip())
-            return self._text("PTX", program)
-        finally:
-            self._library.nvrtcDestroyProgram(ctypes.byref(program))
-
-    def _text(self, what: str, program: ctypes.c_void_p) -> str:
-        size = ctypes.c_size_t()
-        self._call(f"nvrtcGet{what}Size", program, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(max(1, size.value))
-        self._call(f"nvrtcGet{what}", program, buffer)
-        return buffer.value.decode(errors="replace")
-
-    def _call(self, function: str, *arguments: Any) -> None:
-        status = getattr(self._library, function)(*arguments)
-        if status:
-            describe = self._library.nvrtcGetErrorString
-            describe.restype = ctypes.c_char_p
-            raise CompilerError(f"{function}: {describe(status).decode()}")
-
-
-@cache
-def _loaded(path: Path) -> ctypes.CDLL:
-    try:
-        return ctypes.CDLL(str(path))
-    except OSError as error:
-        raise CompilerError(f"NVRTC cannot be loaded: {error}") from None
 
 
 def _compile_with_nvcc(nvcc: str, source: Path, options: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from golden.installation import install_command
 from openwmma import cuda_source
 from openwmma.cli import main
 from openwmma.cuda_source import CompilerError, compile_file
+from openwmma.nvrtc import compile_text
 
 TILE = """
 #include <cuda_fp16.h>
@@ -103,6 +104,56 @@ def test_on_the_command_line():
     assert np.array_equal(np.load("out.npy"), np.load("expected.npy"))
     option = ["--compiler-option", "-arch=sm_20"]
     assert main(["run", "tile.cu", "--entry", "tile", *arguments, *option]) == 2
+
+
+HEADERS = """
+#include <cstdint>
+#include <stdint.h>
+#include <stdio.h>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <type_traits>
+#include <cuda_runtime.h>
+#include "math.h"
+template <class T, std::enable_if_t<std::is_same_v<T, float>, int> = 0>
+__device__ T limited(T x) { return std::max(x, std::numeric_limits<T>::lowest()); }
+extern "C" __global__ void k(float *p, std::uint32_t n, uint64_t m) {
+    p[0] = limited(-INFINITY);
+    p[1] = NAN;
+    p[2] = std::min<uint64_t>(m, n) + MINE;
+    p[3] = (float)UINT32_MAX;
+}
+"""
+
+
+@pytest.mark.cuda
+def test_standard_headers_are_those_of_libcudacxx_unless_the_folder_has_them():
+    Path("math.h").write_text("#define MINE 2\n")
+    Path("headers.cu").write_text(HEADERS)
+    x = np.zeros(4, np.float32)
+    openwmma.Module("headers.cu").kernel("k").launch(1, 1, [x, 5, 1 << 40])
+    assert x.view(np.uint32).tolist() == [0xFF7FFFFF, 0x7FC00000, 0x40E00000, 0x4F800000]
+
+
+def test_a_compiler_that_crashes_ends_in_a_sentence(monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -SEGV $$\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    assert compile_text(Path("lib.so"), "", "k.cu", []) == (
+        "",
+        "k.cu: NVRTC ended with SIGSEGV; nvcc -ptx may compile it",
+    )
+
+
+def test_a_library_that_cannot_be_loaded_and_a_byte_0_are_sentences():
+    assert "no.so: cannot open shared object file" in compile_text(Path("no.so"), "", "k.cu", [])[1]
+    assert (
+        compile_text(Path("no.so"), "\n\0", "k.cu", [])[1]
+        == "k.cu: a byte 0 in line 2, where CUDA C++ has text"
+    )
 
 
 @pytest.mark.cuda
