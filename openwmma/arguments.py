@@ -67,7 +67,7 @@ def load_array(what: str, path: Path) -> NDArray[Any]:
     except UnreadableFile as error:
         problem = f"which {path} is not ({error.reason})"
         raise UsageError(f"{what}: expected an .npy file of numbers, {problem}") from None
-    if array.dtype.kind == "V" and array.dtype.str[1:] in _RAW:
+    if array.dtype.names is None and array.dtype.str[1:] in _RAW:
         return array.view(_RAW[array.dtype.str[1:]])
     if array.dtype.kind not in "iuf":
         found = f"dtype {shortened(str(array.dtype))}"

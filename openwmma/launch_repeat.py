@@ -1,5 +1,6 @@
 """Reads launch files (docs/reference/launch-files.md) and repeats what they describe."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
@@ -111,7 +112,9 @@ class RecordedLaunch:
         path = folder / file
         if not is_readable(path):
             raise LaunchError(f"{self.name}: there is no file {path}")
-        if not self._allow_outside and not path.resolve().is_relative_to(folder.resolve()):
+        if not self._allow_outside and not Path(os.path.realpath(path)).is_relative_to(
+            os.path.realpath(folder)
+        ):
             raise LaunchError(
                 f"{self.name}: {path} lies outside of the launch file's folder; "
                 "--allow-outside (allow_outside=True) allows that"

@@ -132,6 +132,8 @@ def matmul(
     types = a_name, b_name, checked_types(x, y, (a_name, b_name, d_type))
     if checked_text("accumulation", accumulation) not in ("fast", "precise"):
         raise InvalidArgument("accumulation", quoted(accumulation), "'fast' or 'precise'")
+    if accumulation == "precise" and a_name not in ("e4m3", "e5m2"):
+        raise InvalidArgument("accumulation", f"'precise' of {a_name}", "'fast', or e4m3 and e5m2")
     try:
         leading = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:

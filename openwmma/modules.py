@@ -73,16 +73,16 @@ class Module(simt.Module):
         self.files: tuple[Path, ...] = ()
         if not isinstance(source, str | Path):
             raise UsageError(f"a module is a path, or PTX as text, not {shortened(source)}")
+        label = "<ptx>"
         if isinstance(source, Path) or "\n" not in source:
             path = checked_path("module", source) or Path()
-            if is_cuda(path):
-                text = compile_file(path, compile_options)
-            else:
-                text = source_text(path.read_bytes(), str(path))
-            label = f"{path}.ptx" if is_cuda(path) else str(path)
-            self.files = (path,)
+            self.files, label = (path,), str(path)
+        if self.files and is_cuda(path):
+            text, label = compile_file(path, compile_options), f"{path}.ptx"
+        elif compile_options:
+            raise UsageError(f"options of the compiler: expected a file that ends in .cu, not {label}")
         else:
-            text, label = source, "<ptx>"
+            text = source_text(path.read_bytes(), label) if self.files else str(source)
         self.ptx = text
         super().__init__(text, name or label, kernel_type=Kernel)
         self._fresh = {key: self[key].numpy() for key in self.variables}

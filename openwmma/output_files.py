@@ -51,6 +51,8 @@ def require_outputs(
         require_folder(what, path)
         if path.is_dir():
             raise UsageError(f"{what}: expected a file, not a folder")
+        if os.path.islink(os.path.realpath(path)):
+            raise UsageError(f"{what}: expected a file, and {path} is a link that leads to itself")
         if path.exists() and not (os.access(path, os.W_OK) and path.stat().st_mode & _WRITABLE):
             raise UsageError(f"{what}: expected a file that can be written, and {path} is read-only")
         if is_special(path):

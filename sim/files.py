@@ -62,7 +62,7 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
             if path.exists():
                 unfinished.chmod(stat.S_IMODE(path.stat().st_mode))
         for path, unfinished in partial.items():
-            unfinished.replace(path.resolve())
+            unfinished.replace(os.path.realpath(path))
     finally:
         for unfinished in partial.values():
             unfinished.unlink(missing_ok=True)
@@ -79,7 +79,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     try:
         with unfinished.open("w+b") as file:
             yield file
-        unfinished.replace(path.resolve())
+        unfinished.replace(os.path.realpath(path))
     finally:
         unfinished.unlink(missing_ok=True)
 
@@ -93,4 +93,6 @@ def _opened(path: Path) -> BinaryIO:
 
 def _partial(path: Path, number: int = 0) -> Path:
     """An unused name beside the file that a path leads to, for this thread alone."""
-    return path.resolve().with_name(f".openwmma.{os.getpid()}.{threading.get_ident()}.{number}.partial")
+    return Path(os.path.realpath(path)).with_name(
+        f".openwmma.{os.getpid()}.{threading.get_ident()}.{number}.partial"
+    )

@@ -89,7 +89,7 @@ def matmul(
     if (output is None) == (compare is None):
         raise UsageError("give either -o D.npy or --compare D.npy")
     require_suffix("--output", output, ".npy")
-    x, y = load_array("A.npy", a), load_array("B.npy", b)
+    x, y = load_array("a", a), load_array("b", b)
     call = operation.keywords() | {"threads": threads}
     if output is not None:
         require_outputs([(f"--output {output}", output)], (a, b, *operation.inputs), force=force)

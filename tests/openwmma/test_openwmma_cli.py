@@ -44,6 +44,7 @@ def folder(tmp_path, monkeypatch):
     np.save("f64.npy", np.zeros((3, 16, 16)))
     np.save("flags.npy", np.zeros(4, dtype=bool))
     np.savez("two.npz", a=np.zeros(3), b=np.zeros(3))
+    np.save("record.npy", np.zeros((64, 64), [("x", "f2")]))
     Path("archive.npy").write_bytes(Path("two.npz").read_bytes())
     Path("text.npy").write_text("no array")
     Path("binary.ptx").write_bytes(b"\xff\xfe\x00")
@@ -196,6 +197,14 @@ BAD_USAGE = {
     "text for an array": (
         gemm("--arg", "D=text.npy"),
         "--arg D=text.npy: expected an .npy file of numbers, which text.npy is not",
+    ),
+    "record for an array": (
+        gemm("--arg", "D=record.npy"),
+        "--arg D=record.npy: expected an array of integers or floating point, not dtype [('x', '<f2')]",
+    ),
+    "options of no compiler": (
+        ["run", "binary.ptx", "--compiler-option", "-G"],
+        "options of the compiler: expected a file that ends in .cu, not binary.ptx",
     ),
     "archive for an array": (
         gemm("--arg", "D=archive.npy"),

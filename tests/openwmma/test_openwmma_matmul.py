@@ -174,6 +174,10 @@ def test_values_give_values():
         ({"interleaved": (0, 0)}, r"^interleaved: got \(0, 0\); allowed: True, or 0 to 0 in any order$"),
         ({"interleaved": True, "split_k": 2}, "^split_k: got 2; allowed: 1 to 1$"),
         ({"accumulation": "slow"}, "^accumulation: got 'slow'; allowed: 'fast' or 'precise'$"),
+        (
+            {"accumulation": "precise"},
+            "^accumulation: got 'precise' of f16; allowed: 'fast', or e4m3 and e5m2$",
+        ),
         ({"profile": "kepler"}, "^profile: got 'kepler'; allowed: "),
         ({"threads": 0}, "^threads: got 0; allowed: at least 1$"),
     ],

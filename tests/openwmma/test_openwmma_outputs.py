@@ -60,12 +60,14 @@ def links():
     Path("hard.fst").hardlink_to("c.npy")
     Path("hard.trace").hardlink_to("x.npy")
     Path("link.ptx").symlink_to("scale.ptx")
+    Path("ring.npy").symlink_to("ring.npy")
     Path("hard.json").hardlink_to("scale.ptx")
 
 
 REFUSED = {
     "nothing": ([*MMA, ""], "expected a file, not a folder"),
     "a folder": ([*MMA, "folder"], "expected a file, not a folder"),
+    "a link to itself": ([*MMA, "ring.npy"], "expected a file, and ring.npy is a link that leads to itself"),
     "no folder": ([*MMA, "no/d.npy"], "expected a file in a folder that exists, not in no"),
     "a file as a folder": ([*MMA, "a.npy/d.npy"], "expected a file in a folder that exists, not in a.npy"),
     "read-only": ([*MMA, "old.npy"], "old.npy is read-only"),
