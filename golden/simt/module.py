@@ -42,7 +42,8 @@ class Kernel:
         self.module = module
         self._compile = compile_
         self._memory = memory
-        self.compiled: CompiledKernel = compile_(contract=True)
+        # With the target `debug` the driver's assembler optimises nothing.
+        self.compiled: CompiledKernel = compile_(contract="debug" not in module.target)
         self.name = self.compiled.name
         """The name as mangled."""
         self.signature = self.compiled.signature
@@ -180,6 +181,8 @@ class Module:
         self._memory = memory
         self._kernel_type = kernel_type
         self._syntax = parse_syntax(self._source)
+        self.target = self._syntax.target
+        """The target specifiers, the architecture first."""
         self._bodies: dict[str, Body] = {}
         self._kernels: dict[str, Kernel] = {}
         self._buffers: dict[str, DeviceBuffer] = {}

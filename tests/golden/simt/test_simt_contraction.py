@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from contraction_kernels import both, captured, results, text
+from contraction_kernels import THREADS, both, captured, results, text
 from contraction_rows import JOINED, ROWS
 from short_kernels import run
 
@@ -39,6 +39,16 @@ def test_pairs_are_listed_with_their_lines() -> None:
     product, total = "k.ptx:19: mul.f32 %f9,%f1,%f2;", "k.ptx:21: add.f32 %f11,%f9,%f10;"
     assert [str(item) for item in kernel.contractions] == [f"{product} -> {total}"]
     assert not Module(text("add.f32 %f20,%f1,%f2;"), "k.ptx").kernel().contractions
+
+
+@pytest.mark.parametrize(("target", "bits"), [("sm_90", 0xBFD5C28F), ("sm_90, debug", 0xBFD5C290)])
+def test_nothing_joins_in_a_module_for_a_debugger(target: str, bits: int) -> None:
+    """An H200 gives these for 9 * 0.37 - 5."""
+    body = text("mul.f32 %f9,%f1,%f2;\nsub.f32 %f20,%f9,%f3;").replace("sm_90", target, 1)
+    given = np.repeat(np.array([[9], [0.37], [5], *[[0]] * 5], np.float32), THREADS, axis=1)
+    found = np.zeros((2, THREADS), np.uint32)
+    Module(body, "k.ptx").kernel().launch(1, THREADS, [given, found, 1.7])
+    assert (found[0] == bits).all()
 
 
 COUNTING = """.func (.param .b32 r) count(.param .b32 n)
