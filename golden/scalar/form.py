@@ -44,7 +44,8 @@ class Operation:
     a wider register extended by its sign if `signed` is set, else by zeros.
 
     A carry flag (``add.cc``, ``addc``, ``madc.hi.cc``, ...) is one more predicate: the last operand of what
-    reads it, the last result of what writes it. It is a borrow where it belongs to a subtraction.
+    reads it, the last result of what writes it. A subtraction adds the complement and 1, as the chip
+    does: its flag is set where nothing is borrowed.
     """
 
     name: str

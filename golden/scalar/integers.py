@@ -137,9 +137,8 @@ def _sum(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
     return total, (partial_sum < a) | (total < partial_sum)
 
 
-def _difference(a: Array, b: Array, borrow: Array) -> tuple[Array, Array]:
-    partial_difference = a - b
-    return partial_difference - borrow, (a < b) | (partial_difference < borrow)
+def _difference(a: Array, b: Array, carry: Array) -> tuple[Array, Array]:
+    return _sum(a, ~b, carry)
 
 
 def _chained(function: Evaluate, reads: bool, *qualifiers: str) -> Any:
@@ -152,7 +151,7 @@ def _chained(function: Evaluate, reads: bool, *qualifiers: str) -> Any:
     products = [_product(part, type_)[0] for part in parts]
 
     def evaluate(*values: Array) -> Any:
-        *sources, carry = values if reads else (*values, np.False_)
+        *sources, carry = values if reads else (*values, np.bool_(function is _difference))
         for product in products:
             sources[:2] = [product(*sources[:2])]
         outcome = function(*sources, carry)

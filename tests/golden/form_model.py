@@ -104,7 +104,7 @@ def with_carry(function, carries_in):
         size = 1 << WIDTHS[words.type]
         *sources, flag = operands if carries_in else (*operands, 0)
         total = function(words, *sources, flag)
-        return (total % size, not 0 <= total < size) if "cc" in words else total % size
+        return (total % size, total >= size) if "cc" in words else total % size
 
     return evaluate
 
@@ -112,6 +112,11 @@ def with_carry(function, carries_in):
 def product_and_carry(words, a, b, c, flag):
     exact = product(words, integer(a, words.type), integer(b, words.type))
     return exact % (1 << WIDTHS[words.type]) + c + flag
+
+
+def complement_sum(words, a, b, flag):
+    """What ptxas makes of a subtraction: `IADD3 R8, P0, R18, -R19`, then `IADD3.X` of a complement and P0."""
+    return a + (1 << WIDTHS[words.type]) - 1 - b + flag
 
 
 def carried(plain, chained, carries_in=False):
@@ -307,11 +312,13 @@ MODEL = {
         rounded_once("add"),
     ),
     "sub": either(
-        carried(of_integers(lambda w, a, b: saturated(w, a - b)), lambda _, a, b, f: a - b - f),
+        carried(
+            of_integers(lambda w, a, b: saturated(w, a - b)), lambda w, a, b, _: complement_sum(w, a, b, 1)
+        ),
         rounded_once("sub"),
     ),
     "addc": carried(None, lambda _, a, b, f: a + b + f, True),
-    "subc": carried(None, lambda _, a, b, f: a - b - f, True),
+    "subc": carried(None, complement_sum, True),
     "mul": either(of_integers(product), rounded_once("mul")),
     "mad": either(carried(of_integers(multiply_add), product_and_carry), rounded_once("fma")),
     "madc": carried(None, product_and_carry, True),

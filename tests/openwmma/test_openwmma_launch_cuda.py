@@ -137,6 +137,34 @@ def test_standard_headers_are_those_of_libcudacxx_unless_the_folder_has_them():
     assert x.view(np.uint32).tolist() == [0xFF7FFFFF, 0x7FC00000, 0x40E00000, 0x4F800000]
 
 
+QUOTIENT = """
+extern "C" __global__ void k(ulonglong2 *q, ulonglong2 *a, ulonglong2 *b) {
+    auto word = [](ulonglong2 v) { return (unsigned __int128)v.y << 64 | v.x; };
+    int i = threadIdx.x;
+    unsigned __int128 n = word(a[i]) / word(b[i]);
+    q[i] = {(unsigned long long)n, (unsigned long long)(n >> 64)};
+}
+"""
+
+
+@pytest.mark.cuda
+def test_division_of_128_bits_in_cuda():
+    """NVIDIA's routine reads the carry of a subtraction by an addition."""
+    Path("quotient.cu").write_text(QUOTIENT)
+    random = np.random.default_rng(5)
+    a, b = (
+        random.integers(0, 2**64, (512, 2), np.uint64) >> random.integers(0, 64, (512, 2), np.uint64)
+        for _ in "ab"
+    )
+    b[::3, 1] = 0
+    b[:, 0] |= 1
+    q = np.zeros_like(a)
+    kernel = openwmma.Module("quotient.cu", compile_options=["--device-int128"]).kernel()
+    kernel.launch(1, 512, [q, a, b])
+    found, x, y = ([int(low) | int(high) << 64 for low, high in words] for words in (q, a, b))
+    assert found == [n // d for n, d in zip(x, y, strict=True)]
+
+
 def test_a_compiler_that_crashes_ends_in_a_sentence(monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -SEGV $$\n")
