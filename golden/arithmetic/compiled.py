@@ -85,26 +85,27 @@ def store(array: Any, start: int, value: Any) -> None:
     array[start] = value
 
 
-def half(value: int) -> int:
-    """An integer that fits into 16 bits; compiled, it has 16."""
+def signed_byte(value: int) -> int:
+    """An integer that fits into 8 bits with a sign; compiled, it has 8."""
     return value
 
 
-def halves(words: int) -> Any:
-    """Compiled, the vector of the halves of words, the low ones first; of such a vector the words."""
-    return words
+def spread(word: int, other: Any) -> Any:
+    """Compiled, a word of 64 bits again and again, as a vector like the other."""
+    return word
 
 
-def take(table: Any, place: int) -> int:
-    """The element of a table; compiled, of a vector the elements at the places in a second one, as long."""
-    found: int = table[place]
-    return found
+def take(table: Any, place: int, value: int) -> int:
+    """The element of a table, which is this value; compiled, 64 of a table of 16 that is there four times."""
+    return value
 
 
-def add_pairs(total: int, x: int, y: int) -> int:
-    """Add the products of the low and of the high halves, with signs, of two words."""
-    signed = [((half + (1 << 15)) & 0xFFFF) - (1 << 15) for word in (x, y) for half in (word, word >> 16)]
-    return total + signed[0] * signed[2] + signed[1] * signed[3]
+def add_fours(total: Any, x: Any, y: Any) -> Any:
+    """Compiled, adds the products of each four bytes to an integer of a vector.
+
+    The first factors have no sign. Two products together fit into 16 bits.
+    """
+    return total + x * y
 
 
 def whole(value: float) -> float:
@@ -113,7 +114,7 @@ def whole(value: float) -> float:
 
 
 def truncated(value: float, bits: int) -> float:
-    """A number of 64 bits with so many of its lowest bits zero."""
+    """A number of 64 bits, compiled of its own width, with so many of its lowest bits zero."""
     (found,) = struct.unpack("<q", struct.pack("<d", value))
     result: float = struct.unpack("<d", struct.pack("<q", found >> bits << bits))[0]
     return result
@@ -126,9 +127,9 @@ def single_bits(value: float) -> int:
     return found
 
 
-def some(condition: bool) -> bool:
-    """Whether a condition holds; compiled, in any lane."""
-    return condition
+def which(condition: bool) -> int:
+    """A bit for each lane, the first one in bit 0, that tells whether a condition holds there."""
+    return int(condition)
 
 
 def choose(condition: bool, yes: _Number, no: _Number) -> _Number:

@@ -201,8 +201,10 @@ def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
 
 
 def scratch(count: int) -> NDArray[np.int32]:
-    """Memory for `count` words that no other thread's words share a cache line with."""
-    return np.empty(_LINES + count + _LINES, np.int32)[_LINES : _LINES + count]
+    """Memory for `count` words that no other thread's words share a cache line with, and that begins one."""
+    words = np.empty(_LINES + count + _LINES, np.int32)
+    start = _LINES - words.ctypes.data % (4 * _LINES) // 4
+    return words[start : start + count]
 
 
 def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: int | None = None) -> None:

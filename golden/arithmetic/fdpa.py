@@ -18,9 +18,9 @@ from golden.arithmetic.compiled import (
     power_of_two,
     single,
     single_bits,
-    some,
     store,
     truncated,
+    which,
     whole,
     word,
 )
@@ -45,7 +45,7 @@ IS_NAN: Final = 3 * INFINITE_EXPONENT
 
 _SINGLE_BITS: Final = 23
 _SINGLE_BIAS: Final = 127
-_DOUBLE_BITS: Final = 52
+DOUBLE_BITS: Final = 52
 
 Table = Any
 """Several axes: lists of lists, or a compiled array."""
@@ -122,6 +122,13 @@ def aligned(term: int, distance: int) -> float:
 
 
 @compiled
+def pack_places(places: float, last_place: int, bits: int) -> int:
+    """The bit pattern of f32 of a number of so many fraction bits, in units of ``2**last_place``."""
+    kept = truncated(whole(places), DOUBLE_BITS - bits) * power_of_two(last_place, 0.0)
+    return single_bits(single(kept) + 0)
+
+
+@compiled
 def round_sum(total: float, exponent: int, format: Format, rounding: int, discarded_bits: int) -> int:
     """The bit pattern of a sum of finite terms, in units of ``2**exponent``.
 
@@ -142,12 +149,11 @@ def round_sum(total: float, exponent: int, format: Format, rounding: int, discar
     last_place = format.minimum_exponent - bits
     places = total * power_of_two(exponent - last_place, 0.0)
     if rounding == TOWARDS_ZERO:
-        kept = truncated(whole(places), _DOUBLE_BITS - bits) * power_of_two(last_place, 0.0)
-        return single_bits(kept + 0.0)
+        return pack_places(places, last_place, bits)
     size = choose(places < 0, 0 - places, places)
     # A number so large that its last place is the one of the result.
-    large = truncated(size, _DOUBLE_BITS) * power_of_two(_DOUBLE_BITS - bits, 0.0)
-    large = max(large, power_of_two(_DOUBLE_BITS, 0.0))
+    large = truncated(size, DOUBLE_BITS) * power_of_two(DOUBLE_BITS - bits, 0.0)
+    large = max(large, power_of_two(DOUBLE_BITS, 0.0))
     kept = min(size + large - large, power_of_two(format.bias + 1 - last_place, 0.0))
     # The fields of f32 are those of f16 where exponents are as far above the least one.
     pattern = single_bits(kept * power_of_two(last_place + format.bias - _SINGLE_BIAS, 0.0))
@@ -235,7 +241,7 @@ def dot_products(
         special = choose(largest > IS_NAN, like(format.canonical_nan, power), 0)
         unit = power_of_two(fraction_bits + scale - largest, a_values[0])
         is_infinite = (largest >= SPECIAL_EXPONENT) & (special == 0)
-        if some(is_infinite):
+        if which(is_infinite) != 0:
             number = float_value(addend, power, format.fraction_bits, unit)
             for k in range(rules.products):
                 place = place_of(places, k, is_sparse) * count

@@ -3,18 +3,15 @@
 It is no fused dot-product-add of `golden.arithmetic.fdpa`: a group is aligned by the exponents of its scales
 alone, whatever its elements are.
 
-An element, doubled and multiplied by the significand of its scale, fits into 16 bits. A word holds two of
-them, and a processor multiplies two words and adds both products to a sum with one instruction.
-
 Sources: ``docs/explanation/small-formats.md``.
 """
 
+from math import nan
 from typing import Final
 
-from golden.arithmetic.compiled import choose, compiled, word
+from golden.arithmetic.compiled import choose, compiled, like, power_of_two, signed_byte, single, word
 from golden.arithmetic.decode import ZERO_EXPONENT
-from golden.arithmetic.fdpa import NAN_EXPONENT
-from golden.arithmetic.scales import SCALE_BITS, decode_scale
+from golden.arithmetic.scales import POWER, SCALE_BITS, decode_scale
 
 KEPT_BITS: Final = 35
 """Alignment keeps multiples of ``2**(Emax - KEPT_BITS)``."""
@@ -25,16 +22,27 @@ LEAST_EXPONENT: Final = -139
 TERM_BITS: Final = 2 + 2 * SCALE_BITS
 """Fraction bits of a term: its elements have one each."""
 
-DOUBLED: Final = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
-"""Every element, doubled."""
+LARGEST: Final = 12
+"""Twice the greatest element."""
 
 
 @compiled
-def group_scale(bits: int, scale_type: int) -> tuple[int, int]:
-    """Significand and exponent of a scale; the significand is not zero.
+def doubled(bits: int) -> int:
+    """Twice an element."""
+    magnitude = signed_byte(bits & 7)
+    # From 4 on the last bit counts twice as much, from 6 on four times.
+    magnitude = max(magnitude, max(2 * magnitude - 4, 4 * magnitude - 16))  # noqa: PLW3301  vectors
+    return choose(bits > 7, 0 - magnitude, magnitude)
 
-    The exponent is `ZERO_EXPONENT` of a zero and `NAN_EXPONENT` of NaN.
+
+@compiled
+def group_scale(bits: int, scale_type: int) -> tuple[float, int]:
+    """A factor, which is NaN of NaN, and the exponent, which is `ZERO_EXPONENT` of a zero.
+
+    The factor is the value of ue4m3. Of ue8m0, whose values are beyond f32, it is 1.
     """
-    significand, exponent, nan = decode_scale(word(bits), scale_type)
-    exponent = choose(significand == 0, ZERO_EXPONENT, exponent)
-    return max(significand, 1), choose(nan, NAN_EXPONENT, exponent)
+    significand, exponent, is_nan = decode_scale(word(bits), scale_type)
+    number = single(significand)
+    power = exponent * (scale_type != POWER) - SCALE_BITS
+    factor = choose(is_nan, like(nan, number), number * power_of_two(power, number))
+    return factor, choose(significand == 0, ZERO_EXPONENT, exponent)

@@ -1,4 +1,7 @@
-"""Batches of tiles of e2m1 with block scales."""
+"""Batches of tiles of e2m1 with block scales: the results of two rows and eight columns are one vector.
+
+Its lanes are column by column, the first row's before the second one's.
+"""
 
 from functools import cache
 from typing import Any, Final
@@ -7,36 +10,58 @@ import numpy as np
 
 from golden.arithmetic.chains import Patterns, side_by_side
 from golden.arithmetic.compiled import (
-    add_pairs,
+    add_fours,
     choose,
     element,
-    half,
-    halves,
     like,
     load,
-    some,
+    power_of_two,
+    single,
+    single_bits,
+    spread,
     store,
     take,
-    word,
+    truncated,
+    which,
+    whole,
 )
 from golden.arithmetic.decode import ZERO_EXPONENT, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
-from golden.arithmetic.fdpa import INFINITE_EXPONENT, IS_NAN, aligned, round_sum, signed_term
-from golden.arithmetic.fp4 import (
-    DOUBLED,
-    KEPT_BITS,
-    LEAST_EXPONENT,
-    TERM_BITS,
-    group_scale,
-)
-from golden.arithmetic.round_pack import TOWARDS_ZERO
-from golden.arithmetic.scales import SCALE_TYPES
+from golden.arithmetic.fdpa import DOUBLE_BITS, pack_places
+from golden.arithmetic.fp4 import KEPT_BITS, LARGEST, LEAST_EXPONENT, doubled, group_scale
+from golden.arithmetic.lanes import permutation
+from golden.arithmetic.scales import POWER, SCALE_TYPES
 from golden.tables.formats import float_format
 
-_LANES: Final = 8
-"""Columns that are computed at once."""
+_COLUMNS: Final = 8
+_LANES: Final = 2 * _COLUMNS
+_BYTES: Final = 4 * _LANES
+_PART: Final = 32
+"""Of so many products at most there is a word that tells which factors are not zero."""
 
-_DOUBLED: Final = read_only(np.array(DOUBLED, np.int16))[0]
+_LEAST_UNIT: Final = -64
+"""Below the exponents of all terms of ue4m3."""
+
+_OFFSETS: Final = LARGEST * 0x0101010101010101
+"""Added to the elements of A, which then have no sign."""
+
+_DOUBLED: Final = np.array([doubled(bits % 16) for bits in range(_BYTES)], np.int8)
+
+_BITS: Final = 0x0804020108040201
+"""Bits 0 to 3 of four bytes."""
+
+# Of two rows each four elements, and of eight k four elements of each lane's column: first half, second half.
+_rows, _other_rows = (
+    permutation(*(row * _BYTES + 4 * (quad + x) + k for x in range(8) for row in range(2) for k in range(4)))
+    for quad in (0, 8)
+)
+_columns, _other_columns = (
+    permutation(*((first + k) * _COLUMNS + lane // 2 for lane in range(_LANES) for k in range(4)))
+    for first in (0, 4)
+)
+_twice = permutation(*(lane // 2 for lane in range(_LANES)))
+_by_columns = permutation(*(row * _COLUMNS + column for column in range(_COLUMNS) for row in range(2)))
+_by_rows = permutation(*(column * 2 + row for row in range(2) for column in range(_COLUMNS)))
 
 
 def fp4_tiles(
@@ -55,105 +80,152 @@ def fp4_tiles(
     Parameters
     ----------
     a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
-        Bit patterns.
+        Bit patterns; k is a multiple of 64.
     scale_a, scale_b : ndarray, shapes (tiles, m, scales), (tiles, scales, n)
         Bytes; each is for as many k as the others.
     scale_type : str
     group : int
-        Consecutive k whose products are added exactly, a multiple of 16.
+        Consecutive k whose products are added exactly: 16, 32 or 64.
     out : ndarray
         Takes the results.
     """
     tiles, m, n = c.shape
-    groups = a.shape[2] // group
+    groups, parts = a.shape[2] // group, a.shape[2] // min(group, _PART)
     repeat = groups // scale_a.shape[2]
     if repeat > 1:
         scale_a, scale_b = np.repeat(scale_a, repeat, axis=2), np.repeat(scale_b, repeat, axis=1)
-    columns, of_columns, addends = (side_by_side(x, _LANES) for x in (b, scale_b, c))
+    if m % 2:
+        a, c, scale_a = (np.pad(x, ((0, 0), (0, 1), (0, 0))) for x in (a, c, scale_a))
+    columns, of_columns, addends = (side_by_side(x, _COLUMNS) for x in (b, scale_b, c))
     of_rows = scale_a.reshape(tiles, -1)
-    if filling := -m * groups % _LANES:
+    if filling := -of_rows.shape[1] % _LANES:
         of_rows = np.pad(of_rows, ((0, 0), (0, filling)))
-    sizes = of_rows.shape[1], of_columns[0].size
-    room = (
-        *(scratch(size * group // 2) for size in sizes),
-        *(scratch(size) for size in (*sizes, sizes[0], sizes[0] * _LANES, sizes[0] * _LANES)),
+    d = out.reshape(addends.shape) if c.shape == (tiles, m, _COLUMNS) else np.empty_like(addends)
+    by_sets = (
+        x.reshape(tiles, columns.shape[1], -1) for x in (columns, of_columns, addends.view(np.float32))
     )
-    d = out.reshape(addends.shape) if n == _LANES else np.empty(addends.shape, np.uint32)
-    operands = read_only(
-        *(x.reshape(tiles, -1) for x in (a, columns, of_rows, of_columns)), addends, _DOUBLED
+    elements, results = a.shape[1] * a.shape[2], addends[0, 0].size
+    sizes = elements // 4, *[of_rows.shape[1]] * 2, a.shape[1] * parts
+    of_a = tuple(scratch(x).view(np.int64) for x in sizes)
+    of_b = (
+        scratch(a.shape[2] * _LANES // 4).view(np.int8),
+        *(scratch(x * _LANES) for x in (groups, parts, parts)),
     )
-    _adder(groups, group)(*operands, SCALE_TYPES.index(scale_type), d, room)
-    if n != _LANES:
-        out[...] = d.transpose(0, 2, 1, 3).reshape(tiles, m, -1)[:, :, :n]
+    of_d = scratch(results).view(np.float32), scratch(results), scratch(2 * results).view(np.float64)
+    room = of_a, (*of_b, scratch(groups * _LANES).view(np.float32)), of_d
+    add = _adder(groups, group, SCALE_TYPES.index(scale_type))
+    add(*read_only(a.reshape(tiles, -1), of_rows, *by_sets), d.reshape(tiles, columns.shape[1], -1), room)
+    if c.shape != (tiles, m, _COLUMNS):
+        out[...] = d.transpose(0, 2, 1, 3).reshape(tiles, c.shape[1], -1)[:, :m, :n]
     return out
 
 
 @cache
-def _adder(groups: int, group: int) -> Compiled:
-    """Multiplies tiles, `_LANES` columns of a row at once, of so many groups of so many k."""
-    format, pairs = layout(float_format("f32")), group // 2
-    lanes, wide = (0,) * _LANES, (0,) * len(DOUBLED)
+def _adder(groups: int, group: int, scale_type: int) -> Compiled:
+    """Multiplies tiles of so many groups of so many k."""
+    format, quads, depth, part = layout(float_format("f32")), group // 4, groups * group, min(group, _PART)
+    parts, ones, nan = group // part, (1 << part) - 1, format.canonical_nan
+    last_place = format.minimum_exponent - format.fraction_bits
+    lanes, bytes_, few = (0,) * _LANES, (0,) * _BYTES, (0,) * _COLUMNS
+    places = np.arange(_LANES).reshape(-1, 2, groups).swapaxes(1, 2).reshape(-1)
+    by_groups = permutation(*places.tolist())
 
-    def add(
-        a: Any, b: Any, a_scales: Any, b_scales: Any, c: Any, doubled: Any, scale_type: int, d: Any, room: Any
-    ) -> None:
-        tiles, sets, m, _ = c.shape
-        row_words, words, row_exponents, exponents, significands, sums, powers = room
-        values = load(doubled, 0, wide)
-        for tile in range(tiles):
-            for x in range(0, len(row_exponents), _LANES):
-                significand, exponent = group_scale(load(a_scales[tile], x, lanes), scale_type)
-                store(significands, x, significand)
-                store(row_exponents, x, exponent)
-            for x in range(m * groups):
-                elements = values * element(significands, x)
-                for k in range(x * group, x * group + group, len(wide)):
-                    store(row_words, k // 2, take(elements, half(load(a[tile], k, wide))))
-            for x in range(0, len(exponents), _LANES):
-                significand, exponent = group_scale(load(b_scales[tile], x, lanes), scale_type)
-                store(exponents, x, exponent)
-                factor = halves(significand | significand << 16)
-                for y in range(x * pairs, (x + _LANES) * pairs, _LANES):
-                    low, high = load(b[tile], 2 * y, lanes), load(b[tile], 2 * y + _LANES, lanes)
-                    store(words, y, take(values, halves(word(low) | word(high) << 16)) * factor)
-            for j in range(sets):
-                for g in range(groups):
-                    first = (j * groups + g) * _LANES
-                    for i in range(m):
-                        x, y = i * groups + g, (g * m + i) * _LANES
-                        exponent = element(row_exponents, x) + load(exponents, first, lanes)
-                        total = like(0, exponent)
-                        for k in range(pairs):
-                            some_words = load(words, first * pairs + k * _LANES, lanes)
-                            total = add_pairs(total, element(row_words, x * pairs + k), some_words)
-                        store(sums, y, total)
-                        store(powers, y, exponent)
-                for i in range(m):
-                    bits = load(c[tile, j, i], 0, lanes)
-                    addend, power = signed_term(bits, format)
+    def add(a: Any, a_scales: Any, b: Any, b_scales: Any, c: Any, d: Any, room: Any) -> None:
+        of_a, of_b, of_d = room
+        rows, row_factors, row_exponents, row_bits = of_a
+        columns, exponents, corrections, bits, factors = of_b
+        addends, units, totals = of_d
+        table = load(_DOUBLED, 0, bytes_)
+        zero = load(units, 0, lanes) * 0
+        for tile in range(len(d)):
+            for x in range(0, len(row_factors) * 2, _LANES):
+                scales = load(a_scales[tile], x, lanes)
+                factor, exponent = group_scale(by_groups(scales, scales), scale_type)
+                store(row_factors, x // 2, factor)
+                store(row_exponents, x // 2, exponent)
+            for row in range(0, a.shape[1], 2 * depth):
+                for k in range(row, row + depth, _BYTES):
+                    x, y = load(a[tile], k, bytes_), load(a[tile], k + depth, bytes_)
+                    x, y = take(table, x, doubled(x)), take(table, y, doubled(y))
+                    store(rows, (2 * k - row) // 8, _rows(x, y) + LARGEST)
+                    store(rows, (2 * k - row) // 8 + 8, _other_rows(x, y) + LARGEST)
+                    used, others = which(x != 0), which(y != 0)
+                    for first in range(0, _BYTES, part):
+                        both = used >> first & ones | (others >> first & ones) << 32
+                        row_bits[((2 * k - row) // 2 + first) // part] = both
+            for j in range(d.shape[1]):
+                for x in range(0, len(exponents), _LANES):
+                    scales = load(b_scales[tile, j], x // 2, few)
+                    factor, exponent = group_scale(_twice(scales, scales), scale_type)
+                    store(factors, x, factor)
+                    store(exponents, x, exponent)
+                for place in range(0, len(bits), _LANES):
+                    total, used = zero, zero
+                    for k in range(0, part, 8):
+                        here = (place // _LANES * part + k) * _COLUMNS
+                        x = load(b[tile, j], here, bytes_)
+                        x = take(table, x, doubled(x))
+                        first, second = _columns(x, x), _other_columns(x, x)
+                        store(columns, 2 * here, first)
+                        store(columns, 2 * here + _BYTES, second)
+                        offsets, weights = spread(_OFFSETS, first), spread(_BITS, first)
+                        total = add_fours(add_fours(total, offsets, first), offsets, second)
+                        eight = add_fours(zero, weights, choose(first != 0, 1, 0 * first))
+                        eight = add_fours(eight, weights << 4, choose(second != 0, 1, 0 * second))
+                        used = used | eight << k
+                    store(corrections, place, 0 - total)
+                    store(bits, place, used)
+                # Each step is a loop of its own, so that a processor works on several pairs of rows at once.
+                for pair in range(len(units) // _LANES):
+                    given = load(c[tile, j], pair * _LANES, lanes)
+                    addend = _by_columns(given, given)
+                    magnitude = single_bits(addend) & nan
+                    power = max(magnitude >> format.fraction_bits, 1) - format.bias
+                    power = choose(magnitude == 0, ZERO_EXPONENT, power)
                     largest = max(power, LEAST_EXPONENT)
-                    most = largest
-                    for y in range(i * _LANES, (i + groups * m) * _LANES, m * _LANES):
-                        exponent = load(powers, y, lanes)
-                        takes_part = load(sums, y, lanes) != 0
-                        largest = max(largest, choose(takes_part, exponent, ZERO_EXPONENT))
-                        most = max(most, exponent)
-                    if some(most > largest):  # it may be a group that cancels
-                        for g in range(groups):
-                            x, y = (i * groups + g) * pairs, (g * m + i) * _LANES
-                            found = halves(load(sums, y, lanes))
-                            for k in range(pairs):
-                                others = halves(load(words, ((j * groups + g) * pairs + k) * _LANES, lanes))
-                                found = found | halves(like(element(row_words, x + k), power)) * others
-                            exponent = choose(halves(found) != 0, load(powers, y, lanes), ZERO_EXPONENT)
-                            largest = max(largest, exponent)
+                    for g in range(groups):
+                        used = zero
+                        for x in range(g * parts, (g + 1) * parts):
+                            row_used = spread(element(row_bits, pair * groups * parts + x), zero)
+                            used = used | row_used & load(bits, x * _LANES, lanes)
+                        exponent = spread(element(row_exponents, pair * groups + g), zero)
+                        exponent = exponent + load(exponents, g * _LANES, lanes)
+                        largest = max(largest, choose(used != 0, exponent, ZERO_EXPONENT))
                     unit = largest - KEPT_BITS
-                    result = like(aligned(addend, power - unit - format.fraction_bits), 0.0)
-                    for y in range(i * _LANES, (i + groups * m) * _LANES, m * _LANES):
-                        distance = load(powers, y, lanes) - unit - TERM_BITS
-                        result = result + like(aligned(load(sums, y, lanes), distance), 0.0)
-                    packed = round_sum(result, unit, format, TOWARDS_ZERO, 0)
-                    packed = choose(power == INFINITE_EXPONENT, word(bits), packed)
-                    store(d[tile, j, i], 0, choose(most > IS_NAN, format.canonical_nan, packed))
+                    cut = choose(magnitude < format.infinity, max(unit - power + format.fraction_bits, 0), 0)
+                    addend = choose(cut > format.fraction_bits, 0 * addend, truncated(addend, cut))
+                    store(units, pair * _LANES, unit)
+                    store(addends, pair * _LANES, addend)
+                for pair in range(len(units) // _LANES):
+                    unit, factor = load(units, pair * _LANES, lanes), load(factors, 0, lanes)
+                    # The product of two doubled elements has two fraction bits.
+                    scale = power_of_two(-2 - max(unit, _LEAST_UNIT), factor)
+                    terms = like(zero, 0.0)
+                    for g in range(groups):
+                        total = zero
+                        for x in range(g * parts, (g + 1) * parts):
+                            total = total + load(corrections, x * _LANES, lanes)
+                        for x in range(g * quads, (g + 1) * quads):
+                            others = load(columns, x * _BYTES, bytes_)
+                            four = spread(element(rows, pair * groups * quads + x), others)
+                            total = add_fours(total, four, others)
+                        if scale_type == POWER:
+                            exponent = spread(element(row_exponents, pair * groups + g), zero)
+                            exponent = exponent + load(exponents, g * _LANES, lanes)
+                            scale = power_of_two(exponent - unit - 2, factor)
+                        factor = spread(element(row_factors, pair * groups + g), factor)
+                        factor = factor * load(factors, g * _LANES, lanes) * scale
+                        terms = terms + like(whole(like(total, factor) * factor), 0.0)
+                    store(totals, pair * _LANES, terms)
+                for pair in range(len(units) // _LANES):
+                    unit, addend = load(units, pair * _LANES, lanes), load(addends, pair * _LANES, lanes)
+                    total = load(totals, pair * _LANES, lanes) * power_of_two(unit, 0.0) + like(addend, 0.0)
+                    if which(unit < format.minimum_exponent) == 0:
+                        packed = single(truncated(total, DOUBLE_BITS - format.fraction_bits))
+                        packed = single_bits(packed + 0)
+                    else:  # it may be subnormal
+                        packed = pack_places(total * 2.0**-last_place, last_place, format.fraction_bits)
+                    packed = choose(packed & nan > format.infinity, nan, packed)
+                    store(d[tile, j], pair * _LANES, _by_rows(packed, packed))
 
     return Compiled(add)

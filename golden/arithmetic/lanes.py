@@ -11,7 +11,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.typing import templates
-from numba.extending import lower_builtin, models, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 from golden.arithmetic import compiled
 
@@ -161,7 +161,7 @@ def _store(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
 
 
 @_defined(compiled.word, _to(types.int32))
-@_defined(compiled.half, _to(types.int16))
+@_defined(compiled.signed_byte, _to(types.int8))
 @_defined(compiled.single, _to(types.float32))
 def _converted(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     return _vector(context, builder, arguments[0], found.args[0], found.return_type)
@@ -197,23 +197,19 @@ def _whole(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     return builder.call(trunc, arguments)
 
 
-@_defined(compiled.some, lambda condition: types.boolean)
-def _some(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
+@_defined(compiled.which, lambda condition: types.int64)
+def _which(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     bits = builder.bitcast(arguments[0], ir.IntType(found.args[0].count))
-    return builder.icmp_unsigned("!=", bits, bits.type(0))
-
-
-def _halved(words: Any) -> Any:
-    is_halves = words.element == types.int16
-    return Lanes(types.int32, words.count // 2) if is_halves else Lanes(types.int16, 2 * words.count)
+    return builder.zext(bits, ir.IntType(64)) if bits.type.width < 64 else bits
 
 
 @_defined(compiled.truncated, lambda value, bits: value)
 def _truncated(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
-    kind = Lanes(types.int64, found.return_type.count)
+    width = found.return_type.element.bitwidth
+    kind = Lanes(types.int64 if width == 64 else types.int32, found.return_type.count)
     llvm = context.get_value_type(kind)
     mask = builder.shl(
-        _vector(context, builder, ir.Constant(ir.IntType(64), -1), types.int64, kind),
+        _vector(context, builder, ir.Constant(llvm.element, -1), kind.element, kind),
         _vector(context, builder, arguments[1], found.args[1], kind),
     )
     return builder.bitcast(builder.and_(builder.bitcast(arguments[0], llvm), mask), arguments[0].type)
@@ -226,32 +222,56 @@ def _single_bits(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     return builder.bitcast(number, context.get_value_type(found.return_type))
 
 
-@_defined(compiled.halves, _halved)
-def _recast(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
-    return builder.bitcast(arguments[0], context.get_value_type(found.return_type))
+@_defined(compiled.spread, lambda word, other: other)
+def _spread(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
+    element, count = found.return_type.element, found.return_type.count
+    words = Lanes(types.int64, count * element.bitwidth // 64)
+    many = _vector(context, builder, arguments[0], types.int64, words)
+    return builder.bitcast(many, context.get_value_type(found.return_type))
 
 
-@_defined(compiled.take, lambda table, places: table)
-def _take(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
-    """LLVM makes one instruction of it, where the processor has such a one."""
-    table, places = arguments
-    taken = ir.Constant(table.type, ir.Undefined)
-    for lane in range(table.type.count):
-        element = builder.extract_element(table, builder.extract_element(places, _INDEX(lane)))
-        taken = builder.insert_element(taken, element, _INDEX(lane))
-    return taken
-
-
-@_defined(compiled.add_pairs, lambda total, x, y: total)
-def _add_pairs(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
-    """One instruction of most processors multiplies words of two halves and adds both products."""
-    kind, count = found.return_type, found.return_type.count
-    short, wide = (ir.VectorType(ir.IntType(bits), 2 * count) for bits in (16, 32))
-    words = (
-        _vector(context, builder, *each, kind) for each in zip(arguments[1:], found.args[1:], strict=True)
+def _instruction(context: Any, builder: Any, extension: str, name: str, kind: Any, arguments: Any) -> Any:
+    """The result of an instruction, or None where the processor has no such one."""
+    if f"+{extension}" not in context.codegen()._tm_features.split(","):
+        return None
+    function = ir.FunctionType(kind, [each.type for each in arguments])
+    return builder.call(
+        _cgutils.get_or_insert_function(builder.module, function, f"llvm.x86.{name}"), arguments
     )
-    factors = (builder.sext(builder.bitcast(each, short), wide) for each in words)
-    products = builder.mul(*factors, flags=["nsw"])
-    places = (ir.Constant(ir.VectorType(_INDEX, count), list(range(x, 2 * count, 2))) for x in (0, 1))
-    both = (builder.shuffle_vector(products, products, each) for each in places)
-    return builder.add(arguments[0], builder.add(*both))
+
+
+@_defined(compiled.take, lambda table, places, values: values)
+def _take(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
+    *given, values = arguments
+    return _instruction(context, builder, "avx512bw", "avx512.pshuf.b.512", values.type, given) or values
+
+
+@_defined(compiled.add_fours, lambda total, x, y: total)
+def _add_fours(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
+    total, *factors = arguments
+    kind = total.type
+    if added := _instruction(context, builder, "avx512vnni", "avx512.vpdpbusd.512", kind, arguments):
+        return added
+    # Products of even and of odd bytes, as halves of words.
+    halves = ir.VectorType(ir.IntType(16), 2 * kind.count)
+    byte, half = (ir.Constant(each, [width] * each.count) for each, width in ((halves, 8), (kind, 16)))
+    x, y = (builder.bitcast(each, halves) for each in factors)
+    even = builder.mul(builder.lshr(builder.shl(x, byte), byte), builder.ashr(builder.shl(y, byte), byte))
+    odd = builder.mul(builder.lshr(x, byte), builder.ashr(y, byte))
+    pairs = builder.bitcast(builder.add(even, odd), kind)
+    both = builder.add(builder.ashr(builder.shl(pairs, half), half), builder.ashr(pairs, half))
+    return builder.add(total, both)
+
+
+def permutation(*places: int) -> Any:
+    """A function for compiled code: a vector of the elements of two vectors at these places."""
+
+    @intrinsic
+    def permuted(context: Any, x: Any, y: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            mask = ir.Constant(ir.VectorType(_INDEX, len(places)), list(places))
+            return builder.shuffle_vector(*arguments, mask)
+
+        return Lanes(x.element, len(places))(x, y), generate
+
+    return permuted

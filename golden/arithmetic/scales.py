@@ -10,7 +10,9 @@ SCALE_TYPES: Final = ("ue8m0", "ue4m3")
 SCALE_BITS: Final = 3
 """Fraction bits of the significand of a scale."""
 
-_POWER: Final = 0
+POWER: Final = 0
+"""The number of ue8m0."""
+
 _ONE: Final = 1 << SCALE_BITS
 _POWER_BIAS: Final = 127
 _POWER_NAN: Final = 0xFF
@@ -24,7 +26,7 @@ def decode_scale(bits: int, scale_type: int) -> tuple[int, int, bool]:
 
     ue8m0 has neither zero nor subnormals. Of ue4m3 the top bit is ignored.
     """
-    if scale_type == _POWER:
+    if scale_type == POWER:
         return like(_ONE, bits), bits - _POWER_BIAS, bits == _POWER_NAN
     bits = bits & _NAN
     field = bits >> SCALE_BITS

@@ -12,11 +12,11 @@ from golden.arithmetic.chains import Patterns, chained, filled
 from golden.arithmetic.decode import Layout, decode, layout
 from golden.arithmetic.engine import Compiled, read_only, run_chunks
 from golden.arithmetic.exact import Number, exact_dot_product, scaled
+from golden.arithmetic.fdpa import NAN_EXPONENT
 from golden.arithmetic.fma import fused_multiply_add
-from golden.arithmetic.fp4 import group_scale
 from golden.arithmetic.round_pack import ROUNDINGS
 from golden.arithmetic.rules import fp8_halves, fused_format, fused_rules
-from golden.arithmetic.scales import SCALE_TYPES
+from golden.arithmetic.scales import SCALE_TYPES, decode_scale
 from golden.tables.formats import FloatFormat, float_format
 from golden.tables.instruction_set import Mnemonic
 from golden.tables.profiles import Profile
@@ -106,7 +106,8 @@ def float_tiles(
 def _powers() -> NDArray[np.int32]:
     """What each scale of ue8m0 adds to an exponent."""
     kind = SCALE_TYPES.index("ue8m0")
-    return np.array([group_scale(bits, kind)[1] for bits in range(256)], np.int32)
+    found = (decode_scale(bits, kind) for bits in range(256))
+    return np.array([NAN_EXPONENT if is_nan else exponent for _, exponent, is_nan in found], np.int32)
 
 
 def fp8_tiles(

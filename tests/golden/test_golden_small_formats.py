@@ -13,7 +13,7 @@ from golden_captures import COMPACT
 
 import golden
 from golden.arguments import VALUES, dtype_of
-from golden.arithmetic.fp4 import DOUBLED
+from golden.arithmetic.fp4 import LARGEST, doubled
 from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.block_scales import pack_scales, unpack_scales
 from golden.ptx.mnemonic import parse_instruction
@@ -58,7 +58,9 @@ def computed(ptx, a, b, c, *scales):
 
 def test_elements_have_twice_the_values_of_ml_dtypes():
     values = np.arange(16, dtype=np.uint8).view(ml_dtypes.float4_e2m1fn)
-    np.testing.assert_array_equal(DOUBLED, 2 * values.astype(float))
+    found = [doubled(bits) for bits in range(16)]
+    np.testing.assert_array_equal(found, 2 * values.astype(float))
+    assert max(found) == LARGEST
 
 
 def scale_value(bits, name):
