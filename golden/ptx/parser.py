@@ -5,7 +5,8 @@ from typing import Final
 
 from golden.ptx.body import parse_body
 from golden.ptx.declarations import DeclarationParser
-from golden.ptx.source import Source, Token
+from golden.ptx.scalar_types import TYPES
+from golden.ptx.source import Location, Source, Token
 from golden.ptx.syntax import Function, Module, Variable
 
 _LINKAGES: Final = (".visible", ".extern", ".weak", ".common")
@@ -25,6 +26,12 @@ _NEEDED: Final = {
 }
 """Directives of an entry that exclude each other, and what some need beside them."""
 
+_RESERVED: Final = Variable(
+    *("%reserved_smem_offset_1", "%reserved_smem_offset_1", "shared", TYPES["b8"], 288, 16, Location(1, 1)),
+    is_array=True,
+)
+"""Shared memory that cooperative groups of several warps have without declaring it."""
+
 
 def parse_syntax(source: Source) -> Module:
     """Parse a module down to the bodies of its functions."""
@@ -34,7 +41,8 @@ def parse_syntax(source: Source) -> Module:
 class _ModuleParser(DeclarationParser):
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._variables: dict[str, Variable] = {}
+        reserved = _RESERVED.name in source.text
+        self._variables: dict[str, Variable] = {_RESERVED.name: _RESERVED} if reserved else {}
         self._functions: dict[str, Function] = {}
         self._aliases: list[tuple[Token, Token]] = []
         self._module = Module(source, self._version(), self._target(), self._variables, self._functions)

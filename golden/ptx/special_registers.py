@@ -49,7 +49,8 @@ class SpecialRegisterSpec:
     bits: int
     value: Callable[[Geometry, Any, Any], Any]
     """From the geometry of a block, the number of a thread (or an array of them), and a clock to the value in
-    that thread. The method `ticks` of a clock counts the instructions of the block."""
+    that thread. The method `ticks` of a clock counts the instructions of the block; its `launch` has the
+    workspace of the grid."""
     varies: bool = False
     """Whether the value may change while a block runs."""
 
@@ -93,6 +94,10 @@ SPECIAL: Final[dict[str, SpecialRegisterSpec]] = {
     "%dynamic_smem_size": _uniform(32, lambda geometry: geometry.dynamic_shared),
     "%total_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
     "%aggr_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
+    "%envreg1": SpecialRegisterSpec(32, lambda geometry, thread, clock: clock.launch.workspace.address >> 32),
+    "%envreg2": SpecialRegisterSpec(
+        32, lambda geometry, thread, clock: clock.launch.workspace.address & _FULL
+    ),
     "%is_explicit_cluster": _uniform(1, lambda geometry: geometry.explicit),
     "%cluster_ctarank": _uniform(32, lambda geometry: geometry.cluster_rank),
     "%cluster_nctarank": _uniform(32, lambda geometry: math.prod(geometry.cluster)),

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from golden.integers import checked_integer, checked_object, integer_of, listed,
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.special_registers import coordinates
 from golden.simt.block import BlockRun
+from golden.simt.buffers import DeviceBuffer, device
 from golden.simt.check_records import Report
 from golden.simt.checker import CheckedBlock
 from golden.simt.cluster import join
@@ -110,6 +112,11 @@ class LaunchState(LaunchOptions):
     _waited: int = 0
     _skip: int = 0
     _last_skip: int = -1
+
+    @cached_property
+    def workspace(self) -> DeviceBuffer:
+        """What ``grid.sync`` of a cooperative launch counts arrivals in."""
+        return device(np.zeros(4, np.uint32), name="the workspace of the grid", memory=self.device)
 
     @property
     def blocks(self) -> int:

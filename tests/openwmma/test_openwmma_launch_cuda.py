@@ -165,6 +165,47 @@ def test_division_of_128_bits_in_cuda():
     assert found == [n // d for n, d in zip(x, y, strict=True)]
 
 
+GROUPS = """
+#include <cooperative_groups.h>
+#include <cooperative_groups/reduce.h>
+namespace cg = cooperative_groups;
+extern "C" __global__ void grid(int *x, int n) {
+    auto all = cg::this_grid();
+    for (int i = 0; i < 3; i++) {
+        int other = x[(all.thread_rank() + 1) % n];
+        all.sync();
+        x[all.thread_rank()] = other + 1;
+        all.sync();
+    }
+}
+extern "C" __global__ void tiles(const int *x, int *sums, int *others) {
+    __shared__ cg::block_tile_memory<256> memory;
+    auto block = cg::this_thread_block(memory);
+    auto tile = cg::tiled_partition<64>(block);
+    int value = x[block.thread_rank()];
+    sums[block.thread_rank()] = cg::reduce(tile, value, cg::plus<int>());
+    tile.sync();
+    others[block.thread_rank()] = tile.shfl(value, 37);
+}
+"""
+
+
+@pytest.mark.cuda
+def test_cooperative_groups_of_a_grid_and_of_several_warps():
+    Path("groups.cu").write_text(GROUPS)
+    module = openwmma.Module("groups.cu")
+    for jobs in (1, 2):
+        x = np.arange(128, dtype=np.int32)
+        result = module.kernel("grid").launch(4, 32, [x, 128], check=True, jobs=jobs)
+        assert x.tolist() == [(i + 3) % 128 + 3 for i in range(128)]
+        assert not result.reports
+    x = np.arange(256, dtype=np.int32) ** 2
+    sums, others = np.zeros_like(x), np.zeros_like(x)
+    module.kernel("tiles").launch(1, 256, [x, sums, others])
+    assert sums.tolist() == np.repeat(x.reshape(4, 64).sum(1), 64).tolist()
+    assert others.tolist() == np.repeat(x.reshape(4, 64)[:, 37], 64).tolist()
+
+
 def test_a_compiler_that_crashes_ends_in_a_sentence(monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nkill -SEGV $$\n")

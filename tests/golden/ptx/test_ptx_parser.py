@@ -180,6 +180,7 @@ def test_the_names_of_predefined_registers():
         *(f"%lanemask_{relation}" for relation in ("eq", "lt", "le", "gt", "ge")),
         *("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"),
         *("%dynamic_smem_size", "%total_smem_size", "%aggr_smem_size"),
+        *("%envreg1", "%envreg2"),
         *("%is_explicit_cluster", "%cluster_ctarank", "%cluster_nctarank"),
     }
     parsed = body(".reg .b32 %laneid; op %laneid, %clock, %other;", before=".global .b8 %other;")

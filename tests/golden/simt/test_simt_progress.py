@@ -205,3 +205,21 @@ def test_a_kernel_without_instructions_tells_its_line_at_the_limit():
     module = Module(".version 8.0\n.target sm_90\n.address_size 64\n.entry empty()\n{ }", "empty.ptx")
     with pytest.raises(StepLimit, match=r"the warps are at their end .*at empty\.ptx:4: \.entry empty"):
         module.kernel().launch(1, 64, limit=1)
+
+
+GRID_BARRIER = """
+    mov.u32 %r8, %envreg1; mov.u32 %r9, %envreg2; mov.b64 %rd5, {%r9, %r8};
+    mov.u32 %r4, %nctaid.x; sub.u32 %r5, %r4, 1;
+    atom.global.add.u32 %r2, [%rd5+4], 1; bar.sync 0;
+    L: ld.volatile.global.u32 %r3, [%rd5+4]; setp.lt.u32 %p0, %r3, %r4; @%p0 bra L;
+    mov.u32 %r6, %reserved_smem_offset_1; st.shared.u32 [%r6+284], %r3; ld.shared.u32 %r7, [%r6+284];
+    mov.u32 %r6, %ctaid.x; mul.wide.u32 %rd6, %r6, 4; ld.param.u64 %rd7, [a]; add.u64 %rd7, %rd7, %rd6;
+    st.global.u32 [%rd7], %r7;"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_blocks_meet_in_the_workspace_of_the_grid(jobs):
+    out = np.zeros(3, np.uint32)
+    for _ in range(2):  # a launch begins with a workspace of its own
+        kernel(GRID_BARRIER).launch(3, 1, [out], jobs=jobs)
+        assert out.tolist() == [3, 3, 3]
