@@ -7,38 +7,18 @@ needs numpy and the package mmasim (PyPI), of which nothing is copied. Its autho
 6000 (arXiv 2511.10909).
 """
 
-from itertools import product
 from pathlib import Path
 
 import numpy as np
+
+from bench.mmasim import forms, simulator, tensors
 
 RECORDED = 6
 """Dot products of each form and kind of operands."""
 
 FIELDS = {"e4m3": (4, 3), "e5m2": (5, 2), "e3m2": (3, 2), "e2m3": (2, 3), "e2m1": (2, 1), "f16": (5, 10)}
 FIELDS["f32"] = (8, 23)
-SMALL = tuple(FIELDS)[:5]
 KINDS = ("bits", "finite", "zeros", "subnormal", "cancelling", "extreme")
-
-
-def forms():
-    """Key, text of MMA-Sim, and the rest of the PTX instruction behind ``mma.sync.aligned.``"""
-    for d, a, b in product(("f32", "f16"), SMALL, SMALL):
-        head, types = "m16n8k32.row.col.kind::f8f6f4", f"{d}.{a}.{b}.{d}"
-        yield f"{d}.{a}.{b}", f"m16n8k32.kind::f8f6f4.{types}", f"{head}.{types}"
-    for a, b in product(SMALL, SMALL):
-        head, types = "m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X", f"f32.{a}.{b}.f32.ue8m0"
-        yield f"1X.{a}.{b}", f"m16n8k32.kind::mxf8f6f4.block32.{types}", f"{head}.{types}"
-    for kind, vec, scale in (
-        ("mxf4", "2X", "ue8m0"),
-        ("mxf4nvf4", "2X", "ue8m0"),
-        ("mxf4nvf4", "4X", "ue8m0"),
-        ("mxf4nvf4", "4X", "ue4m3"),
-    ):
-        block = {"2X": 32, "4X": 16}[vec]
-        types = f"f32.e2m1.e2m1.f32.{scale}"
-        head = f"m16n8k64.row.col.kind::{kind}.block_scale.scale_vec::{vec}"
-        yield f"{kind}.{vec}.{scale}", f"m16n8k64.kind::{kind}.block{block}.{types}", f"{head}.{types}"
 
 
 def elements(random, type, shape, kind):
@@ -98,25 +78,10 @@ def operands(random, text, kind, count):
 def predicted(text, arrays):
     """The results of MMA-Sim as bit patterns."""
     import torch  # noqa: PLC0415  comes with mmasim
-    from mmasim.nv_ptx import MMA, MMABlockScale  # noqa: PLC0415
 
-    scaled = len(arrays) == 5
-    simulated = (MMABlockScale if scaled else MMA)("RTX Blackwell", text)
-    a, b, c, *scales = arrays
-    if scaled and simulated.packing == 2:
-        a, b = (x[:, ::2] << 4 | x[:, 1::2] for x in (a, b))
-    else:  # e2m1 stands in bits 5 to 2
-        a, b = (
-            x << 2 if type == "e2m1" else x
-            for x, type in ((a, simulated.a_type_ptx), (b, simulated.b_type_ptx))
-        )
-    types = simulated.a_type, simulated.b_type, simulated.c_type, *[getattr(simulated, "s_type", None)] * 2
-    signed = {np.dtype(np.uint16): np.int16, np.dtype(np.uint32): np.int32}
-    tensors = [
-        torch.from_numpy(np.ascontiguousarray(x).view(signed.get(x.dtype, x.dtype))).view(type)
-        for x, type in zip((a, b, c, *scales), types, strict=False)
-    ]
-    return simulated.dpa(*tensors).view(torch.uint8).numpy().view(arrays[2].dtype).reshape(-1)
+    simulated = simulator(text)
+    found = simulated.dpa(*tensors(simulated, arrays))
+    return found.view(torch.uint8).numpy().view(arrays[2].dtype).reshape(-1)
 
 
 def cases(seed, count):

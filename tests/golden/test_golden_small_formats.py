@@ -12,6 +12,8 @@ from fragment_kernels import fragment_kernel
 from golden_captures import COMPACT
 
 import golden
+from bench import mmasim
+from bench.mmasim import forms
 from golden.arguments import VALUES, dtype_of
 from golden.arithmetic.fp4 import LARGEST, doubled
 from golden.arithmetic.fp4_tiles import fp4_tiles
@@ -28,7 +30,7 @@ from golden.tables.profiles import PROFILES
 from golden.tables.scales import BYTE_IDS, THREAD_IDS
 
 sys.path.insert(0, str(COMPACT))
-from small_formats import FIELDS, cases, forms
+from small_formats import FIELDS, cases
 
 SMALL = tuple(FIELDS)[:5]
 MXF8 = "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e4m3.e2m1.f32.ue8m0"
@@ -183,6 +185,17 @@ def test_results_equal_mma_sim_on_fresh_operands():
     seed = int(np.random.SeedSequence().entropy % (1 << 32))
     for key, ptx, arrays, expected in cases(seed, 100_000 // 6 + 1):
         np.testing.assert_array_equal(computed(ptx, *arrays), expected, err_msg=f"{key}, seed {seed}")
+
+
+@pytest.mark.mmasim
+def test_the_comparison_of_rates_has_every_form(monkeypatch):
+    """It ends where results differ."""
+    written = {}
+    for name, value in {"TILES": 3, "TOGETHER": 2, "CALLS": 1, "REPETITIONS": 1}.items():
+        monkeypatch.setattr(mmasim, name, value)
+    monkeypatch.setattr(mmasim, "write_results", lambda name, report: written.update(report))
+    mmasim.main()
+    assert list(written) == [key for key, *_ in forms()]
 
 
 def test_fp8_without_a_kind_is_the_same_multiply():
