@@ -286,7 +286,8 @@ def tensor_map(
     Parameters
     ----------
     tensor : array or DeviceBuffer
-        Up to five axes, the last one contiguous. An array is copied in and out by each launch.
+        Up to five axes. An array is copied in and out by each launch, its elements without gaps, whatever
+        its strides in the host's memory.
     box : int or sequence of int
         Elements of the box, 1 to 256; like all lists of the driver it begins with the innermost dimension,
         the last axis.
@@ -313,7 +314,6 @@ def tensor_map(
         else given_array("tensor", tensor, "an array in host memory")
     )
     shape = buffer.shape
-    steps = buffer.strides if isinstance(buffer, np.ndarray) else _dense(shape, buffer.dtype.itemsize)
     if not 1 <= len(shape) <= _RANKS or 0 in shape:
         raise InvalidArgument("the tensor of a map", f"shape {shape}", f"1 to {_RANKS} axes, none of them 0")
     type = _DTYPES.get(buffer.dtype.name, "UINT8") if type is None else type
@@ -330,8 +330,9 @@ def tensor_map(
         raise InvalidArgument("type of a tensor map", f"{type} for {buffer.dtype}", f"types of {width} bytes")
     if fill != "NONE" and "FLOAT" not in type:
         raise InvalidArgument("fill of a tensor map", f"{fill} with {type}", "NONE for integers")
-    if steps[-1] != size or any(step % CHUNK or not 0 <= step < 1 << 40 for step in steps[:-1]):
-        allowed = f"{size} along the last axis, multiples of {CHUNK} below 2**40 along the others"
+    steps = tuple(size * int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
+    if any(step % CHUNK or step >= 1 << 40 for step in steps[:-1]):
+        allowed = f"multiples of {CHUNK} below 2**40 along all axes but the last"
         raise InvalidArgument("strides of a tensor", shortened(steps), allowed)
     element_strides = [1] * len(shape) if element_strides is None else element_strides
     found = TensorMap(
@@ -347,11 +348,6 @@ def tensor_map(
         allowed = f"rows of the box of multiples of {CHUNK} bytes, within a swizzle and shared memory"
         raise InvalidArgument("a tensor map", found.problem, allowed)
     return found
-
-
-def _dense(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
-    """The strides of an array without gaps."""
-    return tuple(size * int(np.prod(shape[i + 1 :], dtype=np.int64)) for i in range(len(shape)))
 
 
 def _extents(name: str, given: Any, rank: int, most: int) -> tuple[int, ...]:
