@@ -152,7 +152,7 @@ def first_undefined(
     return first, InvalidArgument("metadata", given, ", ".join(f"{each:04b}" for each in sparsity.nibbles))
 
 
-def stored_places(sparsity: Sparsity, nibbles: NDArray[np.uint8]) -> NDArray[np.int32]:
+def stored_places(sparsity: Sparsity, nibbles: NDArray[np.uint8]) -> NDArray[Any]:
     """The k of every stored element, shape (..., rows, k / 2), from metadata that has been checked."""
     return places_of(nibbles, _places_table(sparsity), sparsity.group)
 

@@ -134,7 +134,7 @@ def _inner_places(places: Patterns, blocks: Sequence[int], length: int) -> Patte
         return places
     starts = np.concatenate([[2 * sum(blocks[:x])] * block for x, block in enumerate(blocks)])
     inner = _whole_blocks(places - starts + 1, 2, blocks, length) - 1
-    return np.where(inner < 0, 2 * length - 1, inner).astype(np.int32)
+    return np.where(inner < 0, 2 * length - 1, inner).astype(np.uint8)
 
 
 def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) -> Patterns:

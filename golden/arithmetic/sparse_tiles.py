@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
-from golden.arithmetic.compiled import one_by_one, word
+from golden.arithmetic.compiled import word
 from golden.arithmetic.engine import Compiled, read_only
 
 
-def scattered(stored: Patterns, places: NDArray[np.int32], depth: int) -> Patterns:
+def scattered(stored: Patterns, places: Patterns, depth: int) -> Patterns:
     """Stored elements at their places along the last axis, zeros elsewhere."""
     dense = np.zeros((*stored.shape[:-1], depth), stored.dtype)
     lines = (x.reshape(-1, x.shape[-1]) for x in (stored, places))
@@ -39,15 +39,19 @@ def _others(nibbles: Any, defined: int) -> int:
     return found & 1
 
 
-def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) -> NDArray[np.int32]:
-    """The entries of a table for each nibble of a row, each group that far behind the one before."""
+def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) -> Patterns:
+    """The entries of a table for each nibble of a row, each group that far behind the one before.
+
+    They are bytes, if these are enough, else words.
+    """
+    kind, two = (np.uint8, np.uint16) if nibbles.shape[-1] * group <= 256 else (np.int32, np.int64)
     count = table.shape[1]
-    places = np.empty((*nibbles.shape[:-1], nibbles.shape[-1] * count), np.int32)
+    places = np.empty((*nibbles.shape[:-1], nibbles.shape[-1] * count), kind)
     # Two places at once.
-    kind, step = (np.int32, group) if count % 2 else (np.int64, group | group << 32)
+    whole, step = (kind, group) if count % 2 else (two, group | group << 8 * np.dtype(kind).itemsize)
     lines = nibbles.reshape(-1, nibbles.shape[-1])
-    entries = table.view(kind)
-    found = places.view(kind).reshape(*lines.shape, entries.shape[1])
+    entries = table.astype(kind).view(whole)
+    found = places.view(whole).reshape(*lines.shape, entries.shape[1])
     _place(*read_only(lines, entries), step, found)
     return places
 
@@ -59,7 +63,6 @@ def _place(nibbles: Any, table: Any, step: int, places: Any) -> None:
         for line in range(len(nibbles)):
             row, found = nibbles[line], places[line]
             for x in range(last):
-                one_by_one()
                 found[x, y] = column[row[x]] + x * step
 
 
