@@ -19,7 +19,7 @@ from golden.simt.tensor_map import TensorMap, tensor_map
 from openwmma.arguments import input_files, is_file, load_array, parse_number
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import array_bytes, require_folder, require_outputs
-from openwmma.typed_numbers import typed_number
+from openwmma.typed_numbers import TYPES, typed_number
 from openwmma.usage_error import UsageError
 
 _NAMED: Final = re.compile(r"(?P<key>[A-Za-z_$%][\w$]*|[0-9]+)=(?P<value>.+)", re.DOTALL)
@@ -32,16 +32,7 @@ _MAP_NAMES: Final = ("type", "swizzle", "fill", "interleave", "promotion")
 _VIEW: Final = re.compile(r":(?P<type>[^:]+):(?P<shape>[^:]+)")
 _MAX_AXES: Final = 3
 
-OUTPUT_TYPES: Final = {
-    "f16": "<f2",
-    "f32": "<f4",
-    "f64": "<f8",
-    "bf16": "<u2",
-    "tf32": "<u4",
-    "s32": "<i4",
-    "s8": "<i1",
-    "u8": "<u1",
-}
+_OUTPUT_TYPES: Final = TYPES | {"bf16": np.dtype("u2"), "tf32": np.dtype("u4")}
 """The dtype of each type of an output; numpy has none for bf16 and tf32, which stay raw bits."""
 
 
@@ -264,13 +255,13 @@ def _parse_view(text: str, view: str) -> _View:
     match = _VIEW.fullmatch(view)
     if match is None:
         raise UsageError(f"--out {text}: expected KEY=FILE.npy:TYPE:SHAPE, as in D=d.npy:f32:64x64")
-    if match["type"] not in OUTPUT_TYPES:
-        types = ", ".join(OUTPUT_TYPES)
+    if match["type"] not in _OUTPUT_TYPES:
+        types = ", ".join(_OUTPUT_TYPES)
         raise UsageError(f"--out {text}: expected one of the types {types}, not {match['type']}")
     if not re.fullmatch(r"[1-9][0-9]{0,18}(x[1-9][0-9]{0,18}){0,31}", match["shape"]):
         given = shortened(match["shape"])
         raise UsageError(f"--out {shortened(text)}: expected a shape such as 64x64, not {given}")
-    found = _View(np.dtype(OUTPUT_TYPES[match["type"]]), tuple(map(int, match["shape"].split("x"))))
+    found = _View(_OUTPUT_TYPES[match["type"]], tuple(map(int, match["shape"].split("x"))))
     if found.size > DEVICE_BYTES:
         allowed = f"at most {DEVICE_BYTES} bytes, not {shortened(found.size)} bytes"
         raise UsageError(f"--out {shortened(text)}: expected {allowed}")

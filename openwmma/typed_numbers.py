@@ -8,11 +8,12 @@ import numpy as np
 
 from golden.integers import integer_of, shortened
 
-_TYPES: Final = {
+TYPES: Final = {
     f"{letter}{8 * size}": np.dtype(f"{kind}{size}")
     for letter, kind, sizes in (("s", "i", (1, 2, 4, 8)), ("u", "u", (1, 2, 4, 8)), ("f", "f", (2, 4, 8)))
     for size in sizes
 }
+"""The dtype of each type of a number."""
 
 
 def typed_number(type_: str, value: object) -> np.generic:
@@ -29,7 +30,7 @@ def typed_number(type_: str, value: object) -> np.generic:
     ValueError
         For another type, for a value that is no number of that kind, and one that the type does not have.
     """
-    dtype = _TYPES.get(type_)
+    dtype = TYPES.get(type_)
     if dtype is None:
         raise ValueError(f"type {shortened(type_)}: expected s, u or f with 8, 16, 32 or 64 bits")
     found: np.generic

@@ -221,7 +221,8 @@ BAD_USAGE = {
     ),
     "unknown type": (
         gemm("--out", "D=d.npy:f8:64x64"),
-        "--out D=d.npy:f8:64x64: expected one of the types f16, f32, f64, bf16, tf32, s32, s8, u8, not f8",
+        "--out D=d.npy:f8:64x64: expected one of the types "
+        "s8, s16, s32, s64, u8, u16, u32, u64, f16, f32, f64, bf16, tf32, not f8",
     ),
     "no shape": (
         gemm("--out", "D=d.npy:f32:64x"),

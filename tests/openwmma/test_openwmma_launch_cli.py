@@ -99,10 +99,11 @@ def test_arguments_by_name_position_and_type():
 
 def test_outputs_without_arguments_and_of_variables():
     arguments = ["--arg", "factor=2", "--arg", "count=4", "--out", "x=y.npy:f32:2x4"]
-    assert main([*SCALE_RUN, *arguments, "--out", "launches=n.npy", "--out", "launches=m.npy:u8:4"]) == 0
+    assert main([*SCALE_RUN, *arguments, "--out", "launches=n.npy", "--out", "launches=m.npy:u16:2"]) == 0
     assert np.array_equal(np.load("y.npy"), np.zeros((2, 4), np.float32))
     assert np.load("n.npy") == 6
-    assert np.load("m.npy").tolist() == [6, 0, 0, 0]
+    assert np.load("m.npy").tolist() == [6, 0]
+    assert np.load("m.npy").dtype == np.uint16
 
 
 def test_a_variable_takes_the_bytes_of_a_file():
