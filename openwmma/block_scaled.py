@@ -38,8 +38,8 @@ def has_block_scales(scale: ArrayLike | None) -> bool:
 def block_scaled_matmul(
     a: ArrayLike,
     b: ArrayLike,
-    scale_a: ArrayLike,
-    scale_b: ArrayLike,
+    scale_a: Any,
+    scale_b: Any,
     *,
     d_type: str | None = None,
     alpha: float = 1,
@@ -197,7 +197,7 @@ def _element(name: str, array: NDArray[Any]) -> str:
     return _ELEMENTS[array.dtype.name]
 
 
-def _scale_type(scale_a: ArrayLike, scale_b: ArrayLike, element: str) -> tuple[str, int]:
+def _scale_type(scale_a: Any, scale_b: Any, element: str) -> tuple[str, int]:
     """The type of both scales, and the elements that share one."""
     names = [str(getattr(getattr(scale, "dtype", None), "name", scale)) for scale in (scale_a, scale_b)]
     allowed = [VALUES["ue8m0"], *([VALUES["ue4m3"]] if element == "e2m1" else [])]

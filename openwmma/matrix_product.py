@@ -112,7 +112,7 @@ def matmul(
     ------
     InvalidArgument
     """
-    if scale_a is not None and scale_b is not None and has_block_scales(scale_a):
+    if has_block_scales(scale_a) or has_block_scales(scale_b):
         for name, value, default in (
             *(("a_type", a_type, None), ("b_type", b_type, None), ("bias", bias, None), ("c", c, None)),
             *(("activation", activation, None), ("beta", beta, 1), ("split_k", split_k, 1)),

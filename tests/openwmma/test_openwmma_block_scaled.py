@@ -98,6 +98,8 @@ ONES = {
             {"a": np.ones((16, 64), E4M3), "b": np.ones((64, 8), E4M3)},
             "scale_a: got dtype float8_e4m3fn; allowed: float8_e8m0fnu for blocks of e4m3",
         ),
+        ({"scale_a": None}, "scale_a: got dtype None; allowed: float8_e8m0fnu or float8_e4m3fn for blocks"),
+        ({"scale_b": np.float32(1)}, "scale_b: got dtype float32; allowed: float8_e8m0fnu or float8_e4m3fn"),
         ({"split_k": 2}, "split_k: got 2; allowed: the default beside block scales"),
         ({"bias": np.zeros(8, np.float32)}, "allowed: the default beside block scales"),
         ({"profile": "hopper"}, "profile: got 'hopper'; allowed: blackwell for block scales"),
