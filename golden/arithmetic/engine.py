@@ -214,11 +214,18 @@ def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: in
     """
     pieces = [slice(start, min(start + step, count)) for start in range(0, count, step)]
     threads = thread_count(threads) if threads is not None or len(pieces) > 1 else 1
-    threads = min(threads, len(pieces))
-    if threads <= 1:
-        for piece in pieces:
+    remaining = iter(pieces)
+
+    def share() -> None:
+        for piece in remaining:
             work(piece)
+
+    others = min(threads, len(pieces)) - 1
+    if others <= 0:
+        share()
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(work, pieces):
-            pass
+    with ThreadPoolExecutor(others) as pool:
+        shares = [pool.submit(share) for _ in range(others)]
+        share()
+    for each in shares:
+        each.result()

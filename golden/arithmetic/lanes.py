@@ -230,14 +230,28 @@ def _spread(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     return builder.bitcast(many, context.get_value_type(found.return_type))
 
 
-def _instruction(context: Any, builder: Any, extension: str, name: str, kind: Any, arguments: Any) -> Any:
-    """The result of an instruction, or None where the processor has no such one."""
+def _mask(start: int, count: int) -> Any:
+    return ir.Constant(ir.VectorType(_INDEX, count), list(range(start, start + count)))
+
+
+def _instruction(
+    context: Any, builder: Any, extension: str, name: str, kind: Any, arguments: Any, parts: int = 1
+) -> Any:
+    """The result of an instruction, of parts of vectors; None where the processor has no such one."""
     if f"+{extension}" not in context.codegen()._tm_features.split(","):
         return None
-    function = ir.FunctionType(kind, [each.type for each in arguments])
-    return builder.call(
-        _cgutils.get_or_insert_function(builder.module, function, f"llvm.x86.{name}"), arguments
-    )
+    sizes = [each.type.count // parts for each in arguments]
+    some = [ir.VectorType(each.type.element, size) for each, size in zip(arguments, sizes, strict=True)]
+    function = ir.FunctionType(ir.VectorType(kind.element, kind.count // parts), some)
+    called = _cgutils.get_or_insert_function(builder.module, function, f"llvm.x86.{name}")
+    found = [
+        builder.call(
+            called,
+            [builder.shuffle_vector(x, x, _mask(part * n, n)) for x, n in zip(arguments, sizes, strict=True)],
+        )
+        for part in range(parts)
+    ]
+    return builder.shuffle_vector(found[0], found[-1], _mask(0, kind.count))
 
 
 @_defined(compiled.take, lambda table, places, values: values)
@@ -258,7 +272,12 @@ def _add_fours(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     x, y = (builder.bitcast(each, halves) for each in factors)
     even = builder.mul(builder.lshr(builder.shl(x, byte), byte), builder.ashr(builder.shl(y, byte), byte))
     odd = builder.mul(builder.lshr(x, byte), builder.ashr(y, byte))
-    pairs = builder.bitcast(builder.add(even, odd), kind)
+    pairs = (
+        _instruction(context, builder, "avx512bw", "avx512.pmaddubs.w.512", halves, factors)
+        or _instruction(context, builder, "avx2", "avx2.pmadd.ub.sw", halves, factors, 2)
+        or builder.add(even, odd)
+    )
+    pairs = builder.bitcast(pairs, kind)
     both = builder.add(builder.ashr(builder.shl(pairs, half), half), builder.ashr(pairs, half))
     return builder.add(total, both)
 

@@ -1,6 +1,8 @@
 """8, 6 and 4 bits with block scales and without: words of MMA-Sim, facts of chips, operands, refusals."""
 
+import os
 import re
+import subprocess
 import sys
 from fractions import Fraction
 from itertools import product
@@ -169,6 +171,15 @@ def test_sums_of_groups_equal_exact_integers(name, group, parts, extent, kind):
             i,
             j,
         )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("features", ["", "+avx2", "+avx512f,+avx512bw,+avx512dq,+avx512vl"])
+def test_sums_of_groups_on_processors_with_other_instructions(features, tmp_path):
+    """Those of this one's are compiled by the other tests."""
+    chosen = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "pytest", __file__, "-q", "-k", "groups_equal"]
+    subprocess.run(command, env={**os.environ, **chosen}, check=True)
 
 
 def test_results_equal_the_recorded_words_of_mma_sim():
