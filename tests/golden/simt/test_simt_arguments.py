@@ -173,6 +173,30 @@ ADD = """
 """
 
 
+MOVE = ADD.replace(".param .u64 x", ".param .u64 x, .param .u64 y").replace(
+    "st.global", "ld.param.u64 %rd1, [y]; st.global"
+)
+
+
+def test_views_of_the_same_bytes_are_one_array_and_overlaps_are_refused():
+    launch = openwmma.Module(MOVE).kernel().launch
+    x = np.arange(6, dtype=np.float32)
+    launch(1, 1, [x, x.reshape(2, 3).view(np.int32)])
+    assert x.tolist() == [0, 2, 2, 3, 4, 5]
+    launch(1, 1, [x[:3], x[3:]])
+    assert x.tolist() == [0, 2, 2, 3, 3, 5]
+    launch(1, 1, [x[::2], x[1::2]])  # as the parts of packed queries, keys and values
+    assert x.tolist() == [0, 2, 2, 3, 3, 5]
+    launch(1, 1, [x.reshape(3, 2)[:, 1], x.reshape(3, 2)[:, 0]])
+    assert x.tolist() == [0, 2, 4, 3, 3, 5]
+    for view in (x[1:], x[:4], x[::-1], x.reshape(2, 3).T):
+        with pytest.raises(LaunchError, match=r"^the arrays for y and x overlap, and do not hold"):
+            launch(1, 1, [x, view])
+    wide = x.astype(">f4")
+    with pytest.raises(LaunchError, match=r"^the arrays for y and x overlap"):
+        launch(1, 1, [wide, wide.view(">f8")])
+
+
 @pytest.mark.parametrize("dtype", [">f4", "<f4", [("a", ">f4"), ("b", ">f4")]], ids=str)
 def test_arrays_of_any_byte_order_are_converted_and_written_back(dtype):
     launch = openwmma.Module(ADD).kernel().launch
