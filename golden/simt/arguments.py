@@ -185,7 +185,8 @@ def _number(kernel: CompiledKernel, parameter: Variable, value: Any) -> bytes:
         least = type_.range[0] if type_.kind == "signed" else -(1 << (8 * size - 1))
         bits = integer & ((1 << 8 * size) - 1) if least <= integer <= type_.range[1] else None
     else:
-        raise _wrong(kernel, parameter, value, f"a number of type {type_}")
+        pointer = "an array, a buffer or " if size == 8 and type_.kind != "float" else ""
+        raise _wrong(kernel, parameter, value, f"{pointer}a number of type {type_}")
     if bits is None:
         raise LaunchError(f"{parameter.name} is {type_}, which cannot hold {shortened(value)}")
     return bits.to_bytes(size, "little")

@@ -67,6 +67,7 @@ def test_arguments():
         (1, 1.5, "n takes a number of type .s32, not float"),
         (1, np.zeros(3), "n takes a number of type .s32, not ndarray"),
         (2, "x", "x takes a number of type .f32, not str"),
+        (0, [1.0], "a takes an array, a buffer or a number of type .u64, not list"),
         (3, bytes(23), "s has 24 bytes, but the argument has 23"),
         (3, 5, "s takes 24 bytes"),
         (0, np.array([object()]), "has no bytes"),
