@@ -24,6 +24,7 @@ from golden.arithmetic.compiled import (
     truncated,
     which,
     whole,
+    word,
 )
 from golden.arithmetic.decode import ZERO_EXPONENT, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
@@ -105,8 +106,10 @@ def fp4_tiles(
         x.reshape(tiles, columns.shape[1], -1) for x in (columns, of_columns, addends.view(np.float32))
     )
     elements, results = a.shape[1] * a.shape[2], addends[0, 0].size
-    sizes = elements // 4, *[of_rows.shape[1]] * 2, a.shape[1] * parts
-    of_a = tuple(scratch(x).view(np.int64) for x in sizes)
+    used = -(-a.shape[1] * parts // _LANES) * _LANES
+    sizes = elements // 4, *[of_rows.shape[1]] * 2, used
+    bits: Any = f"u{min(group, _PART) // 8}"
+    of_a = (*(scratch(x).view(np.int64) for x in sizes), scratch(used).view(bits)[:used])
     of_b = (
         scratch(a.shape[2] * _LANES // 4).view(np.int8),
         *(scratch(x * _LANES) for x in (groups, parts, parts)),
@@ -124,15 +127,17 @@ def fp4_tiles(
 def _adder(groups: int, group: int, scale_type: int) -> Compiled:
     """Multiplies tiles of so many groups of so many k."""
     format, quads, depth, part = layout(float_format("f32")), group // 4, groups * group, min(group, _PART)
-    parts, ones, nan = group // part, (1 << part) - 1, format.canonical_nan
+    parts, nan = group // part, format.canonical_nan
     last_place = format.minimum_exponent - format.fraction_bits
     lanes, bytes_, few = (0,) * _LANES, (0,) * _BYTES, (0,) * _COLUMNS
-    places = np.arange(_LANES).reshape(-1, 2, groups).swapaxes(1, 2).reshape(-1)
-    by_groups = permutation(*places.tolist())
+    by_groups, by_parts = (
+        permutation(*np.arange(_LANES).reshape(-1, 2, count).swapaxes(1, 2).flat)
+        for count in (groups, groups * parts)
+    )
 
     def add(a: Any, a_scales: Any, b: Any, b_scales: Any, c: Any, d: Any, room: Any) -> None:
         of_a, of_b, of_d = room
-        rows, row_factors, row_exponents, row_bits = of_a
+        rows, row_factors, row_exponents, row_bits, used = of_a
         columns, exponents, corrections, bits, factors = of_b
         addends, units, totals = of_d
         table = load(_DOUBLED, 0, bytes_)
@@ -149,10 +154,11 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
                     x, y = take(table, x, doubled(x)), take(table, y, doubled(y))
                     store(rows, (2 * k - row) // 8, _rows(x, y) + LARGEST)
                     store(rows, (2 * k - row) // 8 + 8, _other_rows(x, y) + LARGEST)
-                    used, others = which(x != 0), which(y != 0)
-                    for first in range(0, _BYTES, part):
-                        both = used >> first & ones | (others >> first & ones) << 32
-                        row_bits[((2 * k - row) // 2 + first) // part] = both
+                    store(used, k // part, which(x != 0))
+                    store(used, (k + depth) // part, which(y != 0))
+            for x in range(0, len(used), _LANES):
+                words = word(load(used, x, lanes))
+                store(row_bits, x // 2, by_parts(words, words))
             for j in range(d.shape[1]):
                 for x in range(0, len(exponents), _LANES):
                     scales = load(b_scales[tile, j], x // 2, few)
@@ -160,7 +166,7 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
                     store(factors, x, factor)
                     store(exponents, x, exponent)
                 for place in range(0, len(bits), _LANES):
-                    total, used = zero, zero
+                    total, mask = zero, zero
                     for k in range(0, part, 8):
                         here = (place // _LANES * part + k) * _COLUMNS
                         x = load(b[tile, j], here, bytes_)
@@ -172,9 +178,9 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
                         total = add_fours(add_fours(total, offsets, first), offsets, second)
                         eight = add_fours(zero, weights, choose(first != 0, 1, 0 * first))
                         eight = add_fours(eight, weights << 4, choose(second != 0, 1, 0 * second))
-                        used = used | eight << k
+                        mask = mask | eight << k
                     store(corrections, place, 0 - total)
-                    store(bits, place, used)
+                    store(bits, place, mask)
                 # Each step is a loop of its own, so that a processor works on several pairs of rows at once.
                 for pair in range(len(units) // _LANES):
                     given = load(c[tile, j], pair * _LANES, lanes)
@@ -184,13 +190,13 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
                     power = choose(magnitude == 0, ZERO_EXPONENT, power)
                     largest = max(power, LEAST_EXPONENT)
                     for g in range(groups):
-                        used = zero
+                        both = zero
                         for x in range(g * parts, (g + 1) * parts):
                             row_used = spread(element(row_bits, pair * groups * parts + x), zero)
-                            used = used | row_used & load(bits, x * _LANES, lanes)
+                            both = both | row_used & load(bits, x * _LANES, lanes)
                         exponent = spread(element(row_exponents, pair * groups + g), zero)
                         exponent = exponent + load(exponents, g * _LANES, lanes)
-                        largest = max(largest, choose(used != 0, exponent, ZERO_EXPONENT))
+                        largest = max(largest, choose(both != 0, exponent, ZERO_EXPONENT))
                     unit = largest - KEPT_BITS
                     cut = choose(magnitude < format.infinity, max(unit - power + format.fraction_bits, 0), 0)
                     addend = choose(cut > format.fraction_bits, 0 * addend, truncated(addend, cut))
