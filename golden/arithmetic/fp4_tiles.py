@@ -90,6 +90,8 @@ def fp4_tiles(
     out : ndarray
         Takes the results.
     """
+    if not out.size:
+        return out
     tiles, m, n = c.shape
     groups, parts = a.shape[2] // group, a.shape[2] // min(group, _PART)
     repeat = groups // scale_a.shape[2]

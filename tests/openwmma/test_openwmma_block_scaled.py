@@ -60,6 +60,15 @@ def test_nvfp4_is_the_chain_of_its_instruction_times_the_global_scale():
     np.testing.assert_array_equal(half, expected.astype(np.float16))
 
 
+@pytest.mark.parametrize("extent", [(0, 8), (8, 0), (0, 0)])
+@pytest.mark.parametrize(("element", "scale", "size"), [(E2M1, E4M3, 16), (E4M3, E8M0, 32)])
+def test_matrices_without_rows_or_columns(extent, element, scale, size):
+    (m, n), parts = extent, 64 // size
+    a, b = np.zeros((m, 64), element), np.zeros((64, n), element)
+    scales = {"scale_a": np.ones((m, parts), scale), "scale_b": np.ones((parts, n), scale)}
+    assert matmul(a, b, **scales).shape == extent
+
+
 def test_bytes_hold_two_elements_the_first_in_the_low_bits():
     values = np.array([[0.5, -6, 1, 0]], E2M1)
     packed = pack_fp4(values)
