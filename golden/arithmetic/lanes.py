@@ -5,7 +5,7 @@ vectors like numbers. The other operand may be a number, which then stands in ev
 """
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from llvmlite import ir
@@ -230,8 +230,8 @@ def _spread(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     return builder.bitcast(many, context.get_value_type(found.return_type))
 
 
-def _mask(start: int, count: int) -> Any:
-    return ir.Constant(ir.VectorType(_INDEX, count), list(range(start, start + count)))
+def _mask(places: Sequence[int]) -> Any:
+    return ir.Constant(ir.VectorType(_INDEX, len(places)), list(places))
 
 
 def _instruction(
@@ -244,14 +244,12 @@ def _instruction(
     some = [ir.VectorType(each.type.element, size) for each, size in zip(arguments, sizes, strict=True)]
     function = ir.FunctionType(ir.VectorType(kind.element, kind.count // parts), some)
     called = _cgutils.get_or_insert_function(builder.module, function, f"llvm.x86.{name}")
-    found = [
-        builder.call(
-            called,
-            [builder.shuffle_vector(x, x, _mask(part * n, n)) for x, n in zip(arguments, sizes, strict=True)],
-        )
-        for part in range(parts)
-    ]
-    return builder.shuffle_vector(found[0], found[-1], _mask(0, kind.count))
+    found = []
+    for part in range(parts):
+        masks = (_mask(range(part * size, part * size + size)) for size in sizes)
+        pieces = [builder.shuffle_vector(x, x, mask) for x, mask in zip(arguments, masks, strict=True)]
+        found.append(builder.call(called, pieces))
+    return builder.shuffle_vector(found[0], found[-1], _mask(range(kind.count)))
 
 
 @_defined(compiled.take, lambda table, places, values: values)
@@ -288,8 +286,7 @@ def permutation(*places: int) -> Any:
     @intrinsic
     def permuted(context: Any, x: Any, y: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            mask = ir.Constant(ir.VectorType(_INDEX, len(places)), list(places))
-            return builder.shuffle_vector(*arguments, mask)
+            return builder.shuffle_vector(*arguments, _mask(places))
 
         return Lanes(x.element, len(places))(x, y), generate
 
