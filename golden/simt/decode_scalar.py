@@ -1,7 +1,10 @@
 """Arithmetic, through `golden.scalar`, moves between registers, conversions of addresses, and the stack."""
 
 import re
+from functools import partial
 from typing import Final
+
+import numpy as np
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -20,6 +23,8 @@ from golden.ptx.syntax import (
     Vector,
 )
 from golden.scalar import Operation, UnsupportedInstruction, operation
+from golden.scalar.floats import FLOATS, is_nan, result_nan
+from golden.scalar.form import Array, Evaluate
 from golden.simt.address_map import WINDOWS
 from golden.simt.code import Writer
 from golden.simt.instruction_lines import SPACES
@@ -39,6 +44,10 @@ _COUNTING: Final = ("popc", "clz", "bfind", "bmsk")
 _MOVED: Final = tuple(
     name for name in TYPES if name not in ("b8", "u8", "s8", "f16", "bf16", "f16x2", "bf16x2")
 )
+_ORDERED: Final = ("add", "sub", "mul", "fma", "mad", "min", "max")
+"""Instructions whose first two sources the assembler puts in the order in which they are defined: of two NaN
+in f64 the second prevails."""
+_F64: Final = FLOATS["f64"]
 _STACK_ALIGNMENT: Final = 8
 """What the chip aligns the stack to."""
 
@@ -67,6 +76,15 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         context.require_source(operand, bits, kind, wider=wider)
     for operand, bits in zip(results, found.results, strict=False):
         context.require_destination(operand, bits, type_, wider=wider)
+    evaluate = found.evaluate
+    if (
+        instruction.opcode[0] in _ORDERED
+        and instruction.opcode[-1] == "f64"
+        and _is_later(context, *others[:2])
+    ):
+        others[:2] = others[1::-1]
+        if instruction.opcode[0] == "sub":
+            evaluate = partial(_reversed_difference, evaluate)
     targets, sources = (*results, *(_CARRY,) * carries_out), (*others, *(_CARRY,) * carries_in)
 
     def write_code(writer: Writer) -> None:
@@ -75,10 +93,20 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         ]
         if all(isinstance(operand, Immediate) for operand in sources):
             texts[0] = writer.array(sources[0], found.operands[0])
-        call = f"{writer.bind(found.evaluate)}({', '.join(texts)})"
+        call = f"{writer.bind(evaluate)}({', '.join(texts)})"
         writer.results(call, tuple(zip(targets, found.results, strict=True)), signed=found.signed)
 
     return context.step(instruction, index, sources, targets, write_code, pure=True)
+
+
+def _is_later(context: Context, a: Operand, b: Operand) -> bool:
+    """Whether both are registers and the first is defined behind the second."""
+    return isinstance(a, Register) and isinstance(b, Register) and context.slot(a) > context.slot(b)
+
+
+def _reversed_difference(evaluate: Evaluate, b: Array, a: Array) -> Array:
+    """The difference a - b, where a NaN in a prevails."""
+    return np.where(is_nan(a, _F64), result_nan(a, _F64), evaluate(a, b))
 
 
 def _operation(context: Context, instruction: Instruction) -> Operation:
