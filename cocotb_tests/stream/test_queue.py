@@ -75,9 +75,13 @@ async def latency_and_throughput(dut: Any) -> None:
         await FallingEdge(dut.aclk)
 
 
-@pytest.mark.parametrize(("depth", "buffered"), [(2, False), (5, False), (16, False), (8, True), (16, True)])
-def test_queue(simulate: Simulate, depth: int, buffered: bool) -> None:
-    design = unit_design(f"queue-{depth}-{buffered:d}", Queue(unsigned(WIDTH), depth, buffered=buffered))
+@pytest.mark.parametrize(
+    ("depth", "buffered", "early"),
+    [(2, False, 0), (5, False, 0), (16, False, 0), (8, True, 0), (16, True, 0), (8, True, 3)],
+)
+def test_queue(simulate: Simulate, depth: int, buffered: bool, early: int) -> None:
+    queue = Queue(unsigned(WIDTH), depth, buffered=buffered, early=early)
+    design = unit_design(f"queue-{depth}-{buffered:d}-{early}", queue)
     simulate(design, __name__, values={"depth": depth, "latency": 1 + buffered})
 
 

@@ -9,6 +9,9 @@ from hdl.memory.fragment_geometry import FragmentGeometry
 CAUSE_BITS = 4
 """Bits of a `golden.tables.faults.Cause`; zero stands for success."""
 
+EARLY_BITS = data.Layout.cast(FragmentGeometry).size + 1
+"""The lowest bits of an access, from which the length of a burst follows: `geometry` and `contiguous`."""
+
 STRIDE_BITS = 35
 """Bits of a stride in bytes: 32 bits of elements of up to eight bytes."""
 
@@ -19,6 +22,8 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
     Members
     -------
     geometry : FragmentGeometry
+    contiguous : unsigned(1)
+        Each line begins where the one before ends, so all are one run of bytes.
     register : unsigned(REGISTER_BITS)
         First register of the fragment.
     space : unsigned(2)
@@ -28,8 +33,6 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
         byte of the on-chip memory. A multiple of 4 at least.
     stride : unsigned(STRIDE_BITS)
         Bytes from one line to the next, likewise. Lines may overlap or be the same bytes.
-    contiguous : unsigned(1)
-        Each line begins where the one before ends, so all are one run of bytes.
     listed : unsigned(1)
         The lines are rows of matrices, each with an address of its own from `hdl.memory.row_addresses`;
         `address` is zero, and `stride` a multiple of 16.
@@ -37,11 +40,11 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
     return data.StructLayout(
         {
             "geometry": FragmentGeometry,
+            "contiguous": unsigned(1),
             "register": unsigned(REGISTER_BITS),
             "space": unsigned(2),
             "address": unsigned(config.address_bits),
             "stride": unsigned(STRIDE_BITS),
-            "contiguous": unsigned(1),
             "listed": unsigned(1),
         }
     )

@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from hdl.component import Component
 from hdl.config import CoreConfig
 from hdl.memory.banks import banks_signature
-from hdl.memory.beats import CAUSE_BITS, access_layout, read_beat_layout, space_burst_layout
+from hdl.memory.beats import CAUSE_BITS, EARLY_BITS, access_layout, read_beat_layout, space_burst_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_writer import FragmentWriter
 from hdl.memory.line_address_generator import finds_rows
@@ -73,9 +73,14 @@ class LoadEngine(Component):
         m.submodules.writer = writer = FragmentWriter(config, LOADS_IN_FLIGHT)
         # A load leaves the writer last, so that it alone says whether there is room in all queues.
         takers = [writer.access]
-        style = config.memory_style
-        for name, taker in (("bursts", bursts), ("crossbar", crossbar)):
-            queue = Queue(access_layout(config), LOADS_IN_FLIGHT, buffered=True, style=style)
+        # A word of block RAM comes too late in its cycle for the steps of a crossbar.
+        queues = (
+            ("bursts", bursts, config.memory_style, EARLY_BITS),
+            ("crossbar", crossbar, "distributed", 0),
+        )
+        for name, taker, style, early in queues:
+            shape = access_layout(config)
+            queue = Queue(shape, LOADS_IN_FLIGHT, buffered=True, style=style, early=early)
             m.submodules[f"{name}_queue"] = queue
             connect(m, queue.output, taker.access)
             takers.append(queue.input)

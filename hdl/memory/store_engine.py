@@ -11,7 +11,7 @@ from hdl.config import CoreConfig
 from hdl.memory.assembly_queue import ASSEMBLED
 from hdl.memory.bank_mapping import BUFFERS
 from hdl.memory.banks import banks_signature
-from hdl.memory.beats import CAUSE_BITS, access_layout, space_burst_layout, write_beat_layout
+from hdl.memory.beats import CAUSE_BITS, EARLY_BITS, access_layout, space_burst_layout, write_beat_layout
 from hdl.memory.burst_generator import BurstGenerator
 from hdl.memory.fragment_reader import FragmentReader
 from hdl.memory.line_address_generator import finds_rows
@@ -96,13 +96,15 @@ class StoreEngine(Component):
         m.submodules.bursts = bursts = BurstGenerator(config)
         # A store leaves the reader before the crossbar, so its queue has room when the crossbar's has.
         room = Const(1)
-        for name, taker in (("reader", reader), ("crossbar", crossbar), ("bursts", bursts)):
-            queue = Queue(
-                access_layout(config),
-                STORES_IN_FLIGHT,
-                buffered=taker is not reader,
-                style=config.memory_style if taker is not reader else "",
-            )
+        # A word of block RAM comes too late in its cycle for the steps of the crossbar.
+        queues = (
+            ("reader", reader, "", 0),
+            ("crossbar", crossbar, "distributed", 0),
+            ("bursts", bursts, config.memory_style, EARLY_BITS),
+        )
+        for name, taker, style, early in queues:
+            buffered, shape = taker is not reader, access_layout(config)
+            queue = Queue(shape, STORES_IN_FLIGHT, buffered=buffered, style=style, early=early)
             m.submodules[f"{name}_queue"] = queue
             m.d.comb += [
                 queue.input.payload.eq(self.request.payload),

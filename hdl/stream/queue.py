@@ -1,6 +1,6 @@
 """Queue: a FIFO with a stream on either side."""
 
-from amaranth.hdl import Module, Mux, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, Value, unsigned
 from amaranth.lib import stream
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -27,6 +27,9 @@ class Queue(Component):
         Whether the memory has a synchronous read port.
     style : str
         Of that memory, for synthesis: ``block`` or ``distributed``; otherwise synthesis chooses.
+    early : int
+        Bits of the payload, the lowest, that lie in look-up tables all the same: a word of block RAM is there
+        late in its cycle.
 
     Members
     -------
@@ -41,12 +44,14 @@ class Queue(Component):
         For a depth below 1.
     """
 
-    def __init__(self, shape: ShapeLike, depth: int, *, buffered: bool = False, style: str = "") -> None:
+    def __init__(
+        self, shape: ShapeLike, depth: int, *, buffered: bool = False, style: str = "", early: int = 0
+    ) -> None:
         if depth < 1:
             raise ValueError(f"Depth must be at least 1, not {depth}")
         self._shape = shape
         self._depth = depth
-        self._buffered, self._style = buffered, style
+        self._buffered, self._style, self._early = buffered, style, early
         members = {
             "input": In(stream.Signature(shape)),
             "output": Out(stream.Signature(shape)),
@@ -79,24 +84,32 @@ class Queue(Component):
     def _use_block_ram(self, m: Module) -> None:
         # The read register is one of the places. No word is read in the cycle in which it is written.
         places = max(self._depth - 1, 1)
-        style = {"ram_style": self._style} if self._style else {}
-        attributes = {"no_rw_check": 1, **style}
-        m.submodules.storage = storage = Memory(shape=self._shape, depth=places, init=[], attrs=attributes)
-        into, out = storage.write_port(), storage.read_port()
         stored = Signal(range(places + 1))
         enter = self.input.valid & self.input.ready
         read = (stored != 0) & (~self.output.valid | self.output.ready)
-        m.d.comb += [
-            self.input.ready.eq(stored != places),
-            into.en.eq(enter),
-            into.data.eq(self.input.payload),
-            out.en.eq(read),
-            self.output.payload.eq(out.data),
-            self.level.eq(stored + self.output.valid),
-        ]
-        for event, address in ((enter, into.addr), (read, out.addr)):
-            index = Signal.like(address)
-            m.d.comb += address.eq(index)
+        enters, reads = (Signal(range(places), name=name) for name in ("enters", "reads"))
+        given, kept = Value.cast(self.input.payload), Value.cast(self.output.payload)
+        parts = {
+            "early": (slice(0, self._early), "distributed"),
+            "storage": (slice(self._early, None), self._style),
+        }
+        for name, (bits, style) in parts.items():
+            if len(given[bits]) == 0:
+                continue
+            attributes = {"no_rw_check": 1, **({"ram_style": style} if style else {})}
+            shape = unsigned(len(given[bits]))
+            m.submodules[name] = memory = Memory(shape=shape, depth=places, init=[], attrs=attributes)
+            into, out = memory.write_port(), memory.read_port()
+            m.d.comb += [
+                into.addr.eq(enters),
+                into.en.eq(enter),
+                into.data.eq(given[bits]),
+                out.addr.eq(reads),
+                out.en.eq(read),
+                kept[bits].eq(out.data),
+            ]
+        m.d.comb += [self.input.ready.eq(stored != places), self.level.eq(stored + self.output.valid)]
+        for event, index in ((enter, enters), (read, reads)):
             with m.If(event):
                 m.d.sync += index.eq(Mux(index == places - 1, 0, index + 1))
         with m.If(enter != read):

@@ -1,6 +1,7 @@
 """The host registers: constants, status, counters, and the command queues."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from amaranth.hdl import Array, Cat, Const, Module, ResetInserter, Signal, Value, unsigned
 from amaranth.lib import data, stream, wiring
@@ -15,6 +16,9 @@ from hdl.control.host.register_views import fields_of, readable_words, word_inde
 from hdl.control.warps import STALLS
 from hdl.memory.beats import CAUSE_BITS
 from hdl.stream.queue import Queue
+
+_DECODED_BITS: Final = 32
+"""The word of a command that is looked up as it leaves its queue."""
 
 
 def core_members(config: CoreConfig) -> dict[str, wiring.Member]:
@@ -211,7 +215,11 @@ class HostRegisters(Component):
     def _queue(self, m: Module, warp: int, command: Value, push: Value) -> Queue:
         """The queue of a warp between the host and the core."""
         queue = Queue(
-            unsigned(COMMAND_BITS), self._config.queue_depth, buffered=True, style=self._config.memory_style
+            unsigned(COMMAND_BITS),
+            self._config.queue_depth,
+            buffered=True,
+            style=self._config.memory_style,
+            early=_DECODED_BITS,
         )
         clear = Signal()
         m.submodules[f"queue_{warp}"] = ResetInserter(clear)(queue)
@@ -246,6 +254,7 @@ class HostRegisters(Component):
         m.submodules.counters = counters = Counters(
             {ordered[index].lower(): named[ordered[index]][1] for index in range(len(named))},
             count_from=self._count_from,
+            style=self._config.memory_style,
         )
         m.d.comb += [counters.increments[name.lower()].eq(event) for name, (event, _) in named.items()]
         return counters
