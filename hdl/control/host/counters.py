@@ -74,15 +74,16 @@ class Counters(Component):
                 since_turn.eq(Mux(started & (turn == number), before, since_turn) + happened),
             ]
             recent.append(since_turn)
+        word = Signal(COUNTER_BITS, reset_less=True)
         asked_word = Signal(COUNTER_BITS, reset_less=True)
         events, asked_events = (
             Signal(max(len(count) for count in recent), name=name) for name in ("events", "asked_events")
         )
         m.d.comb += [
             next_turn.eq(turn + 1),
-            mine.addr.eq(next_turn),
+            mine.addr.eq(turn + 2),  # a word of block RAM comes too late in its cycle for the sum
             write.addr.eq(turn),
-            write.data.eq(Mux(started, mine.data + events, self._count_from)),
+            write.data.eq(Mux(started, word + events, self._count_from)),
             asked_write.data.eq(write.data),
             *(port.en.eq(1) for port in (mine, write, asked_write)),
             self.value.eq(asked_word + asked_events),
@@ -90,6 +91,7 @@ class Counters(Component):
         m.d.sync += [
             turn.eq(next_turn),
             started.eq(started | turn.all()),
+            word.eq(mine.data),
             events.eq(Array(recent)[next_turn]),
             asked_word.eq(Mux(started, asked.data, self._count_from)),
             asked_events.eq(Mux(started, Array(recent)[self.index], 0)),
