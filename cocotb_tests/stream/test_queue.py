@@ -25,10 +25,11 @@ WIDTH = 16
 @cocotb.test
 async def nothing_lost_and_nothing_twice(dut: Any) -> None:
     rng = random.Random(cocotb.RANDOM_SEED)
-    depth = parameters()["depth"]
+    depth, latency = parameters()["depth"], parameters()["latency"]
     dut.input_valid.value = dut.output_ready.value = 0
     await start(dut)
-    waiting: deque[int] = deque()
+    waiting: deque[tuple[int, int]] = deque()
+    """Payloads, with the cycle in which each is offered at the latest if no other is before it."""
     moved = full = empty = 0
     refused = False
     for cycle in range(6_000):
@@ -45,9 +46,11 @@ async def nothing_lost_and_nothing_twice(dut: Any) -> None:
         leaves = bool(dut.output_valid.value) and ready
         refused = bool(dut.output_valid.value) and not ready
         if dut.output_valid.value:
-            assert int(dut.output_payload.value) == waiting[0], f"cycle {cycle}"
+            assert int(dut.output_payload.value) == waiting[0][0], f"cycle {cycle}"
+        late = not dut.output_valid.value and bool(waiting) and waiting[0][1] <= cycle
+        assert not late, f"cycle {cycle}: nothing is offered until somebody is ready"
         if valid and dut.input_ready.value:
-            waiting.append(payload)
+            waiting.append((payload, cycle + latency))
         if leaves:
             waiting.popleft()
             moved += 1
