@@ -83,7 +83,7 @@ async def latency_and_throughput(dut: Any) -> None:
     [(2, False, 0), (5, False, 0), (16, False, 0), (8, True, 0), (16, True, 0), (8, True, 3)],
 )
 def test_queue(simulate: Simulate, depth: int, buffered: bool, early: int) -> None:
-    queue = Queue(unsigned(WIDTH), depth, buffered=buffered, early=early)
+    queue = Queue(unsigned(WIDTH), depth, buffered=buffered, style="block" if early else "", early=early)
     design = unit_design(f"queue-{depth}-{buffered:d}-{early}", queue)
     simulate(design, __name__, values={"depth": depth, "latency": 1 + buffered})
 

@@ -28,8 +28,8 @@ class Queue(Component):
     style : str
         Of that memory, for synthesis: ``block`` or ``distributed``; otherwise synthesis chooses.
     early : int
-        Bits of the payload, the lowest, that lie in look-up tables all the same: a word of block RAM is there
-        late in its cycle.
+        Bits of the payload, the lowest, that lie in look-up tables where the style is ``block``: a word of
+        block RAM is there late in its cycle.
 
     Members
     -------
@@ -51,7 +51,8 @@ class Queue(Component):
             raise ValueError(f"Depth must be at least 1, not {depth}")
         self._shape = shape
         self._depth = depth
-        self._buffered, self._style, self._early = buffered, style, early
+        self._buffered, self._style = buffered, style
+        self._early = early if style == "block" else 0
         members = {
             "input": In(stream.Signature(shape)),
             "output": Out(stream.Signature(shape)),
