@@ -130,7 +130,7 @@ def test_icarus_executes_the_launch(folder):
 STORE = "single_warp.ptx:174: wmma.store.d.sync.aligned.row.m16n16k16.global.f32"
 FAULTS = {
     "a bit of a beat": ("memory ", r"(= m_axi_rdata);", r"\1 & ~128'h400;", STORE),
-    "a stride": ("load.bursts ", r"word \+ access\[108:76\]", r"word + (access[108:76] ^ 33'h1)", STORE),
+    "a stride": ("load.bursts ", r"word \+ (access\[\d+:\d+\])", r"word + (\1 ^ 33'h1)", STORE),
     "a bank": ("banks ", "(drain_select_2 <= drain_select_1);", r"\1 ^ 5'h02;", STORE),
     "the scoreboard": (
         *("warps.sequencer_0.scoreboard ", r"(assign conflict = .*?)(tile_\d_until_\w+, )+", r"\1"),
