@@ -77,7 +77,7 @@ def written_whole(path: Path) -> Iterator[BinaryIO]:
     """A file to write and to read, which takes its place when the context ends without an error."""
     unfinished = _partial(path)
     try:
-        with unfinished.open("w+b") as file:
+        with unfinished.open("w+b", buffering=1 << 16) as file:
             yield file
         unfinished.replace(os.path.realpath(path))
     finally:

@@ -5,7 +5,7 @@ writes goes there when a matrix instruction reads it: before a load, the bytes a
 mirror are recorded as written. So no store of the host needs to be watched.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Final
 
 import numpy as np
@@ -84,21 +84,17 @@ class TraceRecorder:
 
     def reads(self, block: MemoryAccess, places: Addresses, size: int) -> None:
         """Bring the mirror up to date before a load; `places` has shape (warps, ...)."""
-        for memory, mirror, base, where in self._mirrored(block, places, size):
-            first, last = int(where.min()) - base, int(where.max()) - base + size
+        for memory, mirror, elements, first, last in self._mirrored(block, places, size):
             if last - first <= _NEAR_BYTES:
                 self._update(memory, mirror, first >> _PAGE_BITS, (last - 1 >> _PAGE_BITS) + 1)
-                continue
-            elements = _elements(where, base, size)
-            if not np.array_equal(memory.views[size][elements], mirror.views[size][elements]):
+            elif not np.array_equal(memory.views[size][elements], mirror.views[size][elements]):
                 pages = np.unique(elements * size >> _PAGE_BITS)
                 for run in np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1):
                     self._update(memory, mirror, int(run[0]), int(run[-1]) + 1)
 
     def writes(self, block: MemoryAccess, places: Addresses, size: int) -> None:
         """Have the mirror change as the memory has by a store."""
-        for memory, mirror, base, where in self._mirrored(block, places, size):
-            elements = _elements(where, base, size)
+        for memory, mirror, elements, *_ in self._mirrored(block, places, size):
             mirror.views[size][elements] = memory.views[size][elements]
 
     def end_block(self, number: int) -> None:
@@ -111,33 +107,26 @@ class TraceRecorder:
 
     def _mirrored(
         self, block: MemoryAccess, places: Addresses, size: int
-    ) -> list[tuple[Allocation, Allocation, int, Addresses]]:
-        """The memories in which places lie, each with its mirror, its address, and the places in it.
+    ) -> Iterator[tuple[Allocation, Allocation, NDArray[np.int64], int, int]]:
+        """The memories in which places lie, each with its mirror.
 
+        The numbers of the elements of `size` bytes in it follow, and where they begin and end.
         The places of a warp all lie in one memory, or have no mirror.
         """
-        found = self._memory(block, places, size)
-        if found is not None:
-            return [(*found, places)]
-        parts = [(self._memory(block, warp, size), warp) for warp in places]
-        return [(*part, warp) for part, warp in parts if part is not None]
-
-    def _memory(
-        self, block: MemoryAccess, places: Addresses, size: int
-    ) -> tuple[Allocation, Allocation, int] | None:
         first, last = int(places.min()), int(places.max()) + size
-        base, memory = SHARED, block.shared
-        if first >= GLOBAL:
-            found = block.device.find(first)
-            if found is None:
-                return None
-            base, memory = found.address, found
-        if not base <= first < last <= base + memory.nbytes:
-            return None
-        mirror = self._mirrors.get(memory.address)
-        if mirror is None:
-            mirror = self._mirrors[memory.address] = Allocation(memory.address, memory.nbytes, memory.name)
-        return memory, mirror, base
+        memory = block.shared if first < GLOBAL else block.device.find(first)
+        base = memory.address or SHARED if memory is not None else 0
+        if memory is not None and base <= first < last <= base + memory.nbytes:
+            mirror = self._mirrors.get(memory.address)
+            if mirror is None:
+                mirror = self._mirrors[memory.address] = Allocation(
+                    memory.address, memory.nbytes, memory.name
+                )
+            offsets: NDArray[np.int64] = (places - np.uint64(base)).view(np.int64)
+            yield memory, mirror, offsets >> (size.bit_length() - 1), first - base, last - base
+        elif places.ndim > 1:
+            for warp in places:
+                yield from self._mirrored(block, warp.reshape(-1), size)
 
     def _update(self, memory: Allocation, mirror: Allocation, first: int, last: int) -> None:
         """Record what differs from the mirror in a range of pages."""
@@ -155,9 +144,3 @@ class TraceRecorder:
             address = np.array([base + 8 * (words.start + part.start)], "<u8")
             arrays = None, now[part], None, None, None, address
             self._writer.record(Kind.WRITE, *[_NONE] * 3, *map(self._writer.blob, arrays))
-
-
-def _elements(places: Addresses, base: int, size: int) -> NDArray[np.int64]:
-    """The numbers of elements of `size` bytes in a memory that begins at `base`."""
-    offsets: NDArray[np.int64] = (places - np.uint64(base)).view(np.int64)
-    return offsets >> (size.bit_length() - 1)
