@@ -8,20 +8,9 @@ def chosen_qualifiers(
 ) -> list[str] | None:
     """Which alternative of each group of a line is among some qualifiers; None where these do not fit.
 
-    Parameters
-    ----------
-    syntax : str
-        Opcode and groups of qualifiers, separated by spaces. Alternatives are separated by ``|``; a group
-        with ``?`` may be left off.
-    words : sequence of str
-        Qualifiers without their dots, in any order.
-    ordered : container of str
-        Those that are taken in their order, such as types.
-
-    Returns
-    -------
-    list of str or None
-        One for each group, empty where it is left off.
+    The line has the opcode and groups of qualifiers, separated by spaces. Alternatives are separated by
+    ``|``; a group with ``?`` may be left off, and then has an empty alternative. The qualifiers, without
+    their dots, come in any order, but those in `ordered`, such as types, in theirs.
     """
     left, chosen = list(words), []
     for group in syntax.split()[1:]:

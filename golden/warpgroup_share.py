@@ -62,18 +62,10 @@ def multiply_share(
     read: Callable[[int], NDArray[np.uint8]],
     profile: Profile,
 ) -> NDArray[np.uint32]:
-    """The registers of D.
+    """The registers of D, from the accumulators of the same shape (registers, 32).
 
-    Parameters
-    ----------
-    command : Wgmma
-    a : ndarray of uint32, shape (4, 32)
-        The fragment of A; of no meaning unless it is in registers.
-    c : ndarray of uint32, shape (registers, 32)
-        The accumulators.
-    read : callable
-        The 16 bytes at an address in shared memory.
-    profile : Profile
+    `a` is the fragment of A, shape (4, 32), of no meaning unless A is in registers; `read` gives the 16
+    bytes at an address in shared memory.
     """
     instruction = command.instruction
     tile, columns = warp_tile(instruction), instruction.shape.n // TILE_COLUMNS

@@ -28,14 +28,9 @@ def input_files(arguments: Iterable[str]) -> list[Path]:
 
 
 def parse_number(text: str) -> int | float:
-    """An integer in any base of Python's, or a floating-point number.
+    """An integer in any base of Python's, or a floating-point number; ValueError for anything else.
 
-    Raises
-    ------
-    ValueError
-        For anything else.
-    OverflowError
-        For a finite number that float64 does not have, and an integer of thousands of digits.
+    OverflowError for a finite number that float64 does not have, and an integer of thousands of digits.
     """
     integer = parsed_integer(text)
     if integer is not None:
@@ -47,13 +42,7 @@ def parse_number(text: str) -> int | float:
 
 
 def load_array(what: str, path: Path) -> NDArray[Any]:
-    """Read an .npy file of numbers; `what` begins the message of an error.
-
-    Raises
-    ------
-    UsageError
-        For a file that is missing, is no .npy file, or holds something else than numbers.
-    """
+    """Read an .npy file of numbers; UsageError, which begins with `what`, for any other file."""
     if not is_readable(path):
         raise UsageError(f"{what}: expected an .npy file, but there is no file {path}")
     try:

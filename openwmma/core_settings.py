@@ -55,10 +55,7 @@ def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyTy
 def parse_settings(texts: list[str] | None, file: Path | None = None) -> dict[str, object]:
     """Split each ``NAME=VALUE``; they come before what a TOML file has for the same name.
 
-    Raises
-    ------
-    UsageError
-        For a text of another form, a name twice, and a file that is no TOML.
+    UsageError for a text of another form, a name twice, and a file that is no TOML.
     """
     settings: dict[str, object] = {}
     for text in texts or []:
@@ -96,23 +93,11 @@ def require_profile(name: str) -> None:
 
 
 def with_profile(config: CoreConfig, preset: str, profile: str) -> CoreConfig:
-    """A configuration with the arithmetic of a generation.
+    """A configuration with the arithmetic of a generation, by the name of its profile.
 
-    The formats of a preset are without fp8 where the profile lacks it, as all but `hopper` and `blackwell`
-    do: the preset is still of use, and its core refuses multiplies of fp8.
-
-    Parameters
-    ----------
-    config : CoreConfig
-    preset : str
-        Name of its preset, for messages.
-    profile : str
-        Of `golden.tables.profiles.PROFILES`.
-
-    Raises
-    ------
-    UsageError
-        For an unknown name, and for a profile that lacks a format of the configuration.
+    The formats of a preset are without fp8 where the profile lacks it, as all but `hopper` and
+    `blackwell` do: the preset is still of use, and its core refuses multiplies of fp8. UsageError for an
+    unknown name, and for a profile that lacks another format of the configuration.
     """
     require_profile(profile)
     config = replace(config, dot_product=preset_formats(config.dot_product, preset, PROFILES[profile]))

@@ -36,19 +36,8 @@ def is_cuda(path: Path) -> bool:
 def compile_file(path: Path, options: Sequence[str] = ()) -> str:
     """Compile CUDA C++ to PTX. Headers beside the file are found.
 
-    Parameters
-    ----------
-    path : Path
-    options : sequence of str
-        For the compiler. ``-arch`` and ``-std`` replace ``sm_90`` and ``c++17``.
-
-    Raises
-    ------
-    OSError
-        For a file that cannot be read.
-    CompilerError
-    golden.ptx.source.PtxError
-        For a file that is not UTF-8.
+    Of the compiler's options, ``-arch`` and ``-std`` replace ``sm_90`` and ``c++17``. OSError for a file
+    that cannot be read, `golden.ptx.source.PtxError` for one that is not UTF-8, CompilerError.
     """
     text = source_text(path.read_bytes(), str(path))
     return _compile(text, path, ("-I", str(path.resolve().parent), *options))

@@ -23,19 +23,9 @@ def descriptor_grid(
 ) -> FragmentGrid:
     """The grid of an operand of `wgmma` in shared memory, of a sparse one too: A as it is stored.
 
-    Parameters
-    ----------
-    use : {"a", "b"}
-    type, shape : str
-        Element type and shape of the instruction, for example ``"f16"`` and ``"m64n64k16"``.
-    descriptor : int
-        The 64 bits that the instruction takes.
-    transposed : bool
-        Whether m or n is contiguous in place of k; of 16-bit types alone.
-
-    Raises
-    ------
-    InvalidArgument
+    `type` and `shape` are the instruction's, for example ``"f16"`` and ``"m64n64k16"``, `descriptor` the
+    64 bits that it takes; `transposed`, of 16-bit types alone, where m or n is contiguous in place of k.
+    InvalidArgument for an operand that no instruction has.
     """
     families = [row for row in WGMMA_FAMILIES + SPARSE_WGMMA_FAMILIES if type in row.multiplicands]
     shapes = {str(item): (item, row.is_sparse) for row in families for item in row.shapes}

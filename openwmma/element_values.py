@@ -10,31 +10,12 @@ from openwmma.usage_error import UsageError
 
 
 def parse_elements(option: str, text: str, type: str, count: int) -> tuple[list[int], list[str]]:
-    """Parse ``1,2.5,0x3c00,inf``: raw bit patterns of floating point, values of integers.
+    """Parse ``1,2.5,0x3c00,inf``: raw bit patterns of floating point, values of integers, and notes.
 
-    A hexadecimal number is a raw bit pattern. A decimal number is a value, which is rounded to the nearest
-    number of the format.
-
-    Parameters
-    ----------
-    option : str
-        Name for messages, as in ``"--a"``.
-    text : str
-    type : str
-        Key of `golden.tables.formats.FORMATS`.
-    count : int
-        Elements of the operand; zeros follow where fewer are given.
-
-    Returns
-    -------
-    elements : list of int, length `count`
-    notes : list of str
-        One for each value that was rounded, and one if zeros were added.
-
-    Raises
-    ------
-    UsageError
-        For too many elements, and for one that is not of the format.
+    A hexadecimal number is a raw bit pattern. A decimal number is a value, which is rounded to the
+    nearest number of the format. Zeros follow where fewer than `count` are given. There is a note for
+    each value that was rounded, and one if zeros were added. UsageError for too many elements, and for
+    one that is not of the format.
     """
     words = [word.strip() for word in text.split(",")]
     if len(words) > count:
@@ -49,12 +30,7 @@ def parse_elements(option: str, text: str, type: str, count: int) -> tuple[list[
 
 
 def parse_scalar(option: str, text: str, type: str) -> tuple[int, list[str]]:
-    """Parse one element, as `parse_elements` does.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Parse one element, as `parse_elements` does."""
     if "," in text:
         raise UsageError(f"{option} {text}: expected one value, not {text.count(',') + 1}")
     bits, note = _element(option, text.strip(), type)
@@ -62,12 +38,7 @@ def parse_scalar(option: str, text: str, type: str) -> tuple[int, list[str]]:
 
 
 def parse_integers(option: str, text: str, *, binary: bool = False) -> list[int]:
-    """Parse bytes as in ``0x7f,128``, or nibbles of four binary digits.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Parse bytes as in ``0x7f,128``, or nibbles of four binary digits; UsageError for others."""
     numbers = []
     for word in text.split(","):
         number = parsed_integer(f"0b{word.strip()}" if binary else word.strip())

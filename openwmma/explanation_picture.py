@@ -108,11 +108,7 @@ def pictures_of_approximation(approximation: Approximation) -> tuple[Picture, ..
 def compared(instruction: MmaInstruction, explanation: Explanation, exact: Explanation) -> Facts:
     """The result, the exact sum rounded once, and how far apart they are.
 
-    Parameters
-    ----------
-    instruction : MmaInstruction
-    explanation, exact : Explanation
-        Of the same operands, under a generation's profile and under an exact one.
+    The explanations are of the same operands, under a generation's profile and under an exact one.
     """
     format = FORMATS[instruction.d_type]
     if not isinstance(format, FloatFormat):

@@ -9,12 +9,9 @@ _TEMPLATE: Final = Path(__file__).with_name("fusesoc_core.txt")
 
 
 def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
-    """Vendor, library and name of a core: the name of its preset, or ``custom``.
+    """Vendor, library and name of a core that `hdl.verilog.core_verilog.describe` describes.
 
-    Parameters
-    ----------
-    description : dict
-        Of the core, from `hdl.verilog.core_verilog.describe`.
+    The name is that of its preset, or ``custom``.
     """
     return "openwmma", "core", description["preset"] or "custom"
 
@@ -30,22 +27,9 @@ def fusesoc_core(
 ) -> str:
     """Describe a core in FuseSoC's format CAPI2.
 
-    Parameters
-    ----------
-    description : dict
-        Of the core, from `hdl.verilog.core_verilog.describe`.
-    version : str
-        Of this software.
-    rtl, example, testbench : str
-        Names of the files, in the folder of the core file.
-    data : str or None
-        Name of the file that the testbench reads.
-
-    Returns
-    -------
-    str
-        Targets ``default`` for designs that depend on the core, ``lint`` by Verilator, and ``sim`` by Icarus
-        Verilog.
+    The targets are ``default`` for designs that depend on the core, ``lint`` by Verilator, and ``sim`` by
+    Icarus Verilog. `version` is of this software; `rtl`, `example`, `testbench` and `data`, which the
+    testbench reads, are names of files in the folder of the core file.
     """
     read = "" if data is None else f", {{{json.dumps(data)}: {{file_type: user}}}}"
     return Template(_TEMPLATE.read_text()).substitute(

@@ -41,13 +41,7 @@ encryption and unknown compression."""
 
 
 class UnreadableFile(UsageError):
-    """A file that cannot be read as what it should be.
-
-    Parameters
-    ----------
-    path : Path
-    reason : str
-    """
+    """A file that cannot be read as what it should be, and the reason."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -72,12 +66,7 @@ def is_pipe(path: Path) -> bool:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; names must not occur twice in an object, and numbers are finite.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Read a JSON file; names must not occur twice in an object, and numbers are finite."""
     with _explained(path, "not JSON"), path.open("rb") as file:
         text = _at_most(file, JSON_BYTES).decode()
         found = json.loads(text, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
@@ -87,23 +76,13 @@ def read_json(path: Path) -> Any:
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Read an .npy file of at most `ARRAY_BYTES`; not of Python objects.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Read an .npy file of at most `ARRAY_BYTES`; not of Python objects."""
     with _explained(path, ""), path.open("rb") as file:
         return _array(path, file, ARRAY_BYTES)
 
 
 def read_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an .npz file, of at most `ARRAY_BYTES` together.
-
-    Raises
-    ------
-    UnreadableFile
-    """
+    """Read all arrays of an .npz file, of at most `ARRAY_BYTES` together."""
     with _explained(path, "expected an archive of arrays"), path.open("rb") as file:
         whole = file if file.seekable() else io.BytesIO(_at_most(file, ARRAY_BYTES))
         with zipfile.ZipFile(whole) as archive:

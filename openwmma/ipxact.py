@@ -15,24 +15,11 @@ _TEMPLATE: Final = Path(__file__).with_name("ipxact.xml")
 
 
 def ip_component(description: dict[str, Any], rdl: str, version: str, rtl: str) -> str:
-    """Describe a core with its bus interfaces, ports, registers and files.
+    """Describe a core with its bus interfaces, ports, registers and files, as XML.
 
-    Parameters
-    ----------
-    description : dict
-        Of the core, from `hdl.verilog.core_verilog.describe`.
-    rdl : str
-        Its registers, from `hdl.verilog.systemrdl.systemrdl`.
-    version : str
-        Of this software.
-    rtl : str
-        Name of the Verilog file, in the folder of the description.
-
-    Returns
-    -------
-    str
-        XML: an AXI4-Lite slave with the registers as its memory map, an AXI4 master with the address space of
-        global memory, clock, reset and interrupt.
+    It has an AXI4-Lite slave with the registers as its memory map, an AXI4 master with the address space
+    of global memory, clock, reset and interrupt. `rdl` is from `hdl.verilog.systemrdl.systemrdl`,
+    `version` of this software, `rtl` the name of the Verilog file, in the folder of the description.
     """
     ElementTree.register_namespace("spirit", _SPIRIT)
     ElementTree.register_namespace("xilinx", _XILINX)

@@ -70,12 +70,7 @@ class LaunchOutput:
 
 
 def parse_extent(option: str, text: str) -> tuple[int, ...]:
-    """Parse ``2,2,1``, or fewer numbers.
-
-    Raises
-    ------
-    UsageError
-    """
+    """Parse ``2,2,1``, or fewer numbers; UsageError for anything else."""
     parts = text.split(",")
     if len(parts) > _MAX_AXES or not all(re.fullmatch(r"\s*[0-9]{1,1000}\s*", part) for part in parts):
         raise UsageError(
@@ -87,27 +82,17 @@ def parse_extent(option: str, text: str) -> tuple[int, ...]:
 def prepare_launch(
     module: Module, kernel: Kernel, args: Sequence[str], outs: Sequence[str], inputs: Iterable[Path] = ()
 ) -> tuple[list[Any], list[LaunchOutput]]:
-    """The arguments of a kernel in their order, and its outputs.
+    """The arguments of a kernel in their order, and its outputs; UsageError for what does not fit.
 
-    Parameters
-    ----------
-    module : Module
-    kernel : Kernel
-    args : sequence of str
-        ``VALUE``, which takes the next position, or ``NAME=VALUE``, or ``POSITION=VALUE``. A value is an
-        .npy file, a number, a number with its type as in ``f16:0.5``, or a tensor map as in
-        ``map:a.npy,box=64x64,swizzle=128B`` with the options of `golden.simt.tensor_map.tensor_map`; in the
-        place of a file, it may have the name of an argument before it. The name of a variable takes a file,
-        whose bytes are written to its beginning.
-    outs : sequence of str
-        ``KEY=FILE.npy`` or ``KEY=FILE.npy:TYPE:SHAPE``; the key is a position, a parameter or a variable. A
-        parameter with an output and no argument is zeros of that type and shape.
-    inputs : iterable of Path
-        Other files that are read. No output may overwrite one, nor an argument of another parameter.
+    `args` are ``VALUE``, which takes the next position, ``NAME=VALUE`` or ``POSITION=VALUE``. A value is
+    an .npy file, a number, a number with its type as in ``f16:0.5``, or a tensor map as in
+    ``map:a.npy,box=64x64,swizzle=128B`` with the options of `golden.simt.tensor_map.tensor_map`; in the
+    place of a file, it may have the name of an argument before it. The name of a variable takes a file,
+    whose bytes are written to its beginning.
 
-    Raises
-    ------
-    UsageError
+    `outs` are ``KEY=FILE.npy`` or ``KEY=FILE.npy:TYPE:SHAPE``; the key is a position, a parameter or a
+    variable. A parameter with an output and no argument is zeros of that type and shape. No output may
+    overwrite one of `inputs`, other files that are read, nor an argument of another parameter.
     """
     names = kernel.parameters
     given: dict[str, Any] = {}

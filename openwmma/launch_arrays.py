@@ -72,15 +72,9 @@ _WIDTHS: Final = (1, 2, 4, 8)
 
 
 class LaunchArrays:
-    """The buffers of a launch, as they are found.
+    """The buffers of a launch, as they are found; `values` are its arguments, whose buffers have types.
 
-    Parameters
-    ----------
-    bound : BoundArguments
-    values : iterable of object
-        The arguments, whose buffers have types.
-    variables : mapping of str to (DeviceBuffer, ndarray)
-        Those that have changed since the module was loaded are arrays of the launch.
+    Variables that have changed since the module was loaded are arrays of the launch.
     """
 
     def __init__(self, bound: BoundArguments, values: Iterable[Any], variables: ModuleVariables) -> None:
@@ -104,11 +98,8 @@ class LaunchArrays:
     def pointers(self, array: LaunchArray, *, only_variables: bool = False) -> Pointers:
         """The addresses that stand in an array now, at multiples of 8 bytes.
 
-        Parameters
-        ----------
-        array : LaunchArray
-        only_variables : bool
-            Whether of the buffers that are new only variables of the module become arrays of the launch.
+        With `only_variables`, of the buffers that are new only variables of the module become arrays
+        of the launch.
         """
         if not array.may_hold_pointers:
             return {}

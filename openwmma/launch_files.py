@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 def saved_files(path: Path) -> tuple[Path, Path, Path]:
     """The files of a saved launch: description, arrays, PTX. A suffix ``.json`` of the path is dropped.
 
-    Raises
-    ------
-    LaunchError
-        For a path without a name.
+    LaunchError for a path without a name.
     """
     stem = path.with_suffix("") if path.suffix == ".json" else path
     if not stem.name:
@@ -43,24 +40,8 @@ def saved_files(path: Path) -> tuple[Path, Path, Path]:
 class SavedLaunch:
     """A launch that is being written to ``PATH.json``, ``PATH.npz`` and ``PATH.ptx``.
 
-    `record` writes the inputs first, so that a launch that fails is written too.
-
-    Parameters
-    ----------
-    path : Path
-        A suffix ``.json`` is dropped.
-    kernel : openwmma.modules.Kernel
-    extents : tuple of two extents
-        Grid and block, as for `golden.simt.module.Kernel.launch`.
-    arguments : sequence, or mapping of str to value
-    shared : int
-    contract, cluster
-        As for the launch.
-
-    Raises
-    ------
-    LaunchError
-        For files that cannot be written.
+    `record` writes the inputs first, so that a launch that fails is written too. Parameters are as for
+    the launch. LaunchError for files that cannot be written.
     """
 
     def __init__(
@@ -100,10 +81,7 @@ class SavedLaunch:
     def record(self, bound: BoundArguments) -> Iterator[None]:
         """Write what the launch starts from, and in the end add the memory after it.
 
-        Raises
-        ------
-        LaunchError
-            For more bytes than a launch file may have.
+        LaunchError for more bytes than a launch file may have.
         """
         values = self._values.values() if isinstance(self._values, Mapping) else self._values
         self._arrays = arrays = LaunchArrays(bound, values, self._variables)

@@ -46,23 +46,10 @@ _KEYS: Final = ("case", "file", "entry", "grid", "block", "arguments")
 
 
 class RecordedLaunch:
-    """One launch of a launch file.
+    """One launch of a launch file: its description, and the file's arrays.
 
-    Parameters
-    ----------
-    case : mapping
-        Its description.
-    path : Path
-        The launch file, which has arrays beside it.
-    arrays : mapping of str to ndarray
-        Those of the file, as ``CASE/NAME`` and ``CASE/NAME.after``.
-    allow_outside : bool
-        Whether the PTX may lie outside of the folder of the launch file.
-
-    Raises
-    ------
-    LaunchError
-        For a description that lacks something, or has another type.
+    The arrays are by the names ``CASE/NAME`` and ``CASE/NAME.after``. LaunchError for a description that
+    lacks something, or has another type.
     """
 
     def __init__(
@@ -103,10 +90,8 @@ class RecordedLaunch:
     def module(self) -> Module:
         """The module, freshly loaded.
 
-        Raises
-        ------
-        LaunchError
-            For a file that is missing, or outside of the launch file's folder.
+        LaunchError for a file that is missing, or outside of the launch file's folder without
+        `allow_outside`.
         """
         folder, file = self._path.parent, str(self._case["file"])
         path = folder / file

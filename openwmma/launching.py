@@ -90,22 +90,10 @@ def open_executor(
 ) -> Iterator[Executor]:
     """Make what executes matrix instructions, and give it back in the end.
 
-    On golden without preset and settings, that is the golden model with every instruction of the profile and
-    no limits of a core. With them, it has the profile, the formats and the shared memory of that core. On a
-    core golden computes the launch, and the core executes its trace.
-
-    Parameters
-    ----------
-    target : Target
-    kernel : CompiledKernel
-        What will run. A simulated core that cannot execute its matrix instructions is not built.
-    trace_file : Path or None
-        Where the trace of matrix instructions is written.
-
-    Raises
-    ------
-    LaunchError
-        For those instructions.
+    On golden without preset and settings, that is the golden model with every instruction of the profile
+    and no limits of a core. With them, it has the profile, the formats and the shared memory of that
+    core. On a core golden computes the launch, and the core executes its trace. A simulated core that
+    cannot execute the matrix instructions of the kernel is not built: LaunchError.
     """
     if target.gpu is not None:
         from openwmma.gpu.driver import open_gpu  # noqa: PLC0415  an optional package
@@ -144,20 +132,9 @@ def core_name(target: Target) -> str:
 
 @contextmanager
 def open_player(target: Target, kernel: CompiledKernel | None = None) -> Iterator[Player]:
-    """What executes traces on a core.
+    """What executes traces on a core; LaunchError as of `open_executor`.
 
-    Parameters
-    ----------
-    target : Target
-    kernel : CompiledKernel or None
-        As for `open_executor`.
-
-    Raises
-    ------
-    LaunchError
-        As `open_executor` does.
-    boards.host.link.errors.LinkError
-        For a board that does not answer, with the block that it was to execute.
+    LinkError for a board that does not answer, with the block that it was to execute.
     """
     with target.prepared(in_step=False) as source:
 
@@ -197,10 +174,7 @@ def _opened_file(path: Path | None) -> Iterator[IO[bytes]]:
 def require_shared(kernel: CompiledKernel, dynamic: int, executor: Executor) -> None:
     """Refuse a kernel whose block needs more shared memory than the core has.
 
-    Raises
-    ------
-    LaunchError
-        With what is needed, what there is, and which presets have it.
+    The LaunchError says what is needed, what there is, and which presets have it.
     """
     base = kernel.shared_base
     needed = base + max(0, dynamic)

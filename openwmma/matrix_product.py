@@ -169,10 +169,7 @@ def matmul(
 def checked_types(x: NDArray[Any], y: NDArray[Any], types: tuple[str, str, str | None]) -> str:
     """The type of D, for operands that have been checked and their types.
 
-    Raises
-    ------
-    InvalidArgument
-        Types that do not go together, or shapes.
+    InvalidArgument for types that do not go together, and for shapes.
     """
     a_name, b_name, d_type = types
     if a_name != b_name and not (a_name in _FP8 and b_name in _FP8):
@@ -200,12 +197,7 @@ def _profile(profile: str | Profile | None, a_name: str) -> Profile:
 
 
 def checked_operand(argument: str, given: ArrayLike, type: str | None) -> tuple[NDArray[Any], str, bool]:
-    """The bit patterns of an operand (of s8 the values), its type, and whether it came as raw bits.
-
-    Raises
-    ------
-    InvalidArgument
-    """
+    """The bit patterns of an operand (of s8 the values), its type, and whether it came as raw bits."""
     array = native_array(argument, given)
     if type is not None and checked_text(f"{argument}_type", type) not in RESULTS:
         raise InvalidArgument(f"{argument}_type", quoted(type), ", ".join(RESULTS))

@@ -88,14 +88,8 @@ def with_options(
 ) -> Callable[[Callable[..., _Result]], Callable[..., _Result]]:
     """Make a decorator that replaces those parameters of a command that are dataclasses by options.
 
-    A `Target` becomes the options of a machine, any other dataclass an option for each of its fields.
-
-    Parameters
-    ----------
-    *without : str
-        Options of a machine that the command lacks.
-    on : MachineKind
-        The default of ``--on``.
+    A `Target` becomes the options of a machine, but for those in `without`, with the default `on` of
+    ``--on``; any other dataclass an option for each of its fields.
     """
     machine = [item.name for item in fields(_Machine) if item.name not in without]
 

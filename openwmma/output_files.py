@@ -31,20 +31,9 @@ def require_outputs(
 ) -> None:
     """Refuse files that could not be written, and those that would overwrite another one of the same run.
 
-    Parameters
-    ----------
-    outputs : sequence of (str, Path)
-        What a message begins with, and the file. Pipes and devices are written as they are.
-    inputs : iterable of Path
-        The files that are read.
-    force : bool
-        Whether files that exist may be replaced.
-    updated : iterable of Path
-        Files that may be replaced without `force`: the command reads each of them first.
-
-    Raises
-    ------
-    UsageError
+    Each output comes behind what a message about it begins with; pipes and devices are written as they
+    are. `inputs` are read. Files that exist may be replaced with `force`, and those of `updated` without
+    it, as the command reads each of them first. UsageError.
     """
     read, updated, written = tuple(inputs), tuple(updated), list[Path]()
     for what, path in outputs:

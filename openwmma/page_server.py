@@ -111,13 +111,7 @@ class _PageServer(ThreadingHTTPServer):
 
 
 def require_pages(folder: Path) -> Path:
-    """Check that a folder holds the pages.
-
-    Raises
-    ------
-    UsageError
-        If they were not built.
-    """
+    """The folder, if it holds the pages; UsageError if they were not built."""
     if not os.path.isfile(folder / "index.html"):
         raise UsageError(
             f"{folder} has no index.html: build the pages with `make site`, or name their folder in --folder"
@@ -126,19 +120,10 @@ def require_pages(folder: Path) -> Path:
 
 
 def page_server(folder: Path, port: int) -> ThreadingHTTPServer:
-    """Open a server; the caller runs and closes it.
+    """Open a server of the pages in a folder, links out of which are not followed; the caller closes it.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the pages. Links out of it are not followed.
-    port : int
-        0 for any free one; `server_port` of the server tells which.
-
-    Raises
-    ------
-    UsageError
-        If the port is taken or not allowed.
+    Port 0 is any free one, which `server_port` of the server tells. UsageError if the port is taken or
+    not allowed.
     """
     try:
         return _PageServer((ADDRESS, port), partial(_PageHandler, directory=str(folder)))

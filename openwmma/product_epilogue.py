@@ -72,13 +72,9 @@ class Epilogue:
         return replace(self, addend=addend, scales=scales)
 
     def finish(self, total: Bits, *, one_chain: bool) -> Bits:
-        """D of the sums of a matrix.
+        """D of the sums of a matrix; `one_chain` where k was not cut.
 
-        Parameters
-        ----------
-        total : ndarray, shape (m, n)
-        one_chain : bool
-            Whether k was not cut: the kernel that adds the parts has an order of its own.
+        The kernel that adds the parts has an order of its own.
         """
         if self.d_type == "s32":
             return total
@@ -179,15 +175,8 @@ class EpilogueArguments:
     def checked(self, types: tuple[str, str, str], shape: tuple[int, ...], *, raw: bool) -> Epilogue:
         """The epilogue of a product of these types of A, B and D, and of this shape.
 
-        Parameters
-        ----------
-        raw : bool
-            Whether the operands are bit patterns, so that an addend may be.
-
-        Raises
-        ------
-        InvalidArgument
-            Values and shapes that do not fit; forms whose rule is not known.
+        With `raw`, the operands are bit patterns, and an addend may be. InvalidArgument for values
+        and shapes that do not fit, and forms whose rule is not known.
         """
         a_type, _, d_type = types
         plain = Epilogue(

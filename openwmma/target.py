@@ -73,13 +73,7 @@ class MachineOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """The options that name a machine.
-
-    Raises
-    ------
-    UsageError
-        For options that do not go together.
-    """
+    """The options that name a machine; UsageError for options that do not go together."""
 
     on: MachineKind
     preset: str | None = None
@@ -135,12 +129,7 @@ class Target:
 
     @classmethod
     def of(cls, on: MachineKind, options: MachineOptions) -> "Target":
-        """The target of a function's options.
-
-        Raises
-        ------
-        UsageError
-        """
+        """The target of a function's options."""
         given: dict[str, Any] = {"config": {}, **options}
         given |= {name: checked_path(name, given.get(name)) for name in ("waves", "trace")}
         return cls(on=on, settings=given.pop("config"), **given)
@@ -184,20 +173,12 @@ class Target:
     def prepared(self, *, in_step: bool = True) -> Iterator[MachineSource]:
         """Find the board, where it is one, and give its port back in the end.
 
-        Parameters
-        ----------
-        in_step : bool
-            Whether a golden machine goes along in lockstep; otherwise it is the core alone, and a board has
-            as much memory as it can of what is asked for.
+        A golden machine goes along with lockstep where `in_step`; otherwise it is the core alone, and
+        a board has as much memory as it can of what is asked for.
 
-        Raises
-        ------
-        boards.host.link.errors.LinkError
-            When the port cannot be opened, or nothing answers.
-        sim.capabilities.CapabilityError
-            When the board's core does not have the preset or the profile that was named.
-        UsageError
-            For a GPU, which takes whole kernels.
+        LinkError when the port cannot be opened or nothing answers, CapabilityError when the board's
+        core does not have the preset or the profile that was named, UsageError for a GPU, which takes
+        whole kernels.
         """
         if self.gpu is not None:
             raise UsageError("--on cuda: expected a kernel or a multiply, not single commands of a warp")

@@ -10,17 +10,9 @@ _OUTSIDE: Final = 0.3
 
 
 def timing_constraints(description: dict[str, Any]) -> str:
-    """Write constraints in the commands that XDC has in common with SDC.
+    """Constraints in the commands that XDC has in common with SDC.
 
-    Parameters
-    ----------
-    description : dict
-        Of the core, from `hdl.verilog.core_verilog.describe`.
-
-    Returns
-    -------
-    str
-        A clock, a delay of every input and output against it, and no timing of the interrupt.
+    A clock, a delay of every input and output against it, and no timing of the interrupt.
     """
     clock, interrupt = description["clock"], description["interrupt"]
     period = 1000 / CLOCK_MHZ

@@ -17,18 +17,10 @@ TYPES: Final = {
 
 
 def typed_number(type_: str, value: object) -> np.generic:
-    """A number as a numpy scalar of a type.
+    """A number as a numpy scalar of a type: s or u with 8 to 64 bits, f with 16, 32 or 64.
 
-    Parameters
-    ----------
-    type_ : str
-        s or u with 8, 16, 32 or 64 bits, f with 16, 32 or 64.
-    value : int or float
-
-    Raises
-    ------
-    ValueError
-        For another type, for a value that is no number of that kind, and one that the type does not have.
+    ValueError for another type, for a value that is no number of that kind, and one that the type does
+    not have.
     """
     dtype = TYPES.get(type_)
     if dtype is None:

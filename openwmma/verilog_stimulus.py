@@ -54,13 +54,7 @@ class Kind(IntEnum):
 
 
 class Stimulus:
-    """Records in words of 32 bits.
-
-    Parameters
-    ----------
-    memory_bits : int
-        The memory beside the core has ``2**memory_bits`` bytes.
-    """
+    """Records in words of 32 bits; the memory beside the core has ``2**memory_bits`` bytes."""
 
     def __init__(self, memory_bits: int = _MIN_MEMORY_BITS) -> None:
         self.memory_bits = memory_bits

@@ -21,19 +21,9 @@ def generate_testbench(config: CoreConfig, stimulus: Stimulus, file: str | None 
     """Generate a testbench that drives the core through its host port, and the example's memory directly.
 
     It queues commands as fast as the core takes them, compares registers and memory with what the golden
-    model has computed, and prints ``PASS``, or ends with ``$fatal`` and the first difference.
-
-    Parameters
-    ----------
-    config : CoreConfig
-    stimulus : Stimulus
-    file : str or None
-        The name of a file for ``$readmemh`` that has its words; None for words within the testbench.
-
-    Returns
-    -------
-    str
-        The module `TESTBENCH`; core and example are in files of their own.
+    model has computed, and prints ``PASS``, or ends with ``$fatal`` and the first difference. `file`
+    names what ``$readmemh`` reads the words from; None for words within the testbench. Core and example
+    are in files of their own.
     """
     status, words = REGISTER_MAP["STATUS"], stimulus.words
     values = {

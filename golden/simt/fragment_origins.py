@@ -66,10 +66,7 @@ class FragmentOrigins:
     ) -> tuple[Use, int, int, str] | None:
         """The first register that was made for another fragment than the one it is used for.
 
-        Returns
-        -------
-        tuple or None
-            Operand, place of the register, number of the instruction that made it, and what differs.
+        Operand, place of the register, number of the instruction that made it, and what differs.
         """
         for use, values in fragments.items():
             for element, value in enumerate(values):

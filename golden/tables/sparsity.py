@@ -23,18 +23,12 @@ _LANES_OF_QUAD: Final = 4
 
 @dataclass(frozen=True)
 class Sparsity:
-    """The metadata of one instruction.
-
-    Parameters
-    ----------
-    bits : int
-        Of an element in its register.
-    depth : int
-        The k of the instruction, as B has it.
-    """
+    """The metadata of one instruction."""
 
     bits: int
+    """Of an element in its register."""
     depth: int
+    """The k of the instruction, as B has it."""
 
     @property
     def group(self) -> int:

@@ -177,13 +177,7 @@ class Launch:
 
 
 def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
-    """Launch a kernel of a file; the exit code.
-
-    Raises
-    ------
-    UsageError
-        For options that do not fit, and as `Kernel.launch` does.
-    """
+    """Launch a kernel of a file; the exit code. UsageError for options that do not fit."""
     extents = parse_extent("--grid", launch.grid or "1"), parse_extent("--block", launch.block or "32")
     keywords = options.keywords()
     if launch.cluster is not None:
@@ -216,13 +210,7 @@ def launch_file(file: Path, launch: Launch, options: LaunchOptions) -> int:
 
 
 def repeat_file(path: Path, case: str | None, options: LaunchOptions, *, allow_outside: bool = False) -> int:
-    """Repeat launches of a launch file and compare; the exit code.
-
-    Raises
-    ------
-    UsageError
-        As `launch_file` does.
-    """
+    """Repeat launches of a launch file and compare; the exit code. UsageError as of `launch_file`."""
     keywords = options.keywords()
     code, runs = 0, dict[str, KernelRun]()
     require_outputs(options.outputs, [path, path.with_suffix(".npz")], force=options.force)

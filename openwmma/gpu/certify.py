@@ -123,22 +123,9 @@ def _gpu(number: int) -> Gpu:
 
 
 def compare(text: str, seed: int, profile: str, number: int = 0) -> tuple[str, Line]:
-    """Compare one instruction on one seed, for some millions of results.
+    """Compare one of `instructions` on one seed, for some millions of results.
 
-    Parameters
-    ----------
-    text : str
-        Of `instructions`.
-    seed : int
-    profile : str
-        Of the golden model.
-    number : int
-        Of the GPU, which this process keeps.
-
-    Raises
-    ------
-    LaunchError
-        Without a GPU.
+    The process keeps the GPU. LaunchError without one.
     """
     gpu = _gpu(number)
     random = np.random.default_rng([seed, *text.encode()])
@@ -224,26 +211,8 @@ def certify(
 ) -> Iterator[Certificate]:
     """Compare until a time is over or so many results have been compared; at least once each instruction.
 
-    Parameters
-    ----------
-    chosen : sequence of str
-        Of `instructions`.
-    gpu : int
-    profile : str
-        Of the golden model.
-    seed : int
-        The same seed draws the same operands.
-    seconds, results : float, int or None
-        The end.
-    jobs : int or None
-        Processes; by default as many as cores.
-    name : str
-        Of the GPU.
-
-    Yields
-    ------
-    Certificate
-        The same object, after each task.
+    The instructions are of `instructions`; the same seed draws the same operands. The same certificate is
+    yielded after each task. There are as many processes as cores by default.
     """
     certificate = Certificate(name, seed)
     started = monotonic()

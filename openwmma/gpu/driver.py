@@ -47,13 +47,7 @@ def _text(driver: Any, status: Any) -> str:
 
 
 def _call(function: str, *arguments: Any) -> Any:
-    """What a function of the driver returns.
-
-    Raises
-    ------
-    LaunchError
-        With the driver's text.
-    """
+    """What a function of the driver returns; LaunchError with the driver's text."""
     driver = _bindings()
     status, *results = getattr(driver, function)(*arguments)
     if status:
@@ -67,12 +61,7 @@ def _end(function: str, *arguments: Any) -> None:
 
 
 class GpuModule:
-    """A loaded PTX module.
-
-    Parameters
-    ----------
-    handle : CUmodule
-    """
+    """A loaded PTX module, by its CUmodule."""
 
     def __init__(self, handle: Any) -> None:
         self._handle = handle
@@ -94,24 +83,12 @@ class GpuModule:
     ) -> float:
         """Run a kernel to its end; seconds that the GPU took.
 
-        Parameters
-        ----------
-        entry : str
-        grid, block : tuple of three int
-        shared : int
-            Bytes of dynamic shared memory.
-        parameters : sequence of bytes
-            Of each parameter. The driver places them; one that is aligned to more than 16 bytes is not where
-            sizes and alignments say.
-        cluster : tuple of three int or None
-            Blocks of a cluster; None for what the kernel itself asks for.
+        The driver places the parameters, of which the bytes are given: one that is aligned to more
+        than 16 bytes is not where sizes and alignments say. Without `cluster`, it is what the kernel
+        itself asks for.
 
-        Raises
-        ------
-        LaunchError
-            For what the driver refuses.
-        KernelFault
-            For what stops the kernel. The driver gives this process no GPU after that.
+        LaunchError for what the driver refuses; KernelFault for what stops the kernel, after which
+        the driver gives this process no GPU.
         """
         driver = _bindings()
         function = _call("cuModuleGetFunction", self._handle, entry.encode())
@@ -150,13 +127,7 @@ def _configuration(grid: Dim3, block: Dim3, shared: int, cluster: Dim3) -> Any:
 
 
 def encoded_map(found: TensorMap) -> bytes:
-    """The 128 bytes of a tensor map, made by the driver's `cuTensorMapEncodeTiled`.
-
-    Raises
-    ------
-    LaunchError
-        For what the driver refuses.
-    """
+    """The 128 bytes of a tensor map, made by the driver's `cuTensorMapEncodeTiled`; or LaunchError."""
     driver = _bindings()
 
     def number(kind: str, prefix: str, name: str) -> Any:
@@ -186,12 +157,7 @@ def encoded_map(found: TensorMap) -> bytes:
 
 
 class Gpu:
-    """An opened GPU.
-
-    Parameters
-    ----------
-    device : CUdevice
-    """
+    """An opened GPU, by its CUdevice."""
 
     def __init__(self, device: Any) -> None:
         driver = _bindings()
@@ -213,15 +179,8 @@ class Gpu:
     def memory(self, ranges: Sequence[tuple[int, int]]) -> Iterator[None]:
         """Memory at given addresses, while the context lasts.
 
-        Parameters
-        ----------
-        ranges : sequence of (int, int)
-            First address and bytes of each buffer, in ascending order.
-
-        Raises
-        ------
-        LaunchError
-            Where the GPU has no room at these addresses.
+        The ranges are first address and bytes of each buffer, in ascending order. LaunchError where
+        the GPU has no room at these addresses.
         """
         driver = _bindings()
         properties = driver.CUmemAllocationProp()
@@ -246,18 +205,9 @@ class Gpu:
 
     @contextmanager
     def module(self, ptx: str, *, contract: bool = True) -> Iterator[GpuModule]:
-        """A PTX module, assembled by the driver.
+        """A PTX module, assembled by the driver; `contract` joins multiplications and additions.
 
-        Parameters
-        ----------
-        ptx : str
-        contract : bool
-            Whether multiplications and additions are joined.
-
-        Raises
-        ------
-        LaunchError
-            With what the assembler says.
+        LaunchError with what the assembler says.
         """
         driver = _bindings()
         option = driver.CUjit_option
@@ -298,10 +248,7 @@ def read(address: int, count: int) -> NDArray[np.uint8]:
 def open_gpu(number: int = 0) -> Iterator[Gpu]:
     """Open a GPU by its number among those the driver shows.
 
-    Raises
-    ------
-    LaunchError
-        Without the package, a driver, or such a GPU.
+    LaunchError without the package, a driver, or such a GPU.
     """
     count = int(_call("cuDeviceGetCount"))
     if not 0 <= number < count:

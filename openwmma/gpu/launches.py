@@ -25,19 +25,9 @@ _SHOWN: Final = 8
 class GpuGrid:
     """What runs the blocks of launches, for `golden.simt.module.Kernel.launch`.
 
-    All buffers of device memory are copied to the GPU, to the addresses that they have here, and back. The
-    variables of the module lie where the driver puts them: they are copied too, but for addresses in them.
-
-    Parameters
-    ----------
-    gpu : Gpu
-    module : golden.simt.module.Module
-    ptx : str
-        Its text.
-    lockstep : bool
-        Whether the golden model runs the launch as well, and all buffers are compared.
-    contract : bool
-        Whether multiplications and additions are joined.
+    All buffers of device memory are copied to the GPU, to the addresses that they have here, and back.
+    The variables of the module lie where the driver puts them: they are copied too, but for addresses in
+    them. In lockstep the golden model runs the launch as well, and all buffers are compared.
     """
 
     def __init__(self, gpu: Gpu, module: Module, ptx: str, *, lockstep: bool, contract: bool) -> None:
@@ -48,14 +38,7 @@ class GpuGrid:
         self._contract = contract
 
     def __call__(self, kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
-        """Run a launch.
-
-        Raises
-        ------
-        LaunchError, KernelFault
-        golden.machine.Difference
-            In lockstep, for buffers that differ.
-        """
+        """Run a launch; LaunchError, KernelFault, and Difference in lockstep, for buffers that differ."""
         found, seconds = self._run(kernel, launch)
         if self._lockstep:
             result = run_parallel(kernel, launch)

@@ -55,11 +55,7 @@ def _filled(template: str, **fields: object) -> str:
 def kernel_text(instruction: MmaInstruction | ApproximateInstruction, capability: tuple[int, int]) -> str:
     """A PTX module whose kernel ``each`` executes an instruction for every tile or element.
 
-    Parameters
-    ----------
-    instruction : MmaInstruction or ApproximateInstruction
-    capability : (int, int)
-        Of the GPU: what is assembled for.
+    It is assembled for the compute capability of the GPU.
     """
     is_narrow = is_sparse = is_group = False
     if isinstance(instruction, ApproximateInstruction):
@@ -198,24 +194,9 @@ def multiply_on_gpu(
     c: ArrayLike,
     metadata: ArrayLike | None = None,
 ) -> NDArray[Any]:
-    """D = A B + C of every tile, by the instruction itself.
+    """D = A B + C of every tile, by the instruction itself; arrays as for `golden.mma`.
 
-    Parameters
-    ----------
-    gpu : Gpu
-    instruction : MmaInstruction
-    a, b, c, metadata : array_like
-        As for `golden.mma`; all have the same leading axes.
-
-    Returns
-    -------
-    ndarray, shape (..., m, n)
-        As `golden.mma` returns it.
-
-    Raises
-    ------
-    LaunchError
-        Where the GPU does not have the instruction.
+    All have the same leading axes. LaunchError where the GPU does not have the instruction.
     """
     operands = [
         checked_array(use, matrix, instruction.types[use], instruction.extent(use))
@@ -250,26 +231,10 @@ def multiply_compared(
     profile: str | None = None,
     lockstep: bool = False,
 ) -> tuple[NDArray[Any], str]:
-    """D on a GPU, and the name of the GPU.
+    """D on a GPU by its number, as `multiply_on_gpu` computes it, and the name of the GPU.
 
-    Parameters
-    ----------
-    number : int
-        Of the GPU.
-    instruction : MmaInstruction
-    operands : sequence of three array_like
-    metadata : array_like or None
-        Of a sparse multiply, as for `golden.mma`.
-    profile : str or None
-        Of the golden model; None for Hopper.
-    lockstep : bool
-        Whether the golden model multiplies too.
-
-    Raises
-    ------
-    LaunchError
-    golden.machine.Difference
-        In lockstep, with the first result that differs.
+    In lockstep the golden model multiplies too, by a profile that is Hopper's by default: Difference with
+    the first result that differs.
     """
     a, b, c = operands
     with open_gpu(number) as gpu:
@@ -355,20 +320,10 @@ def _multiply_group(
 
 
 def approximate_on_gpu(gpu: Gpu, form: str, operands: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The results of an approximate instruction, as bit patterns.
+    """The results of an approximate instruction of `FORMS`, as bit patterns.
 
-    Parameters
-    ----------
-    gpu : Gpu
-    form : str
-        A key of `golden.approximation.instructions.FORMS`.
-    operands : sequence of ndarray
-        Bit patterns, of the unsigned integer that is as wide as the register, with one axis.
-
-    Raises
-    ------
-    LaunchError
-        Where the GPU does not have the instruction.
+    The operands are bit patterns in the unsigned integer that is as wide as the register, with one axis.
+    LaunchError where the GPU does not have the instruction.
     """
     count = len(operands[0])
     text = kernel_text(FORMS[form], gpu.capability)

@@ -38,13 +38,7 @@ def has_torch() -> bool:
 
 
 def products(seed: int, gpu: int = 0) -> Iterator[Product]:
-    """Products of each type in several sizes; the values are normally distributed.
-
-    Parameters
-    ----------
-    seed : int
-    gpu : int
-    """
+    """Products of each type in several sizes; the values are normally distributed."""
     import torch  # noqa: PLC0415  an optional package
 
     generator = torch.Generator(device=f"cuda:{gpu}").manual_seed(seed)

@@ -82,15 +82,9 @@ class Program:
                 self._statements += _saturated(name, instruction.d_type)
 
     def set_matrix(self, fragment: int, matrix: NDArray[Any], layout: str | None) -> None:
-        """Add a load of a matrix that the host made.
+        """Add a load of a matrix that the host made, as for `golden.fragments.distribute`.
 
-        Parameters
-        ----------
-        fragment : int
-        matrix : ndarray
-            As for `golden.fragments.distribute`.
-        layout : {"row", "col"} or None
-            Of a multiplicand.
+        The layout is of a multiplicand, None for an accumulator.
         """
         held = self._layouts[fragment]
         use: Use = "c" if held.is_accumulator else held.use
@@ -112,10 +106,8 @@ class Program:
     def text(self, arrays: Sequence[str]) -> str:
         """The program in PTX: one entry, `warp`.
 
-        Parameters
-        ----------
-        arrays : sequence of str
-            The parameters that hold the arrays of the host; the program may lack some of them.
+        `arrays` are the parameters that hold the arrays of the host; the program may lack some of
+        them.
         """
         parameters = (*arrays, *self.tiles)
         lines = []

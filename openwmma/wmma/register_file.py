@@ -56,14 +56,9 @@ class WarpRegisters(RegisterFile["weakref.ref[Contents]"]):
         self.spills = 0
 
     def place(self, read: Sequence[Contents], written: Sequence[Contents]) -> None:
-        """Bring fragments into the machine.
+        """Bring fragments into the machine: those that are read with what they hold.
 
-        Parameters
-        ----------
-        read : sequence of Contents
-            With what they hold.
-        written : sequence of Contents
-            About to be overwritten by a command. What the host knows of them is dropped.
+        The others are about to be overwritten by a command. What the host knows of them is dropped.
         """
         self._clock += 1
         needed = list(dict.fromkeys((*read, *written)))

@@ -18,18 +18,8 @@ from openwmma.wmma.misuse import Misuse
 def pattern_of(function: str, value: object, element: ElementType) -> int:
     """The bit pattern of a value, rounded once to nearest, ties to even; too large a number gives Inf.
 
-    Parameters
-    ----------
-    function : str
-        For messages.
-    value : number
-    element : ElementType
-        A tf32 is stored as it is, as a float.
-
-    Raises
-    ------
-    Misuse
-        For what is no number, and an integer type that does not have the value.
+    A tf32 is stored as it is, as a float. Misuse for what is no number, and an integer type that does not
+    have the value.
     """
     format_ = FORMATS[element.table]
     if isinstance(format_, FloatFormat):

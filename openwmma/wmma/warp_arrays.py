@@ -33,19 +33,10 @@ class WarpArray:
 
 
 class WarpArrays:
-    """The arrays that a warp has used.
+    """The arrays that a warp has used, in the `size` bytes from address `first` on.
 
     An array is copied to the machine as a whole when it is first used. Before each load the lines of the
     tile are compared, and written where the host has changed them; after each store they are copied back.
-
-    Parameters
-    ----------
-    storage : Storage
-        Global memory of the machine.
-    first : int
-        Address of the first byte that may be used.
-    size : int
-        Bytes that may be used.
     """
 
     def __init__(self, storage: Storage, first: int, size: int) -> None:
@@ -62,10 +53,7 @@ class WarpArrays:
     def place(self, pointer: Pointer) -> WarpArray:
         """The place of the array that a pointer points into; copied there if it never was.
 
-        Raises
-        ------
-        Misuse
-            When the memory is full.
+        Misuse when the memory is full.
         """
         found = self._arrays.get(id(pointer.owner))
         if found is not None:
@@ -93,18 +81,9 @@ class WarpArrays:
         return placed
 
     def update(self, array: WarpArray, lines: list[tuple[int, int]]) -> bool:
-        """Bring what the host has written into some lines to the machine.
+        """Bring what the host has written into some lines, addresses and bytes, to the machine.
 
-        Parameters
-        ----------
-        array : WarpArray
-        lines : list of (int, int)
-            Address and number of bytes.
-
-        Returns
-        -------
-        bool
-            Whether the lines hold what the program alone would have left there.
+        The result is whether the lines hold what the program alone would have left there.
         """
         as_program = True
         for address, count in lines:
