@@ -30,7 +30,7 @@ def parse_elements(option: str, text: str, type: str, count: int) -> tuple[list[
 
 
 def parse_scalar(option: str, text: str, type: str) -> tuple[int, list[str]]:
-    """Parse one element, as `parse_elements` does."""
+    """Parse one element, as `parse_elements` does; UsageError for several."""
     if "," in text:
         raise UsageError(f"{option} {text}: expected one value, not {text.count(',') + 1}")
     bits, note = _element(option, text.strip(), type)

@@ -66,7 +66,7 @@ def is_pipe(path: Path) -> bool:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file; names must not occur twice in an object, and numbers are finite."""
+    """Read a JSON file; UnreadableFile for names that occur twice in an object, and infinite numbers too."""
     with _explained(path, "not JSON"), path.open("rb") as file:
         text = _at_most(file, JSON_BYTES).decode()
         found = json.loads(text, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
@@ -76,13 +76,13 @@ def read_json(path: Path) -> Any:
 
 
 def read_array(path: Path) -> NDArray[Any]:
-    """Read an .npy file of at most `ARRAY_BYTES`; not of Python objects."""
+    """Read an .npy file of at most `ARRAY_BYTES`, not of Python objects; UnreadableFile for another."""
     with _explained(path, ""), path.open("rb") as file:
         return _array(path, file, ARRAY_BYTES)
 
 
 def read_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """Read all arrays of an .npz file, of at most `ARRAY_BYTES` together."""
+    """Read all arrays of an .npz file, of at most `ARRAY_BYTES` together; or UnreadableFile."""
     with _explained(path, "expected an archive of arrays"), path.open("rb") as file:
         whole = file if file.seekable() else io.BytesIO(_at_most(file, ARRAY_BYTES))
         with zipfile.ZipFile(whole) as archive:

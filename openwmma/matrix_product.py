@@ -197,7 +197,10 @@ def _profile(profile: str | Profile | None, a_name: str) -> Profile:
 
 
 def checked_operand(argument: str, given: ArrayLike, type: str | None) -> tuple[NDArray[Any], str, bool]:
-    """The bit patterns of an operand (of s8 the values), its type, and whether it came as raw bits."""
+    """The bit patterns of an operand (of s8 the values), its type, and whether it came as raw bits.
+
+    InvalidArgument for what is no array, another dtype, and a number.
+    """
     array = native_array(argument, given)
     if type is not None and checked_text(f"{argument}_type", type) not in RESULTS:
         raise InvalidArgument(f"{argument}_type", quoted(type), ", ".join(RESULTS))

@@ -57,7 +57,10 @@ class ProductRule:
 
 
 def part_lengths(depth: int, split_k: int | Sequence[int]) -> tuple[int, ...]:
-    """Lengths of the parts of k: equal and of whole blocks, but the last may be shorter; or as given."""
+    """Lengths of the parts of k: equal and of whole blocks, but the last may be shorter; or as given.
+
+    InvalidArgument for numbers below 1, more parts than k, or lengths whose sum is not k.
+    """
     allowed = f"an integer from 1 on, or lengths from 1 on whose sum is k, {depth}"
     given: Sequence[Any] = split_k if isinstance(split_k, list | tuple) else [split_k]
     numbers = [integer_of(item) or 0 for item in given]
@@ -77,7 +80,10 @@ def part_lengths(depth: int, split_k: int | Sequence[int]) -> tuple[int, ...]:
 def interleaved_places(
     depth: int, split_k: int | Sequence[int], order: Sequence[int] | None = None
 ) -> tuple[NDArray[np.intp], tuple[int, ...]]:
-    """The places of k, part after part, where parts take 32 products in turn; and the parts' lengths."""
+    """The places of k, part after part, where parts take 32 products in turn; and the parts' lengths.
+
+    InvalidArgument for more parts than there are turns, and an order that is none.
+    """
     most = max(1, -(-depth // INTERLEAVED_PRODUCTS))
     count = checked_integer("split_k", split_k, 1, most)
     given: Sequence[Any] = order if isinstance(order, list | tuple) else [order]

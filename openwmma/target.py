@@ -129,7 +129,7 @@ class Target:
 
     @classmethod
     def of(cls, on: MachineKind, options: MachineOptions) -> "Target":
-        """The target of a function's options."""
+        """The target of a function's options; UsageError as of the class."""
         given: dict[str, Any] = {"config": {}, **options}
         given |= {name: checked_path(name, given.get(name)) for name in ("waves", "trace")}
         return cls(on=on, settings=given.pop("config"), **given)

@@ -18,7 +18,7 @@ def plain(text: object) -> "Text":
 
 
 def tell(text: object, *, error: bool = False, lines: bool = False) -> None:
-    """Print a line with text from outside; with `lines`, as what a compiler says, its lines stay in full."""
+    """Print a line with text from outside; what has `lines`, such as a compiler's output, stays in full."""
     shown = printable(str(text), "\t\n") if lines else sentence(str(text))
     print(shown, file=sys.stderr if error else sys.stdout, flush=True)
 

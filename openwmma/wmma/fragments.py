@@ -156,7 +156,7 @@ class fragment:  # noqa: N801
         return collect(words, self.use.table, self.T.table, self.shape)
 
     def require_set(self, what: str) -> None:
-        """Refuse to read a fragment whose contents are undefined."""
+        """Misuse for a fragment whose contents are undefined."""
         if not self.is_set:
             raise Misuse(
                 f"{what}: the contents of {self!r} are undefined",
@@ -164,7 +164,7 @@ class fragment:  # noqa: N801
             )
 
     def require_current(self, function: str) -> None:
-        """Refuse a fragment of another warp."""
+        """Misuse for a fragment of another warp."""
         if current_warp(function) is not self._warp:
             raise Misuse(
                 f"{function}: {self!r} is of another warp", "a fragment lies in the registers of one warp"
