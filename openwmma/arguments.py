@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from golden.host_arrays import little_endian
 from golden.integers import parsed_integer, shortened
-from openwmma.input_files import NoArray, UnreadableFile, is_pipe, is_readable, read_array
+from openwmma.input_files import NoArray, UnreadableFile, is_pipe, read_array, require_input
 from openwmma.usage_error import UsageError
 
 _RAW: Final = {"V1": "u1", "V2": "<u2"}
@@ -43,8 +43,7 @@ def parse_number(text: str) -> int | float:
 
 def load_array(what: str, path: Path) -> NDArray[Any]:
     """Read an .npy file of numbers; UsageError, which begins with `what`, for any other file."""
-    if not is_readable(path):
-        raise UsageError(f"{what}: expected an .npy file, but there is no file {path}")
+    require_input(path, f"{what}: expected an .npy file")
     try:
         array = read_array(path)
     except NoArray as error:

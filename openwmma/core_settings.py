@@ -10,6 +10,7 @@ from typing import Any, Final
 from golden.integers import integer_of, parsed_integer, quoted, shortened
 from golden.tables.profiles import PROFILES, Profile
 from hdl.config import PRESETS, CoreConfig, DotProductConfig
+from openwmma.input_files import require_input
 from openwmma.usage_error import UsageError
 
 DEFAULT_PROFILE: Final = "hopper"
@@ -67,10 +68,9 @@ def parse_settings(texts: list[str] | None, file: Path | None = None) -> dict[st
         settings[name] = value
     if file is None:
         return settings
-    if not file.is_file():
-        raise UsageError(f"--config {file}: expected a file in TOML, but there is no file {file}")
+    require_input(file, f"--config {file}: expected a file in TOML")
     try:
-        found = tomllib.loads(file.read_text(encoding="utf-8"))
+        found = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"--config {file}: expected a file in TOML ({reason})") from None

@@ -60,7 +60,7 @@ def _element(name: str, word: str, type: str) -> tuple[int, str]:
     except ValueError:
         decimal = "a decimal number, inf, nan" if isinstance(format, FloatFormat) else "an integer"
         raise UsageError(
-            f"{name} {shown}: expected {decimal} or raw bits in hexadecimal (0x...) of {type}"
+            f"{name} {shown or 'is empty'}: expected {decimal} or raw bits in hexadecimal (0x...) of {type}"
         ) from None
     if is_raw:
         return _raw(name, int(number), type), ""

@@ -57,6 +57,13 @@ def is_readable(path: Path) -> bool:
     return path.exists() and not path.is_dir()
 
 
+def require_input(path: Path, expected: str) -> None:
+    """UsageError, which begins with `expected`, where a path has nothing to read."""
+    if not is_readable(path):
+        found = f"{path} is a folder" if path.is_dir() else f"there is no file {path}"
+        raise UsageError(f"{expected}, but {found}")
+
+
 def is_pipe(path: Path) -> bool:
     """Whether a pipe lies at a path; what cannot be a path is none."""
     try:
@@ -68,7 +75,7 @@ def is_pipe(path: Path) -> bool:
 def read_json(path: Path) -> Any:
     """Read a JSON file; UnreadableFile for names that occur twice in an object, and infinite numbers too."""
     with _explained(path, "not JSON"), path.open("rb") as file:
-        text = _at_most(file, JSON_BYTES).decode()
+        text = _at_most(file, JSON_BYTES).decode("utf-8-sig")
         found = json.loads(text, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_finite)
         if "\\u" in text:
             json.dumps(found, ensure_ascii=False).encode()  # refuses halves of characters

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from golden.simt.trace_file import TraceReader
-from openwmma.input_files import is_readable
+from openwmma.input_files import require_input
 from openwmma.launching import open_player
 from openwmma.options import Force, with_options
 from openwmma.output_files import require_outputs
@@ -30,8 +30,7 @@ def replay(
     """
     if target.on not in (MachineKind.RTL, MachineKind.LOCKSTEP, MachineKind.BOARD):
         raise UsageError(f"--on {target.on.value}: expected rtl, lockstep or board, which have a core")
-    if not is_readable(file):
-        raise UsageError(f"expected the trace of a launch, but there is no file {file}")
+    require_input(file, "expected the trace of a launch")
     require_outputs(target.outputs, [file], force=force)
     with file.open("rb") as opened:
         found = TraceReader(opened, str(file))

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from openwmma.commands.run_grid import Launch, LaunchOptions, launch_file, repeat_file
-from openwmma.input_files import is_readable
+from openwmma.input_files import require_input
 from openwmma.options import with_options
 from openwmma.usage_error import UsageError
 
@@ -53,6 +53,5 @@ def run(
         raise UsageError("expected a kernel: a PTX file, a file that ends in .cu, or --launch CASE.json")
     if case is not None:
         raise UsageError(f"--case {case}: expected --launch with it")
-    if not is_readable(file):
-        raise UsageError(f"expected a PTX module, but there is no file {file}")
+    require_input(file, "expected a PTX module")
     return launch_file(file, what, options)

@@ -7,7 +7,7 @@ import typer
 
 from golden.simt.trace_file import TraceReader
 from openwmma.core_settings import parse_settings
-from openwmma.input_files import is_readable
+from openwmma.input_files import require_input
 from openwmma.launching import core_name
 from openwmma.options import Fields, Force, Preset, Profile, SettingsFile
 from openwmma.output_files import require_folder, require_outputs
@@ -67,8 +67,7 @@ def verilog(
     if stimulus is None:
         require_outputs([(f"--output {path}", path) for path in outputs], force=force)
     else:
-        if not is_readable(stimulus):
-            raise UsageError(f"expected the trace of a launch, but there is no file {stimulus}")
+        require_input(stimulus, "expected the trace of a launch")
         require_outputs([(f"--output {path}", path) for path in outputs], [stimulus], force=force)
         with stimulus.open("rb") as opened:
             trace = TraceReader(opened, str(stimulus))

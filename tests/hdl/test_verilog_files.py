@@ -217,7 +217,7 @@ def test_every_field_can_be_set(monkeypatch, tmp_path, given, name):
     options = ["--set", f"{name}={text}"]
     if given == "file":
         toml = {"formats": '["f16", "i8"]', "profile": '"ampere"'}.get(name, text)
-        (tmp_path / "core.toml").write_text(f"{name} = {toml}\n")
+        (tmp_path / "core.toml").write_text(f"{name} = {toml}\r\n", encoding="utf-8-sig")
         options = ["--config", str(tmp_path / "core.toml")]
     beside = BESIDE.get(name, {})
     options += [part for key, number in beside.items() for part in ("--set", f"{key}={number}")]
@@ -258,7 +258,10 @@ def test_a_field_on_the_command_line_comes_before_the_file(tmp_path):
 )
 def test_a_file_of_fields_that_cannot_be_taken_is_refused(capsys, tmp_path, text, message):
     file = tmp_path / "core.toml"
-    if text is not None:
+    if text is None:
+        assert main(["verilog", "-o", str(tmp_path / "core.v"), "--config", str(tmp_path)]) == 2
+        assert capsys.readouterr().err.replace("\n", "").endswith(f", but {tmp_path} is a folder")
+    else:
         file.write_text(text)
     assert main(["verilog", "-o", str(tmp_path / "core.v"), "--config", str(file)]) == 2
     assert capsys.readouterr().err.replace("\n", "").startswith(f"openwmma: {message.format(file=file)}")

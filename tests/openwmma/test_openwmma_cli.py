@@ -185,6 +185,7 @@ def test_the_options_of_verilog_speak_of_no_machine(capsys):
 TILES = ["ta.npy", "tb.npy", "tc.npy", "-o", "d.npy"]
 BAD_USAGE = {
     "no such file": (["run", "no.ptx"], "expected a PTX module, but there is no file no.ptx"),
+    "folder": (["run", "."], "expected a PTX module, but . is a folder"),
     "not text": (["run", "binary.ptx"], "binary.ptx:1:1: the byte 0xff is not UTF-8"),
     "no number": (
         gemm("--arg", "D=x"),

@@ -251,7 +251,7 @@ BAD_USAGE = {
     ),
     "empty": (
         (F16, "--a", "1,,2", "--b", "1"),
-        "--a[1] : expected a decimal number, inf, nan or raw bits in hexadecimal (0x...) of f16",
+        "--a[1] is empty: expected a decimal number, inf, nan or raw bits in hexadecimal (0x...) of f16",
     ),
     "too many": (
         (F16, "--a", ",".join("1" * 17), "--b", "1"),

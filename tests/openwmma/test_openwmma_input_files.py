@@ -232,6 +232,11 @@ DAMAGED_JSON = {
 }
 
 
+def test_json_may_begin_with_a_byte_order_mark():
+    Path("case.json").write_text('{"a": 1}\r\n', encoding="utf-8-sig")
+    assert read_json(Path("case.json")) == {"a": 1}
+
+
 @pytest.mark.parametrize("name", DAMAGED_JSON)
 def test_damaged_json_is_refused_in_one_sentence(capsys, name):
     Path("case.json").write_bytes(DAMAGED_JSON[name])

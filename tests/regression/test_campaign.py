@@ -370,8 +370,10 @@ def test_a_full_disk_is_told_in_a_sentence_and_the_store_resumes(undisturbed, tm
         (("random", "--type", "f128"), r"--type: expected one of .*, not f128"),
         (("results", "--family", "mma.f128"), r"--family: expected one of .*, not mma.f128"),
         (("mutation", "--unit", "uarts"), r"--unit: unit must be one of .*, not uarts"),
-        (("kernels",), "--launch: expected a launch file at least"),
-        (("kernels", "--launch", "none.json"), r"--launch: expected a launch file, but .* no file none.json"),
+        (("kernels",), "--launch: expected at least one launch file"),
+        (("kernels", "--launch", "none.json"), r"there is no launch file none.json"),
+        (("kernels", "--launch", "."), r"there is no launch file \."),
+        (("kernels", "--launch", os.devnull), rf"{os.devnull}: not JSON .*"),
         (("tests", "--until-covered"), r"--until-covered: expected a kind with coverage, .*, not tests"),
         (("random", "--time", "soon"), "--time: expected a number with s, m, h or d, as in 30m, not soon"),
         (

@@ -1,11 +1,11 @@
 """Launch files, repeated and compared in every byte."""
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar, Final
 
+from openwmma.launch_repeat import read_launches
 from openwmma.usage_error import UsageError
 from regression.campaign.kind import Case, Configuration, Kind, Outcome, Task
 from regression.identity import captured
@@ -21,21 +21,19 @@ class Kernels(Kind):
     options: ClassVar[Configuration] = {"launch": [], "on": "golden", "preset": None}
 
     def require(self) -> None:
-        """UsageError without a launch file, or for one that is not there."""
+        """UsageError without a launch file, LaunchError for one that cannot be read."""
         if not self.configuration["launch"]:
-            raise UsageError("--launch: expected a launch file at least")
+            raise UsageError("--launch: expected at least one launch file")
         for name in self.configuration["launch"]:
-            if not Path(name).is_file():
-                raise UsageError(f"--launch: expected a launch file, but there is no file {name}")
+            read_launches(name)
 
     def tasks(self) -> Iterator[Task]:
         """One for each launch."""
         for name in self.configuration["launch"]:
-            content = json.loads(Path(name).read_text())
-            for launch in content if isinstance(content, list) else [content]:
+            for launch in read_launches(name):
                 yield Task(
-                    key=f"{name} {launch['case']}",
-                    arguments={"file": str(Path(name).absolute()), "case": launch["case"]},
+                    key=f"{name} {launch.name}",
+                    arguments={"file": str(Path(name).absolute()), "case": launch.name},
                     results=1,
                 )
 
