@@ -1,14 +1,16 @@
-"""Arrays and numbers on the command line."""
+"""Arrays and numbers on the command line, and numbers with their type in a launch file."""
 
 import math
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from golden.host_arrays import little_endian
-from golden.integers import parsed_integer, shortened
+from golden.integers import integer_of, parsed_integer, shortened
 from openwmma.input_files import NoArray, UnreadableFile, is_pipe, read_array, require_input
 from openwmma.usage_error import UsageError
 
@@ -61,3 +63,35 @@ def load_array(what: str, path: Path) -> NDArray[Any]:
         found = f"dtype {shortened(str(array.dtype))}"
         raise UsageError(f"{what}: expected an array of integers or floating point, not {found}")
     return little_endian(array)
+
+
+TYPES: Final = {
+    f"{letter}{8 * size}": np.dtype(f"{kind}{size}")
+    for letter, kind, sizes in (("s", "i", (1, 2, 4, 8)), ("u", "u", (1, 2, 4, 8)), ("f", "f", (2, 4, 8)))
+    for size in sizes
+}
+"""The dtype of each type of a number."""
+
+
+def typed_number(type_: str, value: object) -> np.generic:
+    """A number as a numpy scalar of a type: s or u with 8 to 64 bits, f with 16, 32 or 64.
+
+    ValueError for another type, for a value that is no number of that kind, and one that the type does
+    not have.
+    """
+    dtype = TYPES.get(type_)
+    if dtype is None:
+        raise ValueError(f"type {shortened(type_)}: expected s, u or f with 8, 16, 32 or 64 bits")
+    found: np.generic
+    integer = integer_of(value)
+    if dtype.kind != "f":
+        if integer is not None and np.iinfo(dtype).min <= integer <= np.iinfo(dtype).max:
+            found = dtype.type(integer)
+            return found
+    elif integer is not None or isinstance(value, float):
+        number = value if integer is None else integer
+        with suppress(OverflowError), np.errstate(over="ignore"):
+            found = dtype.type(float(number))  # type: ignore[arg-type]
+            if np.isfinite(found) or not math.isfinite(number):  # type: ignore[arg-type]
+                return found
+    raise ValueError(f"{type_} cannot hold {shortened(value)}")

@@ -6,12 +6,18 @@ from typing import Any, Final
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from openwmma.fusesoc import identifier
-
 _SPIRIT: Final = "http://www.spiritconsortium.org/XMLSchema/SPIRIT/1685-2009"
 _XILINX: Final = "http://www.xilinx.com"
 _BUSES: Final = ("s_axil", "m_axi")
 _TEMPLATE: Final = Path(__file__).with_name("ipxact.xml")
+
+
+def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
+    """Vendor, library and name of a core that `hdl.verilog.core_verilog.describe` describes.
+
+    The name is that of its preset, or ``custom``.
+    """
+    return "openwmma", "core", description["preset"] or "custom"
 
 
 def ip_component(description: dict[str, Any], rdl: str, version: str, rtl: str) -> str:

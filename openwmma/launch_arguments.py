@@ -16,10 +16,9 @@ from golden.invalid_argument import InvalidArgument
 from golden.limits import DEVICE_BYTES
 from golden.simt.buffers import DeviceBuffer
 from golden.simt.tensor_map import TensorMap, tensor_map
-from openwmma.arguments import input_files, is_file, load_array, parse_number
+from openwmma.arguments import TYPES, input_files, is_file, load_array, parse_number, typed_number
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import array_bytes, require_folder, require_outputs
-from openwmma.typed_numbers import TYPES, typed_number
 from openwmma.usage_error import UsageError
 
 _NAMED: Final = re.compile(r"(?P<key>[A-Za-z_$%][\w$]*|[0-9]+)=(?P<value>.+)", re.DOTALL)

@@ -14,13 +14,13 @@ from golden.host_arrays import raw_bytes
 from golden.integers import integer_of, shortened
 from golden.simt.buffers import DeviceBuffer, device
 from golden.simt.errors import LaunchError
+from openwmma.arguments import typed_number
 from openwmma.input_files import UnreadableFile, is_readable, read_archive, read_json
 from openwmma.launch_arrays import POINTER_BYTES
 from openwmma.launch_files import saved_files
 from openwmma.launching import KernelRun
 from openwmma.modules import Kernel, Module
 from openwmma.output_files import checked_path, is_same_file
-from openwmma.typed_numbers import typed_number
 
 SHOWN: Final = 8
 """Differing bytes of an array that are listed."""

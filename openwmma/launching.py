@@ -11,8 +11,7 @@ from boards.host.link.errors import LinkError
 from golden.machine import Counters, Machine
 from golden.simt.compiled import CompiledKernel
 from golden.simt.errors import LaunchError
-from golden.simt.golden_engine import GoldenEngine
-from golden.simt.grid import LaunchResult
+from golden.simt.grid import GoldenEngine, LaunchResult
 from golden.simt.trace_recorder import TraceRecorder
 from golden.tables.matrix_instructions import Instruction
 from golden.tables.profiles import HOPPER, PROFILES

@@ -4,17 +4,16 @@ import json
 from dataclasses import astuple, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from string import Template
+from typing import Any, Final
 
 from boards.soc.headers import command_header
 from hdl.config import CoreConfig
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
-from openwmma.fusesoc import fusesoc_core
-from openwmma.ipxact import ip_component
-from openwmma.timing_constraints import timing_constraints
-from openwmma.verilog_stimulus import Stimulus, multiply_stimulus
-from openwmma.verilog_testbench import generate_testbench
+from openwmma.ipxact import identifier, ip_component
+from openwmma.verilog_testbench import Stimulus, generate_testbench, multiply_stimulus
 from sim.files import write_files
 
 
@@ -109,3 +108,64 @@ def write_verilog(config: CoreConfig, output: Path, launch: Stimulus | None = No
         }
     )
     return files
+
+
+CLOCK_MHZ: Final = 100
+"""What synthesis aims at until the file is changed; `python -m bench.area` prints what FPGAs reach."""
+
+_OUTSIDE: Final = 0.3
+"""The part of a cycle in which a signal is outside the core."""
+
+
+def timing_constraints(description: dict[str, Any]) -> str:
+    """Constraints in the commands that XDC has in common with SDC.
+
+    A clock, a delay of every input and output against it, and no timing of the interrupt.
+    """
+    clock, interrupt = description["clock"], description["interrupt"]
+    period = 1000 / CLOCK_MHZ
+    lines = [
+        f"# Timing of {description['top']} by itself, synthesised out of context: {CLOCK_MHZ} MHz, and",
+        f"# {_OUTSIDE:.0%} of a cycle outside its ports. In a larger design its own constraints apply.",
+        f"create_clock -name {clock} -period {period:.3f} [get_ports {clock}]",
+        f"# {interrupt} is a level that stays until a host answers; its receiver synchronises it.",
+        f"set_false_path -to [get_ports {interrupt}]",
+    ]
+    for direction in ("input", "output"):
+        for port in description["ports"]:
+            if port["direction"] != direction or port["name"] in (clock, interrupt):
+                continue
+            name = f"{{{port['name']}[*]}}" if port["width"] > 1 else port["name"]
+            lines += [
+                f"set_{direction}_delay -clock {clock} -{edge} {delay:.3f} [get_ports {name}]"
+                for edge, delay in (("max", _OUTSIDE * period), ("min", 0.0))
+            ]
+    return "\n".join(lines) + "\n"
+
+
+_TEMPLATE: Final = Path(__file__).with_name("fusesoc_core.txt")
+
+
+def fusesoc_core(
+    description: dict[str, Any],
+    version: str,
+    rtl: str,
+    example: str,
+    testbench: str,
+    *,
+    data: str | None = None,
+) -> str:
+    """Describe a core in FuseSoC's format CAPI2.
+
+    The targets are ``default`` for designs that depend on the core, ``lint`` by Verilator, and ``sim`` by
+    Icarus Verilog. `version` is of this software; `rtl`, `example`, `testbench` and `data`, which the
+    testbench reads, are names of files in the folder of the core file.
+    """
+    read = "" if data is None else f", {{{json.dumps(data)}: {{file_type: user}}}}"
+    return Template(_TEMPLATE.read_text()).substitute(
+        name=":".join((*identifier(description), version)),
+        top=description["top"],
+        rtl=json.dumps(rtl),
+        example=json.dumps(example),
+        testbench=json.dumps(testbench) + read,
+    )

@@ -21,7 +21,7 @@ from hdl.memory.load_engine import LoadEngine
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.tile.multiplier import TileMultiplier
 from openwmma.fragment_grid import fragment_grid
-from openwmma.layout_svg import layout_svg
+from openwmma.layout_drawing import layout_svg
 from sim.files import write_files
 
 PRESET: Final = "standard"

@@ -212,7 +212,7 @@ class CompiledKernel:
     def require(self, missing: Callable[[MatrixInstruction], str | None]) -> None:
         """Refuse the kernel where something cannot execute its matrix instructions.
 
-        `missing` says why, as `golden.simt.golden_engine.GoldenEngine.missing`. LaunchError for the first
+        `missing` says why, as `golden.simt.grid.GoldenEngine.missing`. LaunchError for the first
         such instruction, with its line.
         """
         for index, instruction in self.matrix:

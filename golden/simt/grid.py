@@ -10,8 +10,10 @@ from typing import Final
 import numpy as np
 
 from golden.integers import checked_integer, checked_object, integer_of, listed, shortened
+from golden.invalid_argument import InvalidArgument
 from golden.limits import STEPS, WAITING_BYTES, WARP_INSTRUCTIONS
 from golden.ptx.special_registers import coordinates
+from golden.resolve import resolve_profile
 from golden.simt.block import BlockRun
 from golden.simt.buffers import DeviceBuffer, device
 from golden.simt.check_records import Report
@@ -20,8 +22,29 @@ from golden.simt.cluster import join
 from golden.simt.compiled import CompiledKernel
 from golden.simt.device_memory import DeviceMemory
 from golden.simt.errors import Deadlock, LaunchError
-from golden.simt.golden_engine import GoldenEngine
 from golden.simt.trace_recorder import TraceRecorder
+from golden.tables.matrix_instructions import Instruction, MmaInstruction
+from golden.tables.profiles import HOPPER, ExactProfile, Profile
+
+
+class GoldenEngine:
+    """The numerics of a launch, and what it may execute."""
+
+    def __init__(self, profile: Profile | ExactProfile = HOPPER) -> None:
+        self.profile = profile
+
+    def missing(self, instruction: Instruction) -> str | None:
+        """Why an instruction cannot be executed; None if it can. Asked before a kernel starts.
+
+        The golden model does not execute what the generation of its profile does not have.
+        """
+        if isinstance(instruction, MmaInstruction):
+            try:
+                resolve_profile(self.profile, instruction)
+            except InvalidArgument as error:
+                return str(error)
+        return None
+
 
 _TOLD: Final = 4
 """Blocks whose lines a message about a deadlock gives."""

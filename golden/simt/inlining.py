@@ -31,8 +31,7 @@ from golden.ptx.syntax import (
     Symbol,
     Variable,
 )
-from golden.simt.call_graph import CallGraph, Signature, exposed
-from golden.simt.call_pieces import Frame, arranged, passed, renamed, zeros
+from golden.simt.call_graph import CallGraph, Frame, Signature, arranged, exposed, passed, renamed, zeros
 from golden.simt.names import readable
 from golden.simt.stack import STACK, STACK_POINTER
 

@@ -9,11 +9,9 @@ from rich.console import Console
 
 from golden.integers import parsed_integer, shortened
 from golden.tables.instruction_set import Use
-from openwmma.descriptor_grid import descriptor_grid
 from openwmma.explanation_text import print_wide
-from openwmma.fragment_grid import fragment_grid, metadata_grid, scale_grid
-from openwmma.layout_svg import layout_svg
-from openwmma.layout_text import layout_text
+from openwmma.fragment_grid import descriptor_grid, fragment_grid, metadata_grid, scale_grid
+from openwmma.layout_drawing import layout_svg, layout_text
 from openwmma.options import Force
 from openwmma.output_files import require_outputs, require_suffix
 from openwmma.usage_error import UsageError

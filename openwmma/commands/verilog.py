@@ -15,7 +15,7 @@ from openwmma.target import MachineKind, Target
 from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
 from openwmma.verilog_files import write_verilog, written_files
-from openwmma.verilog_stimulus import launch_stimulus
+from openwmma.verilog_testbench import launch_stimulus
 
 
 def verilog(

@@ -15,13 +15,13 @@ from openwmma.wmma.element_types import (
     FragmentUse,
     Layout,
     MemoryLayout,
+    Misuse,
     experimental,
+    float_to_tf32,
     precision,
 )
 from openwmma.wmma.fragments import fragment
-from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.operations import bmma_sync, fill_fragment, load_matrix_sync, mma_sync, store_matrix_sync
-from openwmma.wmma.values import float_to_tf32
 from openwmma.wmma.warps import warp
 
 __all__ = [

@@ -18,9 +18,9 @@ from openwmma.wmma.element_types import (
     FragmentUse,
     Layout,
     MemoryLayout,
+    Misuse,
     checked_element_type,
 )
-from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.register_file import Contents
 from openwmma.wmma.warps import current_warp
 

@@ -19,11 +19,11 @@ from openwmma.wmma.element_types import (
     BitOperation,
     FragmentUse,
     MemoryLayout,
+    Misuse,
+    pattern_of,
 )
 from openwmma.wmma.fragments import WMMA_FAMILIES, fragment
-from openwmma.wmma.misuse import Misuse
 from openwmma.wmma.pointer import point_to
-from openwmma.wmma.values import pattern_of
 from openwmma.wmma.warps import current_warp
 
 _LAYOUT_RULE: Final = "layout is mem_row_major or mem_col_major"

@@ -10,8 +10,7 @@ from golden.integers import integer_of, shortened
 from golden.lines import gather_lines
 from golden.tables.formats import FORMATS
 from golden.tables.matrix_instructions import LoadInstruction, StoreInstruction
-from openwmma.wmma.element_types import ElementType
-from openwmma.wmma.misuse import Misuse
+from openwmma.wmma.element_types import ElementType, Misuse
 
 POINTER_ALIGNMENT: Final = 32
 """Bytes: CUDA asks for 256-bit aligned pointers."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.machine import Machine
-from openwmma.wmma.misuse import Misuse
+from openwmma.wmma.element_types import Misuse
 from sim.replay.register_file import NEVER, RegisterFile, Resident
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from golden.machine import Storage
 from golden.programs.buffers import ALIGNMENT
-from openwmma.wmma.misuse import Misuse
+from openwmma.wmma.element_types import Misuse
 from openwmma.wmma.pointer import Pointer
 
 

@@ -15,7 +15,7 @@ from golden.machine import Counters, Machine
 from golden.programs.buffers import BASE
 from hdl.config import PRESETS, CoreConfig
 from openwmma.target import MachineKind, MachineOptions, Target
-from openwmma.wmma.misuse import Misuse
+from openwmma.wmma.element_types import Misuse
 from openwmma.wmma.program import Program
 from openwmma.wmma.register_file import WarpRegisters
 from openwmma.wmma.warp_arrays import WarpArrays

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final
 from unittest import mock
 
-from openwmma.page_server import ADDRESS, page_server
+from openwmma.commands.learn import ADDRESS, page_server
 from regression.fuzz.kind import Files, Kind, PropertyError
 from regression.fuzz.ptx import damaged_bytes
 from regression.fuzz.values import LONG, WORDS

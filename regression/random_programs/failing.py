@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from golden.programs.command_data import command_data, command_of
+from golden.programs.values import command_data, command_of
 from golden.tables.commands import Command, Load, Mma, Store
 from regression.random_programs.program import Program
 from sim.simulation import BusTiming

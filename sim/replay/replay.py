@@ -8,7 +8,7 @@ from typing import IO, Final
 from golden.machine import Difference, Machine
 from golden.memory import Memory
 from golden.simt.errors import LaunchError
-from golden.simt.golden_engine import GoldenEngine
+from golden.simt.grid import GoldenEngine
 from golden.simt.trace_file import TraceReader
 from golden.simt.trace_recorder import Progress, TraceRecorder
 from golden.tables.instruction_set import CORE_FAMILIES, CORE_NARROW_FAMILIES, multiplicand_formats

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from golden.programs.command_data import command_data
+from golden.programs.values import command_data
 from golden.ptx.syntax import Address, Immediate, Register, Vector
 from golden.simt import Kernel, Module, empty
 from golden.tables.commands import Command, Fill, Load, Mma, Store

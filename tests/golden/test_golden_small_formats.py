@@ -23,7 +23,7 @@ from golden.block_scales import pack_scales, unpack_scales
 from golden.ptx.mnemonic import parse_instruction
 from golden.ptx.source import PtxError
 from golden.simt.errors import KernelFault, LaunchError
-from golden.simt.golden_engine import GoldenEngine
+from golden.simt.grid import GoldenEngine
 from golden.sparsity import pack_metadata, stored_places
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import NARROW_FAMILIES

@@ -19,12 +19,9 @@ from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
 from openwmma.cli import main
 from openwmma.core_settings import adjusted_config, parse_settings
-from openwmma.fusesoc import fusesoc_core
 from openwmma.ipxact import ip_component
-from openwmma.timing_constraints import timing_constraints
-from openwmma.verilog_files import written_files
-from openwmma.verilog_stimulus import multiply_stimulus
-from openwmma.verilog_testbench import generate_testbench
+from openwmma.verilog_files import fusesoc_core, timing_constraints, written_files
+from openwmma.verilog_testbench import generate_testbench, multiply_stimulus
 from sim.build import core_description, core_verilog
 from sim.files import write_files
 

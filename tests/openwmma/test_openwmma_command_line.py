@@ -38,7 +38,7 @@ def test_summaries_are_the_first_lines_of_the_commands(capsys):
     printed = capsys.readouterr().out
     assert all(f"\n  {name} " in printed for name in COMMANDS)
     files = Path(openwmma.__file__).parent.joinpath("commands").glob("[a-z]*.py")
-    assert {file.stem for file in files} == {*COMMANDS, "run_grid"}
+    assert {file.stem for file in files} == {*COMMANDS}
 
 
 def test_version_is_the_package_s(capsys):

@@ -13,8 +13,7 @@ from golden.arguments import dtype_of
 from golden.tables.formats import FORMATS
 from golden.tables.instruction_set import FAMILIES
 from openwmma.cli import main
-from openwmma.descriptor_grid import descriptor_grid
-from openwmma.fragment_grid import fragment_grid
+from openwmma.fragment_grid import descriptor_grid, fragment_grid
 
 FRAGMENTS = sorted(
     {

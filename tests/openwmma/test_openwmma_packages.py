@@ -16,7 +16,7 @@ from hdl.config import PRESETS, CoreConfig, DotProductConfig
 from hdl.control.host import REGISTERS
 from hdl.control.host.register_map import SHARED_WINDOW, WINDOW
 from openwmma.verilog_files import write_verilog
-from openwmma.verilog_stimulus import Kind, multiply_stimulus
+from openwmma.verilog_testbench import Kind, multiply_stimulus
 from sim.build import core_description, core_verilog
 from sim.verilate import verilator_environment
 

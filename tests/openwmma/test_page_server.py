@@ -9,7 +9,7 @@ import pytest
 
 from openwmma.cli import main
 from openwmma.commands import learn as command
-from openwmma.page_server import ADDRESS, POLICY, page_server
+from openwmma.commands.learn import ADDRESS, POLICY, page_server
 
 
 @pytest.fixture

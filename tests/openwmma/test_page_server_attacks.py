@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from openwmma.page_server import ADDRESS, page_server
+from openwmma.commands.learn import ADDRESS, page_server
 
 PAGE = b"<p>here"
 

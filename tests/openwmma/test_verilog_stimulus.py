@@ -14,8 +14,7 @@ from hdl.config import PRESETS
 from openwmma.cli import main
 from openwmma.launch_repeat import read_launches
 from openwmma.verilog_files import write_verilog
-from openwmma.verilog_stimulus import Kind, launch_stimulus
-from openwmma.verilog_testbench import TESTBENCH
+from openwmma.verilog_testbench import TESTBENCH, Kind, launch_stimulus
 from sim.build import core_description, core_verilog
 from sim.rtl_machine import RtlMachine
 from sim.testbench.runner import iverilog

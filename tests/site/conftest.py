@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from page_visit import SITE, Visit
 
-from openwmma.page_server import page_server
+from openwmma.commands.learn import page_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

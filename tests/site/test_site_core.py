@@ -10,7 +10,7 @@ from page_visit import REPOSITORY
 from answers.core_program import answer_text, contents
 from answers.core_reference import Reference
 from golden.memory import Memory
-from golden.programs.command_data import command_data, command_of
+from golden.programs.values import command_data, command_of
 from golden.tables.commands import Fill, Load, Mma, Store
 from golden.tables.faults import Cause
 from golden.warp import GoldenMachine

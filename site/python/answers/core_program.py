@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from answers.core_reference import Reference
-from golden.programs.command_data import command_of
+from golden.programs.values import command_of
 
 FILLS: Final = ("zeros", "ones", "identity", "counting", "halves", "alternating")
 """What a buffer may contain; see `contents`."""
@@ -23,7 +23,7 @@ def answer_text(question: str) -> str:
 
     ``{"kind": "contents", "fill": F, "type": T, "columns": N, "bytes": N}`` gives ``bytes`` as hexadecimal
     text. ``{"kind": "begin", "base": ADDRESS, "memory": HEX, "registers": N}`` and then
-    ``{"kind": "golden", "command": DATA}`` for each command (`golden.programs.command_data`) compute what
+    ``{"kind": "golden", "command": DATA}`` for each command (`golden.programs.values`) compute what
     golden expects; ``{"kind": "end"}`` gives ``memory`` and ``registers`` as hexadecimal text.
     """
     asked = json.loads(question)

@@ -8,7 +8,7 @@ from typing import Any
 from answers.archive import write_archive
 from answers.tables import fragment_tables, instruction_tables
 from answers.transposition_tables import transposition_tables
-from openwmma.page_server import POLICY
+from openwmma.commands.learn import POLICY
 
 MODULES_IN_THE_BROWSER = (
     "answers.core_program",

@@ -1,6 +1,6 @@
 // The programs of the page as `site/rtl/programs.py` writes them, and what `answers.core_program` is asked.
 
-/** A command as `golden.programs.command_data` has it. */
+/** A command as `golden.programs.values` has it. */
 export type CommandData = object;
 
 export type Question =

@@ -5,7 +5,7 @@ import pytest
 
 from golden.simt import Module, device
 from golden.simt.fragment_origins import type_problem
-from golden.simt.golden_engine import GoldenEngine
+from golden.simt.grid import GoldenEngine
 from golden.tables.formats import FORMATS
 from golden.tables.profiles import PROFILES
 

@@ -5,7 +5,7 @@ import pytest
 from captured import module, prepare
 
 from golden.simt import LaunchError
-from golden.simt.golden_engine import GoldenEngine
+from golden.simt.grid import GoldenEngine
 from golden.tables.profiles import PROFILES
 
 
