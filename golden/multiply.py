@@ -48,7 +48,7 @@ def mma(
     ----------
     instruction : str or MmaInstruction
         PTX text without operands, such as ``"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"``, or
-        the parsed object. The layouts say how operands lie in memory and do not matter here.
+        the parsed object. The layouts, which say how operands lie in memory, have no effect here.
     a : array_like, shape (..., m, k)
         Of a sparse multiply the elements that are stored, shape (..., m, k / 2); see `golden.sparsity`.
     b : array_like, shape (..., k, n)

@@ -84,12 +84,12 @@ class MemoryCommand(data.Struct):
 
 
 class MmaCommand(data.Struct):
-    """A multiply, dense or sparse; the layouts of A and B in memory do not matter to it.
+    """A multiply, dense or sparse; independent of the layouts of A and B in memory.
 
-    `is_wgmma` tells a warp's share of a `wgmma` from the `mma` of that shape and those types. A core that has
-    only one of them ignores it. `metadata` is the register with the metadata of a sparse A, and `selector`
-    says which of its lanes. With block scales `rounding` is 1, 2 or 3 for `.scale_vec::1X`, 2X or 4X, which
-    are of type ue8m0 or ue4m3; without, the fields of scales do not count.
+    `is_wgmma` distinguishes a warp's share of a `wgmma` from an `mma` of the same shape and types. A core
+    with only one of them ignores it. `metadata` is the register with the metadata of a sparse A, `selector`
+    selects its lanes. With block scales `rounding` is 1, 2 or 3 for `.scale_vec::1X`, 2X or 4X; `ue4m3` is
+    the type of the scales, else ue8m0. Without block scales these fields are ignored.
     """
 
     opcode: unsigned(3)

@@ -87,8 +87,8 @@ class CoreConfig:
     Raises
     ------
     ValueError
-        For a value out of its range, naming the value and the range, for fp8 as the only format, for `mxf4`
-        with a profile that lacks it, and for `sparse` without a format that has sparse multiplies.
+        For a value out of its range, naming both; for fp8 as the only format; for `mxf4` with a profile that
+        lacks it; for `sparse` without a format that has sparse multiplies.
     TypeError
         For a dot product of another class, and for `sparse`, `mxf4` or `wgmma` other than True or False.
     """

@@ -40,11 +40,11 @@ FMA64_MODULE: Final = "openwmma_fma64"
 class Core(Component):
     """A tensor core.
 
-    Commands from the host pass the queue of their warp to its sequencer, which hands them to the load engine,
-    the store engine, the tile multipliers and the register mover, in order and as soon as their registers are
-    free. The units work side by side, for all warps. Of the register file's ports one, from which words of
-    multiplicands are read, is the tile multiplier's; the others are shared: results come before loads, words
-    of C before operands of f64, and these before stores.
+    Commands from the host pass the queue of their warp to its sequencer. It dispatches them in order to the
+    load engine, the store engine, the tile multipliers and the register mover, as soon as no hazard is left.
+    The units work in parallel, for all warps. The tile multiplier has a read port of the register file for
+    multiplicands. The other ports are shared, with fixed priority: results before loads at the write port;
+    words of C before operands of f64, and these before stores, at the read port.
 
     Testbench: cocotb_tests/test_core.py, through `core_top`.
 

@@ -33,7 +33,7 @@ RESULTS: Final = {
     "e5m2": ("bf16", "f16", "f32", "e4m3"),
     "s8": ("s32",),
 }
-"""The types of D by those of A and B, the default first."""
+"""The types of D by the type of A and B, the default first."""
 
 _VALUES: Final = {VALUES.get(name, "int8"): name for name in RESULTS}
 """The type of an array's elements, by its dtype, where none is named."""

@@ -32,8 +32,8 @@ def require_outputs(
     """Refuse files that could not be written, and those that would overwrite another one of the same run.
 
     Each output comes behind what a message about it begins with; pipes and devices are written as they
-    are. `inputs` are read. Files that exist may be replaced with `force`, and those of `updated` without
-    it, as the command reads each of them first. UsageError.
+    are. `inputs` are read. Files that exist may be replaced with `force`. Files in `updated` need no
+    `force`, as the command reads each of them first. UsageError.
     """
     read, updated, written = tuple(inputs), tuple(updated), list[Path]()
     for what, path in outputs:

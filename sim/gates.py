@@ -66,7 +66,7 @@ def gated(block: Block, gate: Gate) -> Block:
     """Evaluate what is left of a pipeline where `rare` is zero, and all of it for other operations alone.
 
     What is left is found by yosys. Each of the two has a clock, which runs as long as operations of its kind
-    are in it, and takes their operands alone. So operands, results and cycles are those of the block.
+    are in it, and takes their operands alone. So operands, results and cycles equal the block's.
 
     Parameters
     ----------

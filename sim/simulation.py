@@ -38,9 +38,9 @@ class BusTiming:
     latency: int = 20
     """Cycles from a read address to its first beat, and from the last written beat to the response."""
     stall: int = 0
-    """Of 256 chances in each cycle and channel, in how many the memory makes the core wait."""
+    """Probability, in 256ths, that a channel of the memory stalls in a cycle."""
     seed: int = 1
-    """Of those chances."""
+    """Seed of the stalls."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.latency < 1 << 16:

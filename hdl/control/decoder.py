@@ -34,8 +34,8 @@ class Decoder(Component):
     """Tells legal commands from others and looks their constants up.
 
     The tables are made from `golden.tables.instruction_set.CORE_FAMILIES` and the fragment layouts, for the
-    formats that the configuration has, so that what the golden machine refuses is refused here, with the
-    same cause. Requests name registers as the register file numbers them: warp after warp.
+    formats of the configuration. So decoder and golden machine refuse the same commands with the same
+    cause. Requests name registers as the register file numbers them: warp after warp.
 
     A command's constants are looked up as it is taken; its last registers are found and compared with their
     limit in the cycles behind.

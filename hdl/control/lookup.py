@@ -138,7 +138,7 @@ def look_up(m: Module, config: CoreConfig, command: Value) -> data.View:
 
 
 def is_share(m: Module, config: CoreConfig, command: Value) -> Signal:
-    """Whether the types of a `wgmma` are those of one, for a core that has it; see `look_up`."""
+    """Whether the types of a command are legal for `wgmma`, on a core that has it; see `look_up`."""
     found = Signal(name="is_share")
     multiply = WgmmaCommand(command)
     keys = {

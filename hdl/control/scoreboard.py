@@ -236,10 +236,10 @@ class Scoreboard(Component):
         m.d.comb += [self.conflict.eq(Cat(registers).any()), self.span_conflict.eq(Cat(spans).any())]
 
     def _overlaps(self, ones: Sequence[ValueLike], others: Sequence[ValueLike]) -> list[Value]:
-        """Of each pair of ranges, whether it has registers in common.
+        """A bit for each pair of ranges: whether it has registers in common.
 
-        All comparisons share a carry chain, which takes two cells of its own. A field is that of `last` less
-        that of `first` with a one above, which is gone if `first` is greater.
+        All comparisons share a carry chain, with two more cells for its ends. A field is `last` minus
+        `first`, with a one above that a borrow clears if `first` is greater.
         """
         bits = (self._config.registers - 1).bit_length()
         pairs = [(Range(one), Range(other)) for one, other in zip(ones, others, strict=True)]

@@ -94,12 +94,12 @@ class Sequencer(Component):
     """Starts the commands of one warp in order; they run side by side and may end in any order.
 
     A pipeline of three stages, each with a command of its own. The first decodes. The second compares the
-    command with those in flight (two cycles, with side operands one more for each two of them,
-    `hdl.control.scoreboard.Scoreboard`), and checks an access for
-    alignment and range meanwhile; the command then takes its slot. The third waits until no conflict is left
+    command with those in flight (`hdl.control.scoreboard.Scoreboard`): two cycles, and one more for each two
+    side operands. Meanwhile an access is checked for alignment and range. Then the command takes its slot.
+    The third waits until no conflict is left
     and hands the command to its unit. Before that, the rows of a move of matrices are read from their
     register, which no other command is about to write then, and checked. As commands start in order, a
-    refusal leaves everything as if neither the command nor any younger one had been there.
+    refused command and all younger ones have no side effects.
 
     A stage takes a command only when it was empty or is certain to empty, by its own registers; so no ready
     is a condition of another one in the same cycle. A unit that is ready stays so until it is given a

@@ -65,8 +65,8 @@ class Align(DotProductStage):
     one's complement; `Reduce` adds the missing one, told by `carry`.
 
     Integer products pass: of 8 bits as if at distance 0, the middle fields of 4-bit pairs as if at
-    distance 8, with all bits from 11 on replaced by the sign, so that the field above is cut off. Sums of
-    theirs need 10.
+    distance 8. Their bits from 11 on are replaced by the sign, which cuts off the field above; a sum of two
+    needs 10.
 
     The odd products of fp8 come shifted left by 8 less the lower two bits of their distance plus
     one (`Multiply`), so they go right by 0, 4, 8 or 12, and only the bits of the upper product count.

@@ -96,7 +96,7 @@ class Fp8Decode(DotProductStage):
 
     Both kinds come to e5m2's scale: e4m3's exponents are raised by the difference of the biases, 8. That sets
     bit 3 to the inverse of the highest bit, so it needs no adder, and makes the exponent of a subnormal 9.
-    The exponents of e3m2 are raised by 12 and those of e2m3 and e2m1 by 14, likewise (`small_exponent`).
+    Likewise exponents of e3m2 are raised by 12, of e2m3 and e2m1 by 14 (`small_exponent`).
     Zero products get the exponent 0 and so do not raise the maximum.
 
     Expected critical path: hidden bit and class of an operand, three look-up tables behind the port.

@@ -15,8 +15,8 @@ class Reduce(DotProductStage):
     two to do the same. A negative term arrives as its one's complement; sixteen adders have sixteen carry
     inputs, one for each product's missing one.
 
-    Products of fp8 with lanes of their own have trees of their own, sixteen terms each; there is one tree of
-    theirs beside the terms' tree, or two alone. The last level then adds the sums of two trees and C: a row
+    fp8 lanes add one tree of sixteen terms beside the terms' tree, or two trees where only fp8 is computed.
+    The last level then adds the sums of two trees and C: a row
     of full adders, which makes two numbers of the three, and an adder. The lowest bit of their second number
     is free, so both trees have sixteen carry inputs.
 

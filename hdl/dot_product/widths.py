@@ -168,7 +168,7 @@ class Widths:
 
     @property
     def exponent_lead(self) -> int:
-        """What is added to all exponents but those of products of fp8 in the lanes of 16 bits.
+        """Added to all exponents, except of products of fp8 in the lanes of 16 bits.
 
         So these lanes have the distance of fp8 from Emax plus one, as `Multiply` needs it.
         """

@@ -27,9 +27,9 @@ class LoadEngine(Component):
     which takes the beats; and to the unit that writes the registers. The crossbar holds whole fragments, so a
     load whose memory reports an error writes no register. All work in order.
 
-    Throughput: the longest of a burst per cycle, a part of a beat per cycle
-    (`hdl.memory.line_address_generator`), a quad per cycle, and a register word written per cycle, from one
-    load to the next without a gap: an f16 multiplicand of 16x16 takes 32 cycles (64 where the register file
+    Throughput: the slowest of a burst per cycle, a part of a beat per cycle
+    (`hdl.memory.line_address_generator`), a quad per cycle, and a register word written per cycle. Loads
+    follow each other without a gap: an f16 multiplicand of 16x16 takes 32 cycles (64 where the register file
     has one quad in a word, since its registers repeat). At most `LOADS_IN_FLIGHT` are in flight. Latency: 3
     cycles from the request to the first burst; 8 from the last beat to the first quad of the registers, the
     quads of the fragment, then 2 to `done`. `request.ready` and `beats.ready` do not depend on another ready.

@@ -114,5 +114,5 @@ class GroupSums(GroupSumStage):
 
 
 def both(m: Module, values: list[Value]) -> list[Value]:
-    """What the groups of the pass before had, a cycle ago, and what those of this pass have."""
+    """The values of the groups of the pass before, from a register, and of the groups of this pass."""
     return [*(register(m, value, f"before_{group}") for group, value in enumerate(values)), *values]

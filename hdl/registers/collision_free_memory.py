@@ -5,12 +5,12 @@ from amaranth.lib.memory import Memory
 
 
 def collision_free_memory(shape: ShapeLike, depth: int, *, style: str = "") -> Memory:
-    """Make a memory from which nobody uses what is read where something is written in the same cycle.
+    """Make a memory whose read data is unused where the same address is written in the same cycle.
 
-    Block RAM with a port for each has no defined result then. A `Memory` has one, the old content, for which
-    synthesis adds a register for what is written, a comparator of the addresses and a multiplexer behind the
-    block RAM, the start of many a critical path. The attribute ``no_rw_check`` of yosys says that nobody
-    needs it. Simulated, such a memory is like any other; `tests/sim/test_sim_collisions.py` runs the core
+    Block RAM with separate ports has no defined result then. A `Memory` gives the old content, for which
+    synthesis adds a register of the written data, a comparator of the addresses and a multiplexer behind the
+    block RAM, on many a critical path. The attribute ``no_rw_check`` of yosys says that no user needs
+    it. Simulated, such a memory is like any other; `tests/sim/test_sim_collisions.py` runs the core
     with memories that answer a collision with arbitrary bits.
 
     Parameters

@@ -17,8 +17,8 @@ QUAD_BITS = 4 * LANE_BITS
 
 
 READ_LATENCY = 3
-"""Cycles from a read to its data: one to the register before the block RAM, one to read it, and one because
-block RAM is slow to give what it has read and the users lie all over the FPGA."""
+"""Cycles from a read to its data: the register before the block RAM, the read, and a register behind it,
+since block RAM has a slow output and its users lie all over the FPGA."""
 
 
 def word_bits(config: CoreConfig) -> int:

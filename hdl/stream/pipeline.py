@@ -209,8 +209,8 @@ class Pipeline(Stage):
     neither wired nor delayed. A stage starts at the first cut behind which all its fields are there, so
     stages that do not depend on one another overlap. Stages in a tuple start together.
 
-    A cut of the pipeline is one of all stages that overlap there, and its delay the longest of theirs.
-    `balanced` chooses those that hold registers, and a field has a register at each of them.
+    Stages that overlap share the cuts of the pipeline; the delay of a cut is the longest of its stages.
+    `balanced` chooses the cuts that hold registers, and a field has a register at each of them.
 
     Throughput: one struct per cycle.
     Testbench: cocotb_tests/stream/test_pipeline.py.

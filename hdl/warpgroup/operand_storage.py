@@ -27,8 +27,8 @@ STORED_B = 4 * BLOCKS
 class OperandStorage(Component):
     """Keeps operands as fragments, and answers reads of their words as the register file does.
 
-    A block of 16 rows of 32 bytes is four registers of a fragment: of A the halves of 16 rows, of B those of
-    two tiles. A register is eight rows of 16 bytes, a row in each quad. Each operand has two memories. A
+    A block of 16 rows of 32 bytes is four registers of a fragment: the halves of 16 rows of A, or of two
+    tiles of B. A register is eight rows of 16 bytes, a row in each quad. Each operand has two memories. A
     group of rows and a half of k differ in one bit each; the memory is the exclusive or of both. So the two
     halves of a row, the two groups of a half, and both registers of a word are in different memories.
 

@@ -72,7 +72,7 @@ class WarpRegisters(RegisterFile["weakref.ref[Contents]"]):
                 if contents in read:
                     assert contents.words is not None
                     self._open_machine().write_registers(contents.first, contents.words)
-            contents.resident.next_use = NEVER - self._clock  # the least recently used gives way first
+            contents.resident.next_use = NEVER - self._clock  # the least recently used is evicted first
         for contents in written:
             contents.words = None
 

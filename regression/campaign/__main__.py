@@ -44,11 +44,21 @@ _TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd]?)")
 _UNITS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-@app.command()
+_HELP: Final = """Run a campaign: many independent tasks, each recorded as soon as it has ended.
+
+The same command resumes a campaign that was broken off, with the seed that it printed. The exit code is 1
+for a failure, 2 for a campaign that could not go on.
+
+    openwmma campaign random --results 10000000 --seed 1
+
+The kinds of campaign:
+
+""" + "\n".join(f"- {name}: {what}" for name, (_, what) in KINDS.items())
+
+
+@app.command(help=_HELP)
 def campaign(
-    kind: Annotated[
-        str, typer.Argument(help="; ".join(f"**{name}**: {what}" for name, (_, what) in KINDS.items()))
-    ],
+    kind: Annotated[str, typer.Argument(help=f"One of {', '.join(KINDS)}.")],
     results: Annotated[
         int | None,
         typer.Option("--results", min=1, max=_MOST, help="Results to reach; of every run together."),
@@ -61,7 +71,7 @@ def campaign(
     ] = False,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", min=0, max=_MOST, help="Of everything; a fresh one by default."),
+        typer.Option("--seed", min=0, max=_MOST, help="Of all random choices; a fresh one by default."),
     ] = None,
     jobs: Annotated[
         int, typer.Option("--jobs", min=1, help="Worker processes on this machine; all cores by default.")
@@ -78,33 +88,35 @@ def campaign(
     only: Annotated[
         str | None, typer.Option("--only", metavar="TASK", help="Run one task here and record nothing.")
     ] = None,
-    preset: Annotated[str | None, typer.Option("--preset", help="A preset of the core.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A field of its configuration.")
+    preset: Annotated[
+        str | None,
+        typer.Option("--preset", help="A preset of the core (random, results, functional, kernels)."),
     ] = None,
-    type: Annotated[str | None, typer.Option("--type", help="Only multiplies of an A of this type.")] = None,
-    family: Annotated[list[str] | None, typer.Option("--family", help="Only these families.")] = None,
-    unit: Annotated[list[str] | None, typer.Option("--unit", help="Only these units.")] = None,
-    mutants: Annotated[int | None, typer.Option("--mutants", min=1, help="Of each unit.")] = None,
-    marks: Annotated[str | None, typer.Option("--marks", help="As pytest's -m.")] = None,
-    path: Annotated[list[str] | None, typer.Option("--path", help="Only these tests.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A field of the preset to replace (random, functional)."
+        ),
+    ] = None,
+    type: Annotated[
+        str | None, typer.Option("--type", help="Only multiplies of an A of this type (random).")
+    ] = None,
+    family: Annotated[list[str] | None, typer.Option("--family", help="Only these (results, fuzz).")] = None,
+    unit: Annotated[list[str] | None, typer.Option("--unit", help="Only these (mutation).")] = None,
+    mutants: Annotated[int | None, typer.Option("--mutants", min=1, help="Of a unit (mutation).")] = None,
+    marks: Annotated[str | None, typer.Option("--marks", help="As pytest's -m (tests).")] = None,
+    path: Annotated[
+        list[str] | None, typer.Option("--path", help="Only these files (coverage, tests).")
+    ] = None,
     changed_since: Annotated[
         str | None,
-        typer.Option("--changed-since", metavar="REV", help="Only what was changed since this revision."),
+        typer.Option("--changed-since", metavar="REV", help="Only changes since this revision (coverage)."),
     ] = None,
-    launch: Annotated[list[str] | None, typer.Option("--launch", help="A launch file.")] = None,
-    on: Annotated[str | None, typer.Option("--on", help="What repeats launches.")] = None,
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Numerics of a generation, to compare a chip with.")
-    ] = None,
+    launch: Annotated[list[str] | None, typer.Option("--launch", help="A launch file (kernels).")] = None,
+    on: Annotated[str | None, typer.Option("--on", help="As --on of openwmma run (kernels).")] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="Numerics of a generation (chip).")] = None,
 ) -> int:
-    """Run a campaign: many independent tasks, each recorded as soon as it has ended.
-
-    The same command resumes a campaign that was broken off, with the seed that it printed. The exit code is 1
-    for a failure, 2 for a campaign that could not go on.
-
-        openwmma campaign random --results 10000000 --seed 1
-    """
+    """Run a campaign of one kind; `_HELP` is its help."""
     given = {
         "preset": preset,
         "set": settings,

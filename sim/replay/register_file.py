@@ -1,6 +1,6 @@
-"""Which contents the registers of a warp of a core hold, and which of them give way.
+"""Which contents are resident in the registers of a warp of a core, and which are evicted.
 
-A content that is used again latest gives way first (L. A. Belady, IBM Systems Journal 5 (1966), no. 2). A
+The content with the latest next use is evicted first (L. A. Belady, IBM Systems Journal 5 (1966), no. 2). A
 content begins at a multiple of its size, rounded up to a power of two: so the four fragments of a multiply,
 of eight registers at most, fit 32 registers, whatever lay there before.
 """

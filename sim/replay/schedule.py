@@ -1,9 +1,9 @@
 """The order in which a machine executes the entries of a trace: which of them overlap, and where it waits.
 
 Entries of different warps between two waits may be executed in any order, so they must not touch the same
-memory. They form a *window*: those of one warp of the kernel stay together, so that its fragments stay in
-registers. What the host writes comes before the open window, or behind a wait where an entry of this window
-or of an earlier one in flight touches the same bytes.
+memory. They form a *window*, in which entries of one warp of the kernel stay together, so that its
+fragments stay resident. What the host writes comes before the open window, or behind a wait where an entry of
+this window or of an earlier one in flight touches the same bytes.
 """
 
 from collections.abc import Iterable

@@ -78,8 +78,8 @@ def gtkwave_layout(waves: Path, groups: Sequence[SignalGroup], filters: Mapping[
 def surfer_commands(groups: Sequence[SignalGroup]) -> str:
     """The text of a command file of Surfer.
 
-    Items are numbered in the digits a to p; formats are set when all items are there, since Surfer sets that
-    of the item in focus.
+    Items are numbered in the digits a to p; formats are set when all items are there, since Surfer formats
+    the item in focus.
     """
     adding, setting = [], []
     number = 0
