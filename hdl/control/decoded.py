@@ -22,7 +22,9 @@ class Decoded(data.Struct):
 
     unit: Unit
     cause: unsigned(CAUSE_BITS)
-    """Zero, or why the command is refused."""
+    """Zero, or why the command is refused whatever its registers are."""
+    in_range: unsigned(1)
+    """Whether its warp has all registers of the command; otherwise `Cause.REGISTER_RANGE`."""
     footprint: Footprint
     """The registers of its warp that it reads and writes."""
     memory: AccessRequest

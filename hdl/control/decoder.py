@@ -112,20 +112,19 @@ class Decoder(Component):
                 with m.Case(Opcode.WGMMA):
                     self._share(m, WgmmaCommand(command), found, operands, legal, is_tile)
         footprint = self.decoded.footprint
-        in_range = Cat(
+        covers = [
             self._cover(m, range_, operand)
             for range_, operand in (
                 *((footprint.reads[index], operands.reads[index]) for index in range(3)),
                 (footprint.write, operands.write),
                 *ranges,
             )
-        ).all()
+        ]
+        m.d.comb += self.decoded.in_range.eq(Cat(covers).all())
         with m.If(memory.warp != self._warp):
             m.d.comb += self.decoded.cause.eq(Cause.WARP_RANGE)
         with m.Elif(~legal):
             m.d.comb += self.decoded.cause.eq(Cause.ILLEGAL_INSTRUCTION)
-        with m.Elif(~in_range):
-            m.d.comb += self.decoded.cause.eq(Cause.REGISTER_RANGE)
 
     def _cover(self, m: Module, range_: data.View, operand: data.View) -> Value:
         """Let `range_` be the registers of an operand; returns whether there are so many."""

@@ -232,7 +232,8 @@ class Sequencer(Component):
         checked_cause = check.checked.payload.cause
         if shares is not None:
             checked_cause = Mux(decoded.unit == Unit.WGMMA, Cause.ADDRESS_RANGE, checked_cause)
-        refused_cause = Mux(decoded.cause == 0, checked_cause, decoded.cause)
+        refused_cause = Mux(decoded.in_range, checked_cause, Cause.REGISTER_RANGE)
+        refused_cause = Mux(decoded.cause == 0, refused_cause, decoded.cause)
         self._stop(m, pipe, scoreboard, refused_cause, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
         with m.If(pipe.running):
@@ -313,7 +314,7 @@ class Sequencer(Component):
                 with m.If(pipe.decode & ~pipe.halt):
                     m.next = "FIRST"
             with m.State("FIRST"):
-                legal = decoded.cause == 0
+                legal = (decoded.cause == 0) & decoded.in_range
                 m.d.comb += check.request.valid.eq(in_memory & legal & ~pipe.halt)
                 if shares is not None:
                     m.d.comb += shares.start.eq(1)

@@ -9,8 +9,8 @@ from hdl.memory.fragment_geometry import FragmentGeometry
 CAUSE_BITS = 4
 """Bits of a `golden.tables.faults.Cause`; zero stands for success."""
 
-EARLY_BITS = data.Layout.cast(FragmentGeometry).size + 1
-"""The lowest bits of an access, from which the length of a burst follows: `geometry` and `contiguous`."""
+EARLY_BITS = 7
+"""The lowest bits of an access, from which the length of a burst follows: to `FragmentGeometry.line_log2`."""
 
 STRIDE_BITS = 35
 """Bits of a stride in bytes: 32 bits of elements of up to eight bytes."""
@@ -21,9 +21,9 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
 
     Members
     -------
-    geometry : FragmentGeometry
     contiguous : unsigned(1)
         Each line begins where the one before ends, so all are one run of bytes.
+    geometry : FragmentGeometry
     register : unsigned(REGISTER_BITS)
         First register of the fragment.
     space : unsigned(2)
@@ -39,8 +39,8 @@ def access_layout(config: CoreConfig) -> data.StructLayout:
     """
     return data.StructLayout(
         {
-            "geometry": FragmentGeometry,
             "contiguous": unsigned(1),
+            "geometry": FragmentGeometry,
             "register": unsigned(REGISTER_BITS),
             "space": unsigned(2),
             "address": unsigned(config.address_bits),

@@ -75,14 +75,14 @@ _ORDERS_OF_ROWS = (BlockOrder.ONE, BlockOrder.X, BlockOrder.XX)
 class FragmentGeometry(data.Struct):
     """The constants of one (use, type, shape, layout)."""
 
-    pattern: Pattern
-    order: BlockOrder
-    element_log2: unsigned(3)
-    """Bits of an element, as a power of two."""
     lines_log2: unsigned(3)
     """Rows (row-major) or columns (column-major) in memory."""
     line_log2: unsigned(3)
     """Bytes of a line."""
+    pattern: Pattern
+    order: BlockOrder
+    element_log2: unsigned(3)
+    """Bits of an element, as a power of two."""
     stride_log2: unsigned(3)
     """Default stride, in elements."""
     alignment_log2: unsigned(3)

@@ -17,8 +17,8 @@ from hdl.control.warps import STALLS
 from hdl.memory.beats import CAUSE_BITS
 from hdl.stream.queue import Queue
 
-_DECODED_BITS: Final = 32
-"""The word of a command that is looked up as it leaves its queue."""
+_DECODED_BITS: Final = 28
+"""The bits of a command that are looked up as it leaves its queue: its first word, without the warp."""
 
 
 def core_members(config: CoreConfig) -> dict[str, wiring.Member]:

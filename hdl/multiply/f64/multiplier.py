@@ -74,9 +74,7 @@ class F64Multiplier(Component):
         m.submodules.rows = rows = F64Rows(config)
         m.submodules.issue = issue = F64Issue(config)
         m.submodules.collect = collect = F64Collect(config)
-        m.submodules.destinations = destinations = Queue(
-            F64Destination, _TILES, buffered=True, style=config.memory_style
-        )
+        m.submodules.destinations = destinations = Queue(F64Destination, _TILES, buffered=True)
         m.submodules.tiles = tiles = Queue(F64Tile, _TILES, buffered=True)
         taken = self.request.valid & self.request.ready
         connect(m, flipped(self.request), fetch.request)
