@@ -165,8 +165,8 @@ def _addresses() -> Iterator[Line]:
             yield Line(f"getctarank {word}.{type_}", (">u32", f"&{type_}"), call, pure=True)
     for name, window in SPACES.items():
         yield Line(f"isspacep .{name}", (">pred", "pointer"), f"B.in_window({window!r}, {{0}})", pure=True)
-    # Parameters of an entry are global memory too, as on the chip.
-    call = "B.in_window('global', {0}) | B.in_window('param', {0})"
+    # On the chip parameters of an entry are global memory too, and constants are not.
+    call = "(B.in_window('global', {0}) & ~B.in_window('const', {0})) | B.in_window('param', {0})"
     yield Line("isspacep .global", (">pred", "pointer"), call, pure=True)
     for name, kinds in _FIELDS.items():
         bits = 64 if "u64" in kinds else 32

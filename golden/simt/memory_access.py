@@ -184,8 +184,11 @@ class MemoryAccess:
 
     def in_window(self, space: str, addresses: Addresses) -> NDArray[np.bool_]:
         """Whether generic addresses lie in a state space; ``"shared"`` is the memory of the whole cluster."""
-        if space in ("global", "const"):
+        if space == "global":
             return addresses >= np.uint64(GLOBAL)
+        if space == "const":
+            found = [self.device.find(int(address)) for address in addresses]
+            return np.array([memory is not None and memory.constant for memory in found])
         base = WINDOWS[space.partition("::")[0]]
         size = OFFSET_MASK + 1 if space == "shared::cta" else WINDOW_BYTES
         return (addresses >= np.uint64(base)) & (addresses < np.uint64(base + size))

@@ -229,6 +229,15 @@ def test_every_space_through_a_generic_address():
     assert run(body).tolist() == [t + (77 if t < 16 else t) for t in range(32)]
 
 
+def test_constants_have_a_window_of_their_own():
+    """An H200's answers for a generic address in global and in constant memory."""
+    body = """
+    mov.u64 %rd2, table; cvta.const.u64 %rd2, %rd2; mov.u32 %r4, 0; setp.lt.u32 %p0, %r0, 16;
+    selp.b64 %rd3, %rd2, %rd1, %p0; isspacep.const %p1, %rd3; isspacep.global %p2, %rd3;
+    selp.u32 %r1, 1, 0, %p1; selp.u32 %r2, 2, 0, %p2; add.u32 %r1, %r1, %r2; st.global.u32 [%rd1], %r1;"""
+    assert run(body, before=".const .u32 table[4];").tolist() == [1] * 16 + [2] * 16
+
+
 def test_parameters_through_a_register():
     body = """
     mov.b64 %rd2, s; add.u64 %rd2, %rd2, 24; ld.param.u32 %r1, [%rd2+-8]; ld.param.u16 %r2, [%rd2+-2];
