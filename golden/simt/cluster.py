@@ -116,7 +116,7 @@ class ClusterOperations(TensorCopies):
         if operation is None:
             self.store(space, access, values, size)
         else:
-            self.atomic(space, access, operation, values, size)
+            self.atomic(space, access, (operation, operation), values, size)
         place = barrier[1] if barrier[0] == "shared" else self.to_shared(barrier[1])
         counts = np.full(access.threads.size, size * len(values), np.uint32)
         self.arrive_mbarrier(place, None, counts, "complete_tx", True)

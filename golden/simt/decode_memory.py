@@ -276,14 +276,15 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
         wrong = "const" if named == "const" else space
         raise context.error(address, f"atomics act on .global and .shared, not on .{wrong}")
     # On global memory, additions of f32 flush subnormals.
-    evaluate = atomic_function(name, type_name, flush=type_name == "f32" and space != "shared")
+    flushes = (type_name == "f32", False)
+    by_memory = tuple(atomic_function(name, type_name, flush=flush) for flush in flushes)
 
     def write_code(writer: Writer) -> None:
-        function, calls = writer.bind(evaluate), []
+        functions, calls = ", ".join(map(writer.bind, by_memory)), []
         for i in range(count):
             access = writer.access(context, address, i * bits // 8)
             arguments = ", ".join(writer.array(source[i], bits) for source in sources)
-            calls.append(f"B.atomic({space!r}, {access}, {function}, ({arguments},), {bits // 8})")
+            calls.append(f"B.atomic({space!r}, {access}, ({functions}), ({arguments},), {bits // 8})")
         writer.results(", ".join(calls), [(element, bits) for element in targets])
 
     reads = (address, *(element for source in sources for element in source))

@@ -113,10 +113,10 @@ class MemoryAccess:
 
     # Atomics, on global and shared memory: one thread after the other
 
-    def atomic(self, space: str, access: Access, operation: Any, sources: Values, size: int) -> NDArray[Any]:
+    def atomic(self, space: str, access: Access, functions: Any, sources: Values, size: int) -> NDArray[Any]:
         """Do an atomic on cells of `size` bytes, thread after thread; the old values.
 
-        `space` is ``"global"``, ``"shared"`` or ``"generic"``.
+        `space` is ``"global"``, ``"shared"`` or ``"generic"``; `functions` are for global and for shared memory.
         """
         if space == "generic" and int(access.addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):
@@ -128,7 +128,7 @@ class MemoryAccess:
             some = [source[positions] for source in sources]
             view, cells = piece.elements(size)
             with LOCK:  # other launches wait meanwhile
-                result[positions], changes = in_order(view, cells, operation, some)
+                result[positions], changes = in_order(view, cells, functions[piece.space == "shared"], some)
             self.launch.changed += changes
             self.note_access(piece, size, reads=True, writes=True)
         return result

@@ -241,7 +241,7 @@ class TensorCopies(MbarrierAccess):
         elements = np.ascontiguousarray(np.stack(words, axis=-1)).view(f"u{size}").reshape(-1)
         function = _sum_of_f64 if type_ == "f64" else atomic_function(operation, type_, flush=flush)
         places = access.addresses[:, None] + _OFFSETS[::size]
-        self.atomic(space, access.at(places), function, [elements], size)
+        self.atomic(space, access.at(places), (function, function), [elements], size)
 
 
 def _reduction(operation: str, type_: str) -> Reduction | None:

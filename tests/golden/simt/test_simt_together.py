@@ -107,6 +107,17 @@ def test_float_atomics_add_in_thread_order():
     assert out[0] == expected
 
 
+def test_float_atomics_flush_subnormals_on_global_memory_alone():
+    """Through an address of the space and a generic one, with lanes in both memories; as an H200."""
+    body = """.shared .b32 s[64]; mov.u64 %rd2, s; mad.wide.u32 %rd2, %r0, 4, %rd2; mov.f32 %f0, 0f00000001;
+    mov.u32 %r1, 40; st.shared.u32 [%rd2], %r1; st.shared.u32 [%rd2+128], %r1; st.global.u32 [%rd1], %r1;
+    red.shared.add.f32 [%rd2+128], %f0; ld.shared.u32 %r2, [%rd2+128]; st.global.u32 [%rd1+128], %r2;
+    and.b32 %r3, %r0, 1; setp.ne.u32 %p0, %r3, 0; cvta.shared.u64 %rd3, %rd2; selp.b64 %rd4, %rd3, %rd1, %p0;
+    atom.add.f32 %f1, [%rd4], %f0; @%p0 ld.shared.u32 %r1, [%rd2]; @%p0 st.global.u32 [%rd1], %r1;"""
+    found = run(body, array=np.zeros((2, 32), np.uint32))
+    assert found.tolist() == [[0, 41] * 16, [41] * 32]
+
+
 def test_atomics_wrap_as_the_reference_says():
     body = """
     atom.global.inc.u32 %r1, [%rd0], 5; atom.global.dec.u32 %r1, [%rd0+4], 6; red.global.max.s32 [%rd0+8], -7;
