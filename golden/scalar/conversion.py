@@ -84,10 +84,11 @@ def _convert(rounding: str, *qualifiers: str) -> Any:
     bits = (width(target),), (width(source),)
     if (source, target) == ("bf16", "f32") and not (flush or clamp):
         return *bits, lambda a: of.comparable(a).view(np.uint32)
-    flush_result = flush and target == "f32"
+    flush_source, flush_result = (flush and name == "f32" for name in (source, target))
+    flush_source &= target != "f16"  # the chip keeps them
 
     def evaluate(a: Array) -> Array:
-        if flush and source == "f32":
+        if flush_source:
             # The canonical NaN in place of a NaN that f64 would keep.
             a = np.where(is_nan(a, of), result_nan(a, of), flushed(a, of))
         result = convert(a, of.format, to.format, rounding or "rn", flush_result)

@@ -116,7 +116,7 @@ class MemoryAccess:
     def atomic(self, space: str, access: Access, functions: Any, sources: Values, size: int) -> NDArray[Any]:
         """Do an atomic on cells of `size` bytes, thread after thread; the old values.
 
-        `space` is ``"global"``, ``"shared"`` or ``"generic"``; `functions` are for global and for shared memory.
+        `space` is ``"global"``, ``"shared"`` or ``"generic"``; `functions`: for global, for shared memory.
         """
         if space == "generic" and int(access.addresses.min()) < GLOBAL:
             for name, where in self._by_space(access):

@@ -21,7 +21,7 @@ def convert(words, *operands):
         number, zero = Fraction(integer(a, source)), 0
     else:
         of = LAYOUTS[source]
-        number = extended(flushed(a, of) if flush and source == "f32" else a, of)
+        number = extended(flushed(a, of) if flush and source == "f32" and target != "f16" else a, of)
         zero = a // of.sign
         if number is None or (layout and abs(number) == INFINITY):
             return None

@@ -202,6 +202,17 @@ def limits(type_):
 INTEGERS = [kind_ + bits for bits in ("8", "16", "32", "64") for kind_ in "us"]
 
 
+def test_conversions_to_f16_keep_subnormals_of_f32():
+    """``.ftz`` or not, as an H200 does."""
+    for form, bits, expected in (
+        ("rp.ftz", 1, 1),
+        ("rm.ftz", 0x80000001, 0x8001),
+        ("rp.ftz.sat", 0x7FFFFF, 1),
+    ):
+        found = operation(f"cvt.{form}.f16.f32").evaluate(np.uint32(bits))
+        assert found == expected, form
+
+
 @pytest.mark.parametrize("source", INTEGERS)
 @EXAMPLES
 @given(data=strategies.data())
