@@ -9,10 +9,13 @@ from typing import Any, Final
 
 from boards.soc.headers import command_header
 from hdl.config import CoreConfig
+from hdl.config_checks import require_class
 from hdl.verilog.core_verilog import generate
 from hdl.verilog.example import generate_example
 from hdl.verilog.systemrdl import systemrdl
 from openwmma.ipxact import identifier, ip_component
+from openwmma.output_files import checked_path
+from openwmma.usage_error import UsageError
 from openwmma.verilog_testbench import Stimulus, generate_testbench, multiply_stimulus
 from sim.files import write_files
 
@@ -66,13 +69,13 @@ def written_files(output: Path, *, launches: bool = False) -> VerilogFiles:
     )
 
 
-def write_verilog(config: CoreConfig, output: Path, launch: Stimulus | None = None) -> VerilogFiles:
+def write_verilog(config: CoreConfig, output: str | Path, launch: Stimulus | None = None) -> VerilogFiles:
     """Write a core as Verilog-2001, and beside it what other tools need (`VerilogFiles`).
 
     Parameters
     ----------
     config : CoreConfig
-    output : Path
+    output : str or Path
         The file of the core, in a folder that exists. The other files have its name with endings of their
         own, but for ``component.xml``. All are written, or none.
     launch : Stimulus or None
@@ -84,9 +87,17 @@ def write_verilog(config: CoreConfig, output: Path, launch: Stimulus | None = No
 
     Raises
     ------
+    TypeError
+        For another configuration.
+    UsageError
+        For an output that is no path, or a folder.
     OSError
         When a file cannot be written.
     """
+    require_class("Configuration", config, CoreConfig, "a CoreConfig")
+    output = checked_path("output", output) or Path()
+    if output.is_dir():
+        raise UsageError(f"output {output}: expected a file, not a folder")
     text, description = generate(config)
     files, rdl = written_files(output, launches=launch is not None), systemrdl(config)
     release, stimulus = version("openwmma"), launch or multiply_stimulus(config)

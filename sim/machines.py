@@ -3,10 +3,12 @@
 from enum import StrEnum
 from pathlib import Path
 
+from golden.integers import checked_choice
 from golden.machine import Machine
 from golden.memory import Memory
 from golden.programs.buffers import BASE
 from hdl.config import CoreConfig
+from hdl.config_checks import require_class
 from sim.lockstep import LockstepMachine
 from sim.rtl_machine import RtlMachine
 from sim.testbench.reference import golden_machine
@@ -22,7 +24,7 @@ class Backend(StrEnum):
 
 
 def open_machine(
-    backend: Backend,
+    backend: str | Backend,
     config: CoreConfig,
     memory_size: int,
     *,
@@ -35,7 +37,7 @@ def open_machine(
 
     Parameters
     ----------
-    backend : Backend
+    backend : {"golden", "rtl", "lockstep"}
     config : CoreConfig
         Of the core; the golden machine has the same registers, formats, profile, address width and shared
         memory.
@@ -49,8 +51,12 @@ def open_machine(
     Raises
     ------
     ValueError
-        For a waveform or a trace of a golden machine.
+        For another backend, and for a waveform or a trace of a golden machine.
+    TypeError
+        For another configuration.
     """
+    backend = Backend(checked_choice("backend", backend, tuple(Backend)))
+    require_class("Configuration", config, CoreConfig, "a CoreConfig")
     if backend is Backend.GOLDEN:
         for what, given in (("waveform", waves), ("trace", trace)):
             if given is not None:

@@ -111,7 +111,8 @@ def explain(
         operands: list[Any] = [x for x in (a_row, b_column, c) if x is not None]
         return explain_approximation(instruction, *operands)
     if b_column is None or c is None:
-        given = f"{str(instruction)!r} without b_column and c"
+        missing = [name for name, operand in (("b_column", b_column), ("c", c)) if operand is None]
+        given = f"{str(instruction)!r} without {' and '.join(missing)}"
         raise InvalidArgument("instruction", given, ", ".join(FORMS_OF_APPROXIMATION))
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)

@@ -114,6 +114,7 @@ def test_notes():
     ("arguments", "message"),
     [
         (("ex2.approx.f99", 1.0), "instruction: got 'ex2.approx.f99' without b_column and c; allowed: ex2"),
+        (("mma", [1], [1]), "instruction: got 'mma' without c; allowed: ex2"),
         (
             ("ex2.approx.f16x2", np.uint32(0)),
             "instruction: got 'ex2.approx.f16x2'; allowed: 'ex2.approx.f16'",

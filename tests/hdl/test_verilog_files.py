@@ -20,7 +20,7 @@ from hdl.verilog.systemrdl import systemrdl
 from openwmma.cli import main
 from openwmma.core_settings import adjusted_config, parse_settings
 from openwmma.ipxact import ip_component
-from openwmma.verilog_files import fusesoc_core, timing_constraints, written_files
+from openwmma.verilog_files import fusesoc_core, timing_constraints, write_verilog, written_files
 from openwmma.verilog_testbench import generate_testbench, multiply_stimulus
 from sim.build import core_description, core_verilog
 from sim.files import write_files
@@ -269,6 +269,19 @@ def test_a_file_without_its_suffix_is_refused(capsys, tmp_path):
     assert main(["verilog", "-o", str(tmp_path / "core.txt")]) == 2
     assert "expected a file that ends in .v, not core.txt" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("config", "output", "message"),
+    [
+        ("tiny", "core.v", "Configuration must be a CoreConfig, not of type str"),
+        (PRESETS["tiny"], ".", "output .: expected a file, not a folder"),
+        (PRESETS["tiny"], 3, "output 3: expected a path"),
+    ],
+)
+def test_verilog_of_no_configuration_or_to_no_file_is_refused(config, output, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
+        write_verilog(config, output)
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path):

@@ -17,6 +17,7 @@ from golden.memory import Memory
 from golden.ptx.source import Location, Source, SourceLine
 from golden.tables.commands import LoadMatrix, Move, MoveMatrix, StoreMatrix
 from golden.tables.faults import Fault
+from golden.warp import GoldenMachine
 from hdl.config import PRESETS
 from hdl.control.scoreboard import Unit
 from sim.build import core_verilog
@@ -402,6 +403,22 @@ def test_commands_in_a_few_words():
 def test_a_golden_machine_has_no_trace(tmp_path):
     with pytest.raises(ValueError, match="a trace needs a simulated core: rtl or lockstep, not golden"):
         open_machine(Backend.GOLDEN, FOUR_WARPS, 64, trace=TraceFile(tmp_path / "t.json"))
+
+
+@pytest.mark.parametrize(
+    ("backend", "config", "message"),
+    [
+        ("gold", FOUR_WARPS, "backend: got 'gold'; allowed: golden, rtl, lockstep"),
+        ("golden", "tiny", "Configuration must be a CoreConfig, not of type str"),
+    ],
+)
+def test_a_machine_of_an_unknown_backend_or_configuration_is_refused(backend, config, message):
+    with pytest.raises((TypeError, ValueError), match=f"^{message}$"):
+        open_machine(backend, config, 4096)
+
+
+def test_a_backend_may_be_given_by_name():
+    assert isinstance(open_machine("golden", FOUR_WARPS, 4096), GoldenMachine)
 
 
 def test_the_origin_of_a_line_is_that_of_its_loc():
