@@ -25,13 +25,7 @@ ModuleVariables = Mapping[str, tuple[DeviceBuffer, NDArray[Any]]]
 
 @dataclass
 class LaunchArray:
-    """A buffer of the launch.
-
-    Attributes
-    ----------
-    before : ndarray
-        What it held at first.
-    """
+    """A buffer of the launch."""
 
     key: str
     """Its name in the files."""
@@ -42,6 +36,7 @@ class LaunchArray:
     variable: str | None = None
     """The variable of the module that it is."""
     before: NDArray[Any] = field(init=False)
+    """What it held at first."""
 
     def __post_init__(self) -> None:
         if math.prod(self.shape) * self.dtype.itemsize != self.allocation.nbytes:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -241,10 +242,11 @@ class Kernel(simt.Kernel):
         """What runs the blocks of a launch: this computer, or a GPU."""
         if executor.gpu is None:
             return run_parallel
-        from openwmma.gpu.launches import GpuGrid  # noqa: PLC0415  an optional package
+        from openwmma.gpu.launches import run_on_gpu  # noqa: PLC0415  an optional package
 
-        lockstep = target.on is MachineKind.LOCKSTEP
-        return GpuGrid(executor.gpu, self.module, self.module.ptx, lockstep=lockstep, contract=contract)
+        compares, ptx = target.on is MachineKind.LOCKSTEP, self.module.ptx
+        given: Any = {"gpu": executor.gpu, "module": self.module, "ptx": ptx}
+        return partial(run_on_gpu, **given, contract=contract, compares=compares)
 
 
 def cores() -> int:

@@ -5,11 +5,12 @@ context of the same chip), draws operands, and compares all bits of the results.
 """
 
 import multiprocessing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import count
 from time import monotonic
 from typing import Any, Final
 
@@ -216,7 +217,7 @@ def certify(
     """
     certificate = Certificate(name, seed)
     started = monotonic()
-    tasks = _tasks(chosen, seed)
+    tasks = ((text, seed + turn) for turn in count() for text in chosen)
     jobs = thread_count(jobs)
     spawn = multiprocessing.get_context("spawn")  # a GPU is not to be used on both sides of a fork
     with ProcessPoolExecutor(jobs, mp_context=spawn) as pool:
@@ -240,12 +241,3 @@ def certify(
                 text, found = future.result()
                 certificate.lines.setdefault(text, Line()).add(found)
                 yield certificate
-
-
-def _tasks(chosen: Iterable[str], seed: int) -> Iterator[tuple[str, int]]:
-    turn = 0
-    chosen = tuple(chosen)
-    while True:
-        for text in chosen:
-            yield text, seed + turn
-        turn += 1

@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from golden.approximation.instructions import FORMS, ApproximateInstruction
-from golden.arguments import checked_array, dtype_of
+from golden.arguments import checked_operands, dtype_of
 from golden.fragments import collect, distribute
-from golden.invalid_argument import InvalidArgument
 from golden.lines import pack
 from golden.machine import Difference
-from golden.multiply import mma
+from golden.multiply import checked_side_operands, mma
 from golden.simt.errors import LaunchError
-from golden.sparsity import checked_metadata, pack_metadata
+from golden.sparsity import pack_metadata
 from golden.tables.formats import FORMATS, FloatFormat
 from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES, fragment
@@ -198,24 +197,10 @@ def multiply_on_gpu(
 
     All have the same leading axes. LaunchError where the GPU does not have the instruction.
     """
-    operands = [
-        checked_array(use, matrix, instruction.types[use], instruction.extent(use))
-        for use, matrix in zip(USES[:3], (a, b, c), strict=True)
-    ]
-    if instruction.is_sparse:
-        if metadata is None:
-            raise InvalidArgument("metadata", "None", f"an array of uint8 for {instruction}")
-        extent = instruction.shape.m, instruction.sparsity.groups
-        operands.append(checked_metadata(instruction.sparsity, metadata, extent))
-    elif metadata is not None:
-        raise InvalidArgument("metadata", "an array", f"None for {instruction}, which is not sparse")
+    operands, leading = checked_operands(instruction, (a, b, c))
+    operands += checked_side_operands(instruction, {"metadata": metadata}, leading).values()
     if instruction.saturate and isinstance(FORMATS[instruction.a_type], FloatFormat):
         raise LaunchError(f"{instruction}: satfinite of floating point is no instruction of this GPU")
-    leading = operands[0].shape[:-2]
-    for use, matrix in zip(("b", "c", "metadata"), operands[1:], strict=False):
-        if matrix.shape[:-2] != leading:
-            raise InvalidArgument(use, f"leading axes {matrix.shape[:-2]}", f"{leading}, as a has")
-    operands = [matrix.reshape(-1, *matrix.shape[-2:]) for matrix in operands]
     text = kernel_text(instruction, gpu.capability)
     multiply = _multiply_group if instruction.family.is_warpgroup else _multiply_warps
     d = multiply(gpu, instruction, text, operands) if len(operands[0]) else operands[2]

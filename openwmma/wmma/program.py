@@ -29,15 +29,11 @@ class Program:
 
     What the host makes (elements written through `x`, arrays changed between two calls) is no instruction
     of PTX; the program loads it from a parameter of its own, whose bytes `tiles` has.
-
-    Attributes
-    ----------
-    tiles : dict of str to ndarray of uint8
-        The parameters that hold what the host made.
     """
 
     def __init__(self) -> None:
         self.tiles: dict[str, NDArray[np.uint8]] = {}
+        """By the names of the parameters."""
         self._layouts: list[FragmentLayout] = []
         self._clamps = False
         self._statements: list[str] = []

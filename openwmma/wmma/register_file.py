@@ -35,25 +35,14 @@ class Contents:
 
 
 class WarpRegisters(RegisterFile["weakref.ref[Contents]"]):
-    """Gives registers to fragments.
-
-    Parameters
-    ----------
-    machine : Machine
-    size : int
-        32-bit registers per lane that it has.
-
-    Attributes
-    ----------
-    spills : int
-        Fragments that had to leave the machine so far.
-    """
+    """Gives the 32-bit registers of a machine, `size` in each lane, to fragments."""
 
     def __init__(self, machine: Machine, size: int) -> None:
         super().__init__(size, 1)
         self._machine: Machine | None = machine
         self._clock = 0
         self.spills = 0
+        """Fragments that had to leave the machine so far."""
 
     def place(self, read: Sequence[Contents], written: Sequence[Contents]) -> None:
         """Bring fragments into the machine: those that are read with what they hold.
