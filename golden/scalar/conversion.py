@@ -46,32 +46,22 @@ def _pack(packed: str, a: Array, b: Array, *c: Array) -> Array:
     return both | c[0] << np.uint32(2 * bits) if c else both
 
 
-def _float_to_integer(rounding: str, flush: str, _saturate: str, target: str, source: str, a: Array) -> Array:
+def _float_to_integer(rounding: str, *others: Any) -> Array:
     """Numbers out of range become the nearest integer of the type, with and without ``.sat``."""
+    *words, target, source, a = others
     element = FLOATS[source]
     arguments = (ROUNDINGS.index(rounding[:2]), width(target), int(target[0] == "s"))
-    a = flushed(a, element) if flush else a
+    a = flushed(a, element) if "ftz" in words else a
     return elementwise(to_integer, (a,), (element.layout,), raw_dtype(target), arguments=arguments)
 
 
-def _integer_to_float(rounding: str, saturate: str, target: str, source: str, a: Array) -> Array:
+def _integer_to_float(rounding: str, *others: Any) -> Array:
+    *words, target, source, a = others
     element, arguments = FLOATS[target], (ROUNDINGS.index(rounding), int(source[0] == "s"))
     # One type of operands, so that one function is compiled.
     operands = (a.view(dtype(source)).astype(np.int64),)
     result = elementwise(from_integer, operands, (element.layout,), element.raw, arguments=arguments)
-    return clamped(result, element, saturate)
-
-
-def _bfloat_to_integer(rounding: str, target: str, source: str, a: Array) -> Array:
-    return _float_to_integer(rounding, "", "", target, source, a)
-
-
-def _integer_to_single(rounding: str, _flush: str, *others: Any) -> Array:
-    return _integer_to_float(rounding, *others)
-
-
-def _integer_to_bfloat(rounding: str, *others: Any) -> Array:
-    return _integer_to_float(rounding, "", *others)
+    return clamped(result, element, "sat" if "sat" in words else "")
 
 
 def _convert(rounding: str, *qualifiers: str) -> Any:
@@ -166,7 +156,7 @@ def _narrow_of_pair(_: str, _finite: str, relu: str, target: str, source: str, a
 
 
 def _pair_of_narrow(
-    _: str, satfinite: str, relu: str, scaled: str, target: str, source: str, a: Array, *scales: Array
+    _: str, satfinite: str, relu: str, target: str, source: str, a: Array, *scales: Array
 ) -> Array:
     """The scales are powers of two, one for each element; the product is rounded once.
 
@@ -175,7 +165,7 @@ def _pair_of_narrow(
     element, narrow = FLOATS[target.removesuffix("x2")], float_format(source.removesuffix("x2"))
     pair = elements(a, 8) if width(source) == 16 else np.stack([a, a >> np.uint8(4)], axis=-1)
     pair = pair & np.uint8((1 << narrow.bits) - 1)
-    if scaled:
+    if scales:
         double = FLOATS["f64"]
         factors = elements(scales[0], 8)
         numbers = double.comparable(convert(pair, narrow, double.format))
@@ -248,14 +238,11 @@ FORMS: Final = (
         typed("32", "32 32 32", lambda _pack_, _sat, packed, _source, _below, *abc: _pack(packed, *abc)),
     ),
     Form(f"cvt {_INTEGRAL} .ftz? .sat? {_INTEGERS} .f32", typed("target", "type", _float_to_integer)),
-    Form(
-        f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.f64",
-        typed("target", "type", lambda mode, *others: _float_to_integer(mode, "", *others)),
-    ),
-    Form(f"cvt {_INTEGRAL} {_INTEGERS} .bf16", typed("target", "type", _bfloat_to_integer)),
+    Form(f"cvt {_INTEGRAL} .sat? {_INTEGERS} .f16|.f64", typed("target", "type", _float_to_integer)),
+    Form(f"cvt {_INTEGRAL} {_INTEGERS} .bf16", typed("target", "type", _float_to_integer)),
     Form(f"cvt {MODES} .sat? .f16|.f64 {_INTEGERS}", typed("target", "type", _integer_to_float)),
-    Form(f"cvt {MODES} .ftz? .sat? .f32 {_INTEGERS}", typed("target", "type", _integer_to_single)),
-    Form(f"cvt {MODES} .bf16 {_INTEGERS}", typed("target", "type", _integer_to_bfloat)),
+    Form(f"cvt {MODES} .ftz? .sat? .f32 {_INTEGERS}", typed("target", "type", _integer_to_float)),
+    Form(f"cvt {MODES} .bf16 {_INTEGERS}", typed("target", "type", _integer_to_float)),
     Form(f"cvt {_INTEGRAL}? .ftz? .sat? .f32 .f32", _same),
     Form(f"cvt {_INTEGRAL}? .sat? .f16|.f64 .f16|.f64", _same),
     Form(f"cvt {_INTEGRAL}? .bf16 .bf16", _same),
@@ -277,19 +264,12 @@ FORMS: Final = (
     Form(f"cvt .rn .satfinite .relu? {_NARROW} .f16x2|.bf16x2", typed("target", "32", _narrow_of_pair)),
     Form(
         f"cvt .rn .relu? .f16x2 {_NARROW}",
-        typed("32", "type", lambda mode, relu, *others: _pair_of_narrow(mode, "", relu, "", *others)),
+        typed("32", "type", lambda mode, relu, *others: _pair_of_narrow(mode, "", relu, *others)),
     ),
-    Form(
-        f"cvt .rn .satfinite? .relu? .bf16x2 {_NARROW}",
-        typed(
-            "32",
-            "type",
-            lambda mode, finite, relu, *others: _pair_of_narrow(mode, finite, relu, "", *others),
-        ),
-    ),
+    Form(f"cvt .rn .satfinite? .relu? .bf16x2 {_NARROW}", typed("32", "type", _pair_of_narrow)),
     Form(
         f"cvt .rn .satfinite? .relu? .scaled::n2::ue8m0 .bf16x2 {_NARROW}",
-        typed("32", "type 16", _pair_of_narrow),
+        typed("32", "type 16", lambda *given: _pair_of_narrow(*given[:3], *given[4:])),
     ),
     Form("cvt .rz|.rp .satfinite? .ue8m0x2 .f32", typed("16", "32 32", _scales_of_singles)),
     Form("cvt .rz|.rp .satfinite? .ue8m0x2 .bf16x2", typed("16", "32", _scales_of_pair)),
