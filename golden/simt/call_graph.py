@@ -7,7 +7,7 @@ others are copied to where they are called.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 from golden.ptx.declarations import Placement
 from golden.ptx.scalar_types import TYPES
@@ -162,6 +162,9 @@ def _shape(signature: Signature) -> tuple[tuple[tuple[bool, int | None], ...], .
     return tuple(tuple((item.space == "reg", item.size) for item in side) for side in signature)
 
 
+_PASSED: Final = "a parameter"
+
+
 @dataclass
 class Frame(Placement):
     """What a function or a call has on the stack, from the address in a register on."""
@@ -201,11 +204,16 @@ def _copies(
         left = (variable.size or 0) - offset
         unit = min(variable.alignment, 8, 1 << (left.bit_length() - 1))
         type_ = TYPES[f"b{8 * unit}"]
-        between = Register("a parameter", f"{prefix}%{type_.name}", type_, at)
+        between = Register(_PASSED, f"{prefix}%{type_.name}", type_, at)
         here, there = (replace(place, offset=place.offset + offset) for place, _ in (source, target))
         yield Instruction.of(f"ld.{source[1]}.{type_.name}", at, between, here)
         yield Instruction.of(f"st.{target[1]}.{type_.name}", at, there, between)
         offset += unit
+
+
+def passes(instruction: Instruction) -> bool:
+    """Whether an instruction is one of `_copies`."""
+    return any(getattr(operand, "name", "") == _PASSED for operand in instruction.operands)
 
 
 def zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:

@@ -53,6 +53,8 @@ class CheckedBlock(BlockRun):
         self._generic = np.zeros(size, dtype=np.int32)
         """Who has written a byte, plus 1, without a proxy fence since; `_MET`."""
         self._asynchronous = False
+        self._passed: NDArray[np.bool_] | bool = True
+        """Which bytes of a structure that is passed were written."""
         self._landing: int | None = None
         self._expected: dict[int, int] = {}
         """The instruction that has last expected bytes, by barrier."""
@@ -72,15 +74,18 @@ class CheckedBlock(BlockRun):
     def note_access(self, piece: Piece, width: int, *, reads: bool = False, writes: bool = False) -> None:
         """Check accesses; the bytes of a store count as written."""
         places = piece.offsets[:, None] + np.arange(width)  # of each byte, shape (accesses, width)
-        if reads and piece.memory.written is not None:
-            missing = ~piece.memory.written[places]
-            self._report_where("unwritten", f"read of {width} bytes that were never written", piece, missing)
+        passing, written = piece.access.number in self.kernel.passing, piece.memory.written
+        if reads and passing:  # a structure with its gaps
+            self._passed = True if written is None else written[places]
+        elif reads and written is not None:
+            message = f"read of {width} bytes that were never written"
+            self._report_where("unwritten", message, piece, ~written[places])
         if piece.memory is self.shared:
             self._check_flying(piece, places, reads=reads, writes=writes)
             if self._races is not None:
                 self._check_race(self._races, piece, places, reads=reads, writes=writes)
-        if writes and piece.memory.written is not None:
-            piece.memory.written[places] = True
+        if writes and written is not None:
+            written[places] = self._passed if passing else True
 
     def _check_flying(self, piece: Piece, places: NDArray[np.int64], *, reads: bool, writes: bool) -> None:
         """Check accesses to the block's shared memory against what is in flight."""

@@ -32,6 +32,7 @@ from golden.ptx.syntax import (
 )
 from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
 from golden.simt.address_map import LOCAL_PARAMETERS
+from golden.simt.call_graph import passes
 from golden.simt.code import BlockCode, compile_block
 from golden.simt.decode_lines import decode_line
 from golden.simt.errors import LaunchError
@@ -97,6 +98,8 @@ class CompiledKernel:
         self.directives = entry.directives
         self._source = source
         self._locations = [instruction.location for instruction in flat.instructions] or [entry.location]
+        self.passing = {i for i, item in enumerate(flat.instructions) if passes(item)}
+        """The instructions that copy structures from caller to function and back."""
         parameters, local = Placement(), Placement()
         self.parameters = tuple((item, parameters.place(item)) for item in entry.parameters)
         """With their offsets."""

@@ -203,6 +203,21 @@ def test_a_variable_of_a_function_is_one_for_all_its_calls():
     assert run(body, 32, before=before).tolist() == [3264] * 32
 
 
+@pytest.mark.parametrize(("offset", "found"), [(4, 0), (8, 1)])
+def test_the_checker_lets_structures_with_gaps_pass(offset, found):
+    """12 bytes of which the caller writes 8; a use of the others is told once, where it is."""
+    before = """.func (.param .b32 r) f(.param .align 4 .b8 s[12], .param .b32 n)
+    { .reg .b32 %q<3>; .reg .pred %p; .param .align 4 .b8 t[12]; ld.param.b32 %q0, [n];
+    ld.param.b32 %q1, [s+PLACE]; setp.eq.u32 %p, %q0, 0; @%p bra DONE;
+    { .param .b32 b; .param .b32 c; sub.u32 %q0, %q0, 1; st.param.b32 [b], %q0; call (c), f, (s, b);
+    ld.param.b32 %q1, [c]; } DONE: st.param.b32 [r], %q1; ret; }""".replace("PLACE", str(offset))
+    body = """{ .param .align 4 .b8 a[12]; .param .b32 b; .param .b32 c; st.param.b32 [a], 3;
+    st.param.b32 [a+4], 4; st.param.b32 [b], 2; call (c), f, (a, b);
+    ld.param.b32 %r1, [c]; } st.global.u32 [%rd1], %r1;"""
+    result = kernel(body, before=before).launch(1, 32, [np.zeros(32, np.uint32)], check=True)
+    assert [str(item).count("short.ptx:6") for item in result.reports] == [1] * found
+
+
 def test_alloca_of_an_inlined_function_ends_with_it():
     before = """.func f(.param .b32 n) { .reg .b32 %q<3>; .reg .pred %p; ld.param.b32 %q0, [n];
     alloca.u32 %q1, 30000; st.local.u32 [%q1], %q0; setp.gt.u32 %p, %q0, 7; @%p ret;
