@@ -140,13 +140,7 @@ class warp:  # noqa: N801
 
     @property
     def machine(self) -> Machine:
-        """The machine, while the warp is open.
-
-        Raises
-        ------
-        Misuse
-            Before its beginning and after its end.
-        """
+        """The machine, while the warp is open; Misuse before its beginning and after its end."""
         return _begun(self._machine)
 
     @property
@@ -219,13 +213,7 @@ class warp:  # noqa: N801
 
 
 def _begun(part: _Part | None) -> _Part:
-    """What a warp has from its beginning on.
-
-    Raises
-    ------
-    Misuse
-        Before the beginning.
-    """
+    """What a warp has from its beginning on; Misuse before."""
     if part is None:
         raise Misuse("warp: it is not open", "use it inside `with wmma.warp(...)`")
     return part
@@ -235,17 +223,7 @@ _CURRENT: Final = ContextVar[warp | None]("openwmma.wmma.warp", default=None)
 
 
 def current_warp(what: str) -> warp:
-    """The warp that the caller is in.
-
-    Parameters
-    ----------
-    what : str
-        Who asks, for the message.
-
-    Raises
-    ------
-    Misuse
-    """
+    """The warp that the caller is in; Misuse, which begins with `what`, outside of one."""
     found = _CURRENT.get()
     if found is None:
         raise Misuse(
