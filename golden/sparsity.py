@@ -154,7 +154,7 @@ def first_undefined(
 
 def stored_places(sparsity: Sparsity, nibbles: NDArray[np.uint8]) -> NDArray[Any]:
     """The k of every stored element, shape (..., rows, k / 2), from metadata that has been checked."""
-    return places_of(nibbles, _places_table(sparsity), sparsity.group)
+    return places_of(nibbles, sparsity.group)
 
 
 def _matrix(argument: str, given: ArrayLike, type: str, multiple: int) -> NDArray[Any]:
@@ -163,15 +163,6 @@ def _matrix(argument: str, given: ArrayLike, type: str, multiple: int) -> NDArra
     if array.ndim < 2 or array.shape[-1] % multiple:
         raise InvalidArgument(argument, f"shape {array.shape}", f"(..., rows, a multiple of {multiple})")
     return checked_array(argument, array, type, array.shape[-2:])
-
-
-@cache
-def _places_table(sparsity: Sparsity) -> NDArray[np.int32]:
-    """The stored elements of a group by its nibble."""
-    table = np.zeros((256, sparsity.group // 2), np.int32)
-    for nibble in sparsity.nibbles:
-        table[nibble] = sparsity.places(nibble)
-    return table
 
 
 @cache

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.arithmetic.byte_factors import DEPTH, decoder, have_tables, table
+from golden.arithmetic.compiled import load, store
 from golden.arithmetic.decode import Layout, layout
 from golden.arithmetic.engine import Compiled, read_only, scratch
 from golden.arithmetic.fdpa import (
@@ -17,6 +20,7 @@ from golden.arithmetic.fdpa import (
     dot_products,
     entry,
 )
+from golden.arithmetic.lanes import permutation
 from golden.tables.formats import FloatFormat
 
 Patterns = NDArray[Any]
@@ -36,6 +40,11 @@ _TOGETHER: Final = (0,) * _LANES
 
 _FEW_LANES = 8
 """Likewise of a tile of so few columns."""
+
+
+_by_columns, _by_rows = (
+    permutation(*np.arange(_LANES).reshape(axes).T.flat) for axes in ((2, _FEW_LANES), (_FEW_LANES, 2))
+)
 
 
 def side_by_side(b: Patterns, lanes: int) -> Patterns:
@@ -95,34 +104,42 @@ def chain_by_lanes(
     tiles, m, n = c.shape
     lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
     length = rules.products
+    few = all(format.exponent_bits <= _FEW_EXPONENT_BITS for format in formats)
+    kind: Any = np.float32 if few else np.float64
+    by_bytes = places is None and n <= _FEW_LANES and m % 2 == 0 and (len(blocks), length) == (1, DEPTH)
+    by_bytes = by_bytes and have_tables(formats)
+    twice = 1 + by_bytes
     a = _whole_blocks(a, 2, blocks, length)
     depth = 1 if places is None else 2
     b = side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
     sets = b.shape[1]
     whole = sets * lanes
-    results = d if whole == n else np.zeros((tiles, m, whole), d.dtype)
-    results[:, :, :n] = c
+    results = d
+    if whole > n:
+        results, c = np.empty((tiles, m, whole), d.dtype), np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
     step = max(1, min(tiles, _FACTORS // ((m + whole) * depth * len(blocks) * length)))
-    few = all(format.exponent_bits <= _FEW_EXPONENT_BITS for format in formats)
-    kind: Any = np.float32 if few else np.float64
-    rows = _room((step * m, len(blocks), length), kind)
+    # By bytes, two rows are one, and each column is there twice.
+    m, lanes = m // twice, twice * lanes
+    rows = _room((step * m, len(blocks), twice * length), kind)
     columns = _room((step * sets, len(blocks), depth * length * lanes), kind)
     room = scratch(lanes), np.empty(lanes)
     met = np.arange(length, dtype=np.int32) if places is None else _inner_places(places, blocks, length)
-    of_rows, of_columns = (np.zeros(count, np.int32) for count in (1, lanes))
-    if scales is not None:
-        of_rows, of_columns = scales[0], side_by_side(scales[1], lanes)
-    parts = 1 if scales is None else len(blocks)
+    of_rows, of_columns = scales or (np.zeros((1, twice, 1), np.int32), np.zeros((1, 1, lanes), np.int32))
+    if scales:
+        of_columns = side_by_side(np.repeat(of_columns, twice, axis=2), lanes)
+    parts = of_rows.shape[2]
     tables = (
         met.reshape(-1, 1 if places is None else len(blocks), length),
-        of_rows.reshape(-1, parts),
+        of_rows.reshape(-1, parts * twice).view(f"i{4 * twice}"),
         of_columns.reshape(-1, parts, lanes),
     )
-    multiply = _multiplier(layout(rules.format), rules.rounding, lanes, places is not None)
-    flat = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
+    multiply = _multiplier(layout(rules.format), rules.rounding, lanes, places is not None, by_bytes)
+    flat = (np.ascontiguousarray(x).reshape(-1) for x in (a, b, c))
     numbers = (*rules[:3], rules.discarded_bits)
-    layouts = tuple(layout(format) for format in formats)
-    multiply(*read_only(*flat), layouts, Pairs(*read_only(*tables)), results, rows, columns, room, numbers)
+    layouts = read_only(*map(table, formats)) if by_bytes else tuple(map(layout, formats))
+    joined = Operand(rows.values.view(np.int64), rows.exponents.view(np.int32)) if by_bytes else rows
+    operands = (*read_only(*flat), results.reshape(tiles, m, -1))
+    multiply(operands, layouts, Pairs(*read_only(*tables)), (rows, joined, columns), room, numbers)
     if whole > n:
         d[...] = results[:, :, :n]
     return room
@@ -150,7 +167,9 @@ def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) ->
 
 
 def _room(axes: tuple[int, ...], kind: Any) -> Operand:
-    return Operand(np.empty(axes, kind), np.empty(axes, np.int32))
+    sizes = (prod(axes) * np.dtype(each).itemsize // 4 for each in (kind, np.int16))
+    values, exponents = map(scratch, sizes)
+    return Operand(values.view(kind).reshape(axes), exponents.view(np.int16).reshape(axes))
 
 
 @Compiled
@@ -160,22 +179,17 @@ def _decode(bits: Any, format: Layout, operand: Operand) -> None:
 
 
 @cache
-def _multiplier(format: Layout, rounding: int, lanes: int, is_sparse: bool) -> Callable[..., None]:
+def _multiplier(
+    format: Layout, rounding: int, lanes: int, is_sparse: bool, by_bytes: bool
+) -> Callable[..., None]:
     """Decodes and multiplies as many tiles at a time as there is room for decoded ones."""
-    decode = _decode.dispatcher()
-    multiply_decoded = _chains(format, rounding, lanes, is_sparse).dispatcher()
+    decoders = (decoder(True), decoder(False)) if by_bytes else (_decode, _decode)
+    decode_rows, decode_columns = (each.dispatcher() for each in decoders)
+    multiply_decoded = _chains(format, rounding, lanes, is_sparse, by_bytes).dispatcher()
 
-    def multiply(
-        a: Any,
-        b: Any,
-        formats: Any,
-        pairs: Pairs,
-        d: Any,
-        rows: Operand,
-        columns: Operand,
-        room: Any,
-        numbers: Any,
-    ) -> None:
+    def multiply(operands: Any, formats: Any, pairs: Pairs, decoded: Any, room: Any, numbers: Any) -> None:
+        a, b, c, d = operands
+        rows, joined, columns = decoded
         tiles, m, n = d.shape
         sets = n // lanes
         a_size, b_size, step = len(a) // tiles, len(b) // tiles, len(rows.values) // m
@@ -186,20 +200,25 @@ def _multiplier(format: Layout, rounding: int, lanes: int, is_sparse: bool) -> C
                 pairs.a_scales[entry(start * m, pairs.a_scales) : end * m],
                 pairs.b_scales[entry(start * sets, pairs.b_scales) : end * sets],
             )
-            decode(a[start * a_size : end * a_size], formats[0], rows)
-            decode(b[start * b_size : end * b_size], formats[1], columns)
-            multiply_decoded(rows, columns, here, d[start:end], room, numbers)
+            decode_rows(a[start * a_size : end * a_size], formats[0], rows)
+            decode_columns(b[start * b_size : end * b_size], formats[1], columns)
+            addends = c[start * m * n : end * m * n]
+            multiply_decoded(joined, columns, here, addends, d[start:end], room, numbers)
 
     return Compiled(multiply)
 
 
 @cache
-def _chains(format: Layout, rounding: int, lanes: int, is_sparse: bool) -> Compiled:
+def _chains(format: Layout, rounding: int, lanes: int, is_sparse: bool, by_bytes: bool) -> Compiled:
     """Multiplies decoded tiles."""
-    places_of_lanes = tuple(range(lanes))
+    every = (0,) * lanes
 
-    def multiply(rows: Operand, columns: Operand, pairs: Pairs, d: Any, room: Any, numbers: Any) -> None:
+    def multiply(
+        rows: Operand, columns: Operand, pairs: Pairs, c: Any, d: Any, room: Any, numbers: Any
+    ) -> None:
         products, fraction_bits, least_exponent, discarded_bits = numbers
+        if by_bytes:  # a constant: no loop is left
+            products = DEPTH
         rules = Rules(products, fraction_bits, least_exponent, format, rounding, discarded_bits)
         tiles, m, n = d.shape
         sets = n // lanes
@@ -208,8 +227,11 @@ def _chains(format: Layout, rounding: int, lanes: int, is_sparse: bool) -> Compi
                 for j in range(sets):
                     row, column = tile * m + i, tile * sets + j
                     some = d[tile, i, j * lanes : (j + 1) * lanes]
-                    dot_products(
-                        rows, row, columns, column, pairs, some, places_of_lanes, room, rules, is_sparse
-                    )
+                    addends = load(c, row * n + j * lanes, every)
+                    store(some, 0, _by_columns(addends, addends) if by_bytes else addends)
+                    dot_products(rows, row, columns, column, pairs, some, every, room, rules, is_sparse)
+                    if by_bytes:
+                        found = load(some, 0, every)
+                        store(some, 0, _by_rows(found, found))
 
     return Compiled(multiply)

@@ -91,7 +91,7 @@ def signed_byte(value: int) -> int:
 
 
 def spread(word: int, other: Any) -> Any:
-    """Compiled, a word of 64 bits again and again, as a vector like the other."""
+    """Compiled, a number, or a word of several, again and again: a vector like the other."""
     return word
 
 
@@ -124,6 +124,12 @@ def single_bits(value: float) -> int:
     """The bit pattern in 32 bits of a number that they hold, or of an infinity beyond their range."""
     held = value if abs(value) < 2.0**128 else copysign(inf, value)
     found: int = struct.unpack("<I", struct.pack("<f", held))[0]
+    return found
+
+
+def of_single_bits(bits: int) -> float:
+    """The number of f32 with this bit pattern."""
+    found: float = struct.unpack("<f", struct.pack("<I", bits))[0]
     return found
 
 

@@ -11,7 +11,7 @@ FINITE: Final = 1
 INFINITE: Final = 2
 NAN: Final = 3
 
-ZERO_EXPONENT: Final = -8192
+ZERO_EXPONENT: Final = -1024
 """Exponent of a zero where terms are aligned: so small that it never decides."""
 
 

@@ -15,9 +15,11 @@ from golden.arithmetic.compiled import (
     element,
     like,
     load,
+    of_single_bits,
     power_of_two,
     single,
     single_bits,
+    spread,
     store,
     truncated,
     which,
@@ -35,7 +37,7 @@ HALF: Final = 16
 
 INFINITE_EXPONENT: Final = -3 * ZERO_EXPONENT
 NAN_EXPONENT: Final = 4 * INFINITE_EXPONENT
-"""Stand where factors are not finite."""
+"""Stand where factors are not finite; two together fit into 16 bits."""
 
 SPECIAL_EXPONENT: Final = -ZERO_EXPONENT
 """Products have at least this exponent if a factor is not finite, zero times infinity included."""
@@ -77,7 +79,7 @@ class Operand(NamedTuple):
     values: Table
     """Floating-point numbers, whose products are exact."""
     exponents: Table
-    """With `ZERO_EXPONENT`, `INFINITE_EXPONENT` and `NAN_EXPONENT`."""
+    """Of 16 bits, with `ZERO_EXPONENT`, `INFINITE_EXPONENT` and `NAN_EXPONENT`."""
 
 
 class Pairs(NamedTuple):
@@ -174,19 +176,27 @@ def decode_factors(bits: Any, format: Format, values: Any, exponents: Any, lanes
     """Decode any number of bit patterns into values and exponents, so many at once."""
     whole_steps = len(bits) // len(lanes) * len(lanes)
     for i in range(0, whole_steps, len(lanes)):
-        decode_some(bits, i, lanes, format, values, exponents)
+        decode_some(load(bits, i, lanes), i, format, values, exponents)
     for i in range(whole_steps, len(bits)):
-        decode_some(bits, i, (0,), format, values, exponents)
+        decode_some(load(bits, i, (0,)), i, format, values, exponents)
 
 
 @compiled
-def decode_some(
-    bits: Any, start: int, lanes: tuple[int, ...], format: Format, values: Any, exponents: Any
-) -> None:
-    """Likewise those from a place on."""
-    term, exponent = signed_term(word(load(bits, start, lanes)), format)
-    store(exponents, start, exponent)
-    store(values, start, float_value(term, exponent, format.fraction_bits, values[0]))
+def decode_some(bits: int, start: int, format: Format, values: Any, exponents: Any) -> None:
+    """Decode what then stands from a place on."""
+    magnitude = word(bits) >> format.ignored_bits & ((1 << (format.bits - 1 - format.ignored_bits)) - 1)
+    exponent = choose(magnitude == 0, ZERO_EXPONENT, max(magnitude >> format.fraction_bits, 1) - format.bias)
+    value = of_single_bits(magnitude << (_SINGLE_BITS - format.fraction_bits))
+    value = like(value * power_of_two(_SINGLE_BIAS - format.bias, value), values[0])
+    greatest = (format.infinity >> format.ignored_bits) - (not format.has_infinity)
+    if format.has_infinity:
+        exponent = choose(magnitude >= greatest, INFINITE_EXPONENT, exponent)
+        value = choose(magnitude >= greatest, like(inf, value), value)
+    if format.has_nan:
+        exponent = choose(magnitude > greatest, NAN_EXPONENT, exponent)
+        value = choose(magnitude > greatest, like(nan, value), value)
+    store(exponents, start, like(exponent, exponents[0]))
+    store(values, start, choose(word(bits) >> (format.bits - 1) != 0, 0 - value, value))
 
 
 @compiled
@@ -227,25 +237,35 @@ def dot_products(
         places, a_scales = pairs.places[entry(row, pairs.places)], pairs.a_scales[entry(row, pairs.a_scales)]
         b_scales = pairs.b_scales[entry(columns, pairs.b_scales)]
         places, a_scale = places[entry(block, places)], a_scales[entry(block, a_scales)]
-        scale = a_scale + load(b_scales[entry(block, b_scales)], 0, lanes)
+        scale = load(b_scales[entry(block, b_scales)], 0, lanes)
+        scale = scale + spread(a_scale, scale)
         # 1. The largest exponent of all terms that are not zero, with its lower limit.
         addend, power = signed_term(bits, format)
-        largest, other = like(ZERO_EXPONENT, power), like(ZERO_EXPONENT, power)
+        largest = like(ZERO_EXPONENT, load(b_exponents, 0, lanes))
+        other = largest
         for k in range(0, rules.products, 2):
             place = place_of(places, k, is_sparse) * count
-            largest = max(largest, element(a_exponents, k) + load(b_exponents, place, lanes))
+            exponents = load(b_exponents, place, lanes)
+            largest = max(largest, exponents + spread(element(a_exponents, k), exponents))
             place = place_of(places, k + 1, is_sparse) * count
-            other = max(other, element(a_exponents, k + 1) + load(b_exponents, place, lanes))
-        largest = max(max(largest, other) + scale, max(power, rules.least_exponent))  # noqa: PLW3301  vectors
+            exponents = load(b_exponents, place, lanes)
+            other = max(other, exponents + spread(element(a_exponents, k + 1), exponents))
+        largest = max(word(max(largest, other)) + scale, max(power, rules.least_exponent))  # noqa: PLW3301  vectors
         # 2. Infinities and NaN.
         special = choose(largest > IS_NAN, like(format.canonical_nan, power), 0)
-        unit = power_of_two(fraction_bits + scale - largest, a_values[0])
+        unit = power_of_two(fraction_bits + scale - largest, b_values[0])
         is_infinite = (largest >= SPECIAL_EXPONENT) & (special == 0)
         if which(is_infinite) != 0:
             number = float_value(addend, power, format.fraction_bits, unit)
-            for k in range(rules.products):
+            other_number = 0 * unit
+            for k in range(0, rules.products, 2):
                 place = place_of(places, k, is_sparse) * count
-                number = number + element(a_values, k) * load(b_values, place, lanes)
+                values = load(b_values, place, lanes)
+                number = number + spread(element(a_values, k), values) * values
+                place = place_of(places, k + 1, is_sparse) * count
+                values = load(b_values, place, lanes)
+                other_number = other_number + spread(element(a_values, k + 1), values) * values
+            number = number + other_number
             infinity = choose(number > 0, format.infinity, format.infinity | sign)
             infinity = choose(number != number, format.canonical_nan, infinity)  # noqa: PLR0124  NaN
             special = choose(is_infinite, infinity, special)
@@ -255,9 +275,11 @@ def dot_products(
             products, others = like(0, power), like(0, power)
             for k in range(start, min(start + HALF, rules.products), 2):
                 place = place_of(places, k, is_sparse) * count
-                products = products + word(element(a_values, k) * load(b_values, place, lanes) * unit)
+                values = load(b_values, place, lanes)
+                products = products + word(spread(element(a_values, k), values) * values * unit)
                 place = place_of(places, k + 1, is_sparse) * count
-                others = others + word(element(a_values, k + 1) * load(b_values, place, lanes) * unit)
+                values = load(b_values, place, lanes)
+                others = others + word(spread(element(a_values, k + 1), values) * values * unit)
             total = total + like(products + others, 0.0)
         # 4. One rounding.
         bits = round_sum(total, largest - fraction_bits, format, rules.rounding, rules.discarded_bits)

@@ -13,6 +13,7 @@ from golden.arithmetic.compiled import (
     bit_length,
     choose,
     like,
+    of_single_bits,
     one_by_one,
     power_of_two,
     shift,
@@ -142,6 +143,11 @@ def _power_of_two(exponent, other):  # type: ignore[no-untyped-def]
     return lambda exponent, other: _with_bits(  # type: ignore[call-arg]
         like(like(max(min(exponent + bias, most), least), width) << place, width)
     )
+
+
+@overload(of_single_bits)
+def _of_single_bits(bits):  # type: ignore[no-untyped-def]
+    return lambda bits: _with_bits(bits)  # type: ignore[call-arg]  # noqa: PLW0108
 
 
 @overload(word)

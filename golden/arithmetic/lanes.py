@@ -225,8 +225,8 @@ def _single_bits(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
 @_defined(compiled.spread, lambda word, other: other)
 def _spread(context: Any, builder: Any, found: Any, arguments: Any) -> Any:
     element, count = found.return_type.element, found.return_type.count
-    words = Lanes(types.int64, count * element.bitwidth // 64)
-    many = _vector(context, builder, arguments[0], types.int64, words)
+    words = Lanes(found.args[0], count * element.bitwidth // found.args[0].bitwidth)
+    many = _vector(context, builder, arguments[0], found.args[0], words)
     return builder.bitcast(many, context.get_value_type(found.return_type))
 
 
@@ -234,11 +234,16 @@ def _mask(places: Sequence[int]) -> Any:
     return ir.Constant(ir.VectorType(_INDEX, len(places)), list(places))
 
 
+def has_instructions(context: Any, extension: str) -> bool:
+    """Whether the processor that code is compiled for has an extension."""
+    return f"+{extension}" in context.codegen()._tm_features.split(",")
+
+
 def _instruction(
     context: Any, builder: Any, extension: str, name: str, kind: Any, arguments: Any, parts: int = 1
 ) -> Any:
     """The result of an instruction, of parts of vectors; None where the processor has no such one."""
-    if f"+{extension}" not in context.codegen()._tm_features.split(","):
+    if not has_instructions(context, extension):
         return None
     sizes = [each.type.count // parts for each in arguments]
     some = [ir.VectorType(each.type.element, size) for each, size in zip(arguments, sizes, strict=True)]
@@ -291,3 +296,16 @@ def permutation(*places: int) -> Any:
         return Lanes(x.element, len(places))(x, y), generate
 
     return permuted
+
+
+def _entries(context: Any, first: Any, second: Any, places: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        low, high, index = arguments
+        name = "avx512.vpermi2var.qi.512"
+        return _instruction(context, builder, "avx512vbmi", name, low.type, [low, index, high])
+
+    return first(first, second, places), generate
+
+
+entries: Final[Any] = intrinsic(_entries)
+"""For compiled code: the bytes of a table of 128 at 64 places, whose highest bit does not count."""

@@ -1,14 +1,18 @@
 """Tiles whose A is 2:4 sparse: what another arithmetic makes of the products that are stored."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from golden.arithmetic.chains import Patterns
-from golden.arithmetic.compiled import word
+from golden.arithmetic.compiled import unsigned_word, word
 from golden.arithmetic.engine import Compiled, read_only
+
+_FACTORS: Final = {1: (1, 1, 0, 0), 2: (0, 1, 256, 0), 4: (0, 0x0202, 0x02020000, 0x01000100)}
+"""By the places of a group: bits of its first unit that do not count, what both units are multiplied by, and
+what is added, so that each byte is a place."""
 
 
 def scattered(stored: Patterns, places: Patterns, depth: int) -> Patterns:
@@ -39,31 +43,33 @@ def _others(nibbles: Any, defined: int) -> int:
     return found & 1
 
 
-def places_of(nibbles: NDArray[np.uint8], table: NDArray[np.int32], group: int) -> Patterns:
-    """The entries of a table for each nibble of a row, each group that far behind the one before.
+def places_of(nibbles: NDArray[np.uint8], group: int) -> Patterns:
+    """The places in a row of what each nibble stores of its group, as `Sparsity.places` says.
 
     They are bytes, if these are enough, else words.
     """
-    kind, two = (np.uint8, np.uint16) if nibbles.shape[-1] * group <= 256 else (np.int32, np.int64)
-    count = table.shape[1]
-    places = np.empty((*nibbles.shape[:-1], nibbles.shape[-1] * count), kind)
-    # Two places at once.
-    whole, step = (kind, group) if count % 2 else (two, group | group << 8 * np.dtype(kind).itemsize)
-    lines = nibbles.reshape(-1, nibbles.shape[-1])
-    entries = table.astype(kind).view(whole)
-    found = places.view(whole).reshape(*lines.shape, entries.shape[1])
-    _place(*read_only(lines, entries), step, found)
-    return places
+    groups, count = nibbles.shape[-1], group // 2
+    are_bytes, is_power = groups * group <= 256, groups & (groups - 1) == 0
+    mask = (groups - 1 if is_power else 255) * are_bytes
+    lines = nibbles.reshape((1, -1) if is_power or not are_bytes else (-1, groups))
+    places = np.empty(nibbles.shape, f"u{count}")
+    step = group * (0x01010101 % 256**count)
+    _place(*read_only(lines), _FACTORS[count], step, mask, places.reshape(lines.shape))
+    found: Patterns = places.view(np.uint8)
+    if not are_bytes:
+        found = found + np.repeat(np.arange(0, groups * group, group, dtype=np.int32), count)
+    return found
 
 
 @Compiled
-def _place(nibbles: Any, table: Any, step: int, places: Any) -> None:
-    for y in range(table.shape[1]):
-        column, last = table[:, y], nibbles.shape[1]
-        for line in range(len(nibbles)):
-            row, found = nibbles[line], places[line]
-            for x in range(last):
-                found[x, y] = column[row[x]] + x * step
+def _place(nibbles: Any, factors: tuple[int, ...], step: int, mask: int, places: Any) -> None:
+    unused, first, second, others = factors
+    for line in range(len(nibbles)):
+        row, found = nibbles[line], places[line]
+        for x in range(len(row)):
+            of_both = (unsigned_word(row[x] & 3) >> unused) * first + unsigned_word(row[x] >> 2) * second
+            # The mask makes one row of all that have a power of two of groups: vectors are long then.
+            found[x] = of_both + others + unsigned_word(x & mask) * step
 
 
 def expanded_tiles(
