@@ -18,7 +18,7 @@ def build(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where it is built: build/BOARD by default.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=1, help="Of place and route.")] = 1,
+    seed: Annotated[int, typer.Option(min=1, help="Seed of place and route.")] = 1,
 ) -> int:
     """Build a board's bitstream, with a report of what it takes and how fast its clock may be.
 

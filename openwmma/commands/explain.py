@@ -28,7 +28,7 @@ def explain(
         str | None, typer.Option("--c", metavar="VALUE", help="The element of C, 0 by default.")
     ] = None,
     metadata: Annotated[
-        str | None, typer.Option(metavar="NIBBLES", help="Of a sparse row of A: 0100,1101 and so on.")
+        str | None, typer.Option(metavar="NIBBLES", help="Metadata of a sparse row of A, as in 0100,1101.")
     ] = None,
     scale_a: Annotated[
         str | None, typer.Option(metavar="BYTES", help="Block scales of the row, as in 0x7f.")

@@ -39,12 +39,14 @@ def layout(
     ],
     shape: Annotated[
         str | None,
-        typer.Argument(metavar="SHAPE", help="Of the instruction, as in m16n16k16; not of scales."),
+        typer.Argument(metavar="SHAPE", help="Shape of the instruction, as in m16n16k16; none for scales."),
     ] = None,
-    sparse: Annotated[bool, typer.Option("--sparse", help="Of mma.sp, whose A holds half of its k.")] = False,
-    selector: Annotated[int, typer.Option(metavar="NUMBER", help="Of metadata.")] = 0,
-    byte_id: Annotated[int, typer.Option(metavar="NUMBER", help="Of scales.")] = 0,
-    thread_id: Annotated[int, typer.Option(metavar="NUMBER", help="Of scales.")] = 0,
+    sparse: Annotated[bool, typer.Option("--sparse", help="The stored A of mma.sp, half of its k.")] = False,
+    selector: Annotated[
+        int, typer.Option(metavar="NUMBER", help="Sparsity selector: which lanes hold metadata.")
+    ] = 0,
+    byte_id: Annotated[int, typer.Option(metavar="NUMBER", help="First byte with scales.")] = 0,
+    thread_id: Annotated[int, typer.Option(metavar="NUMBER", help="Lanes of a quad with scales.")] = 0,
     descriptor: Annotated[
         str | None,
         typer.Option(metavar="BITS", help="Of A or B of wgmma: addresses in shared memory, not lanes."),

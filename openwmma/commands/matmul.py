@@ -15,9 +15,10 @@ from openwmma.terminal import tell
 from openwmma.usage_error import UsageError
 from sim.files import write_files
 
-Type = Annotated[str | None, typer.Option(help="f16, bf16, tf32, f64, e4m3, e5m2 or s8, for raw bits.")]
+Type = Annotated[str | None, typer.Option(help="Of raw bits: f16, bf16, tf32, f64, e4m3, e5m2 or s8.")]
 Scale = Annotated[
-    str | None, typer.Option(metavar="NUMBER|FILE.npy", help="Of fp8: one, or float32 for rows and columns.")
+    str | None,
+    typer.Option(metavar="NUMBER|FILE.npy", help="fp8: one number, or float32 for each row or column."),
 ]
 
 
@@ -27,12 +28,18 @@ class Operation:
 
     a_type: Type = None
     b_type: Type = None
-    d_type: Annotated[str | None, typer.Option(help="Type of D.")] = None
-    bias: Annotated[Path | None, typer.Option(metavar="BIAS.npy", help="Of D's type, shape (n,).")] = None
-    c: Annotated[Path | None, typer.Option("--c", metavar="C.npy", help="Added as addmm does.")] = None
+    d_type: Annotated[
+        str | None, typer.Option(help="Type of D; as A and B, but f32, bf16 and s32 of tf32, fp8 and s8.")
+    ] = None
+    bias: Annotated[Path | None, typer.Option(metavar="BIAS.npy", help="Of the type of D, shape (n,).")] = (
+        None
+    )
+    c: Annotated[
+        Path | None, typer.Option("--c", metavar="C.npy", help="Added to A B, as by torch.addmm.")
+    ] = None
     alpha: Annotated[float, typer.Option(help="Factor of A B.")] = 1
     beta: Annotated[float, typer.Option(help="Factor of C or of the bias.")] = 1
-    activation: Annotated[str | None, typer.Option(help="relu.")] = None
+    activation: Annotated[str | None, typer.Option(help="relu, after C or bias.")] = None
     scale_a: Scale = None
     scale_b: Scale = None
 
@@ -55,10 +62,14 @@ class Operation:
 class Order:
     """In which order products are added; of a product that is computed."""
 
-    split_k: Annotated[int, typer.Option(help="Parts of k that are added in f32.")] = 1
-    interleaved: Annotated[bool, typer.Option(help="Parts of k take 32 products in turn.")] = False
-    accumulation: Annotated[Literal["fast", "precise"], typer.Option(help="Of fp8.")] = "fast"
-    profile: Annotated[str | None, typer.Option(help="Another generation than Hopper.")] = None
+    split_k: Annotated[int, typer.Option(help="Cut k into equal parts, each a sum of its own.")] = 1
+    interleaved: Annotated[bool, typer.Option(help="The parts take 32 products in turn.")] = False
+    accumulation: Annotated[
+        Literal["fast", "precise"], typer.Option(help="fp8: one sum, or one for 128 products.")
+    ] = "fast"
+    profile: Annotated[str | None, typer.Option(help="Numerics of a generation; of Hopper by default.")] = (
+        None
+    )
 
 
 @with_options()

@@ -41,7 +41,7 @@ def mma(
     ],
     metadata: Annotated[
         Path | None,
-        typer.Option(metavar="E.npy", help="Of a sparse multiply, nibbles of shape (..., m, groups)."),
+        typer.Option(metavar="E.npy", help="Metadata of a sparse multiply: nibbles, shape (..., m, groups)."),
     ] = None,
     scale_a: Annotated[
         Path | None, typer.Option(metavar="SA.npy", help="Block scales of A, shape (..., m, scales).")

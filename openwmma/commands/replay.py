@@ -24,9 +24,10 @@ def replay(
 ) -> int:
     """Execute the matrix instructions of a launch on a core, and compare what they read and write.
 
-    openwmma run kernel.ptx --grid 2,2 --block 128 --arg a.npy --arg d.npy --trace-file k.trace
+    A launch writes the trace, which a core then executes:
 
-    openwmma replay k.trace --on rtl --preset standard
+        openwmma run kernel.ptx --grid 2,2 --block 128 --arg a.npy --arg d.npy --trace-file k.trace
+        openwmma replay k.trace --on rtl --preset standard
     """
     if target.on not in (MachineKind.RTL, MachineKind.LOCKSTEP, MachineKind.BOARD):
         raise UsageError(f"--on {target.on.value}: expected rtl, lockstep or board, which have a core")
