@@ -90,9 +90,11 @@ def matmul(
 ) -> int:
     """Multiply matrices of any size as PyTorch does on a Hopper GPU, to the bit.
 
-    With --compare, look for the rule that gives an observed product; exit code 1 where there is none:
+    With --compare, look for the rule that gives an observed product:
 
         openwmma matmul x.npy w.npy --compare y.npy --a-type bf16 --b-type bf16
+
+    The exit code is 1 where no rule gives it.
     """
     from openwmma.matrix_product import matmul as multiply  # noqa: PLC0415  loads numba: others need none
     from openwmma.product_match import match_matmul  # noqa: PLC0415

@@ -28,6 +28,8 @@ def replay(
 
         openwmma run kernel.ptx --grid 2,2 --block 128 --arg a.npy --arg d.npy --trace-file k.trace
         openwmma replay k.trace --on rtl --preset standard
+
+    The exit code is 1 for a difference.
     """
     if target.on not in (MachineKind.RTL, MachineKind.LOCKSTEP, MachineKind.BOARD):
         raise UsageError(f"--on {target.on.value}: expected rtl, lockstep or board, which have a core")

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import os
+import re
 import subprocess
 import sys
 from importlib import metadata
@@ -39,6 +40,17 @@ def test_summaries_are_the_first_lines_of_the_commands(capsys):
     assert all(f"\n  {name} " in printed for name in COMMANDS)
     files = Path(openwmma.__file__).parent.joinpath("commands").glob("[a-z]*.py")
     assert {file.stem for file in files} == {*COMMANDS}
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "campaign"])
+def test_examples_of_a_help_keep_their_lines(capsys, monkeypatch, name):
+    """A block at the end of a text loses its indentation in typer, and its lines are joined."""
+    command = getattr(importlib.import_module(f"openwmma.commands.{name}"), name)
+    monkeypatch.setenv("COLUMNS", "150")
+    assert main([name, "--help"]) == 0
+    printed = {line.strip() for line in capsys.readouterr().out.splitlines()}
+    examples = re.findall(r"^    +(\S.*)$", inspect.getdoc(command) or "", re.MULTILINE)
+    assert [line for line in examples if line not in printed] == []
 
 
 def test_version_is_the_package_s(capsys):
