@@ -164,14 +164,6 @@ def round_sum(total: float, exponent: int, format: Format, rounding: int, discar
 
 
 @compiled
-def float_value(term: int, exponent: int, fraction_bits: int, other: float) -> float:
-    """The number of a `signed_term`; compiled, of the other's width."""
-    scale = power_of_two(exponent - fraction_bits, other)
-    scale = choose(exponent == INFINITE_EXPONENT, like(inf, other), scale)
-    return like(term, other) * choose(exponent == NAN_EXPONENT, like(nan, other), scale)
-
-
-@compiled
 def decode_factors(bits: Any, format: Format, values: Any, exponents: Any, lanes: tuple[int, ...]) -> None:
     """Decode any number of bit patterns into values and exponents, so many at once."""
     whole_steps = len(bits) // len(lanes) * len(lanes)
@@ -184,10 +176,18 @@ def decode_factors(bits: Any, format: Format, values: Any, exponents: Any, lanes
 @compiled
 def decode_some(bits: int, start: int, format: Format, values: Any, exponents: Any) -> None:
     """Decode what then stands from a place on."""
-    magnitude = word(bits) >> format.ignored_bits & ((1 << (format.bits - 1 - format.ignored_bits)) - 1)
+    value, exponent = factor(word(bits), format, values[0])
+    store(exponents, start, like(exponent, exponents[0]))
+    store(values, start, value)
+
+
+@compiled
+def factor(bits: int, format: Format, other: float) -> tuple[float, int]:
+    """The number, compiled of the other's width, and the exponent for the alignment."""
+    magnitude = bits >> format.ignored_bits & ((1 << (format.bits - 1 - format.ignored_bits)) - 1)
     exponent = choose(magnitude == 0, ZERO_EXPONENT, max(magnitude >> format.fraction_bits, 1) - format.bias)
     value = of_single_bits(magnitude << (_SINGLE_BITS - format.fraction_bits))
-    value = like(value * power_of_two(_SINGLE_BIAS - format.bias, value), values[0])
+    value = like(value * power_of_two(_SINGLE_BIAS - format.bias, value), other)
     greatest = (format.infinity >> format.ignored_bits) - (not format.has_infinity)
     if format.has_infinity:
         exponent = choose(magnitude >= greatest, INFINITE_EXPONENT, exponent)
@@ -195,8 +195,7 @@ def decode_some(bits: int, start: int, format: Format, values: Any, exponents: A
     if format.has_nan:
         exponent = choose(magnitude > greatest, NAN_EXPONENT, exponent)
         value = choose(magnitude > greatest, like(nan, value), value)
-    store(exponents, start, like(exponent, exponents[0]))
-    store(values, start, choose(word(bits) >> (format.bits - 1) != 0, 0 - value, value))
+    return choose(bits >> (format.bits - 1) != 0, 0 - value, value), exponent
 
 
 @compiled
@@ -206,9 +205,10 @@ def entry(index: int, table: Any) -> int:
 
 
 @compiled
-def place_of(places: Any, k: int, is_sparse: bool) -> int:
-    """The factor of B that meets factor k of A."""
-    return element(places, k) if is_sparse else k
+def meeting(a: Any, b: Any, places: Any, k: int, lanes: tuple[int, ...], is_sparse: bool) -> tuple[Any, Any]:
+    """What an operand has for factor k of A, and for the factors of B that meet it."""
+    x = load(b, (element(places, k) if is_sparse else k) * len(lanes), lanes)
+    return spread(element(a, k), x), x
 
 
 @compiled
@@ -229,7 +229,7 @@ def dot_products(
     `c` has a bit pattern for each lane; the results take their place. `room` takes each lane's largest
     exponent of the last sum and, in units of ``2**(largest - fraction_bits)``, the sum.
     """
-    format, fraction_bits, count = rules.format, rules.fraction_bits, len(lanes)
+    format, fraction_bits = rules.format, rules.fraction_bits
     bits, sign = word(load(c, 0, lanes)), 1 << (format.bits - 1)
     for block in range(len(a.values[row])):
         a_values, a_exponents = a.values[row][block], a.exponents[row][block]
@@ -244,27 +244,23 @@ def dot_products(
         largest = like(ZERO_EXPONENT, load(b_exponents, 0, lanes))
         other = largest
         for k in range(0, rules.products, 2):
-            place = place_of(places, k, is_sparse) * count
-            exponents = load(b_exponents, place, lanes)
-            largest = max(largest, exponents + spread(element(a_exponents, k), exponents))
-            place = place_of(places, k + 1, is_sparse) * count
-            exponents = load(b_exponents, place, lanes)
-            other = max(other, exponents + spread(element(a_exponents, k + 1), exponents))
+            x, y = meeting(a_exponents, b_exponents, places, k, lanes, is_sparse)
+            largest = max(largest, x + y)
+            x, y = meeting(a_exponents, b_exponents, places, k + 1, lanes, is_sparse)
+            other = max(other, x + y)
         largest = max(word(max(largest, other)) + scale, max(power, rules.least_exponent))  # noqa: PLW3301  vectors
         # 2. Infinities and NaN.
         special = choose(largest > IS_NAN, like(format.canonical_nan, power), 0)
         unit = power_of_two(fraction_bits + scale - largest, b_values[0])
         is_infinite = (largest >= SPECIAL_EXPONENT) & (special == 0)
         if which(is_infinite) != 0:
-            number = float_value(addend, power, format.fraction_bits, unit)
+            number, _ = factor(bits, format, unit)
             other_number = 0 * unit
             for k in range(0, rules.products, 2):
-                place = place_of(places, k, is_sparse) * count
-                values = load(b_values, place, lanes)
-                number = number + spread(element(a_values, k), values) * values
-                place = place_of(places, k + 1, is_sparse) * count
-                values = load(b_values, place, lanes)
-                other_number = other_number + spread(element(a_values, k + 1), values) * values
+                x, y = meeting(a_values, b_values, places, k, lanes, is_sparse)
+                number = number + x * y
+                x, y = meeting(a_values, b_values, places, k + 1, lanes, is_sparse)
+                other_number = other_number + x * y
             number = number + other_number
             infinity = choose(number > 0, format.infinity, format.infinity | sign)
             infinity = choose(number != number, format.canonical_nan, infinity)  # noqa: PLR0124  NaN
@@ -274,12 +270,10 @@ def dot_products(
         for start in range(0, rules.products, HALF):
             products, others = like(0, power), like(0, power)
             for k in range(start, min(start + HALF, rules.products), 2):
-                place = place_of(places, k, is_sparse) * count
-                values = load(b_values, place, lanes)
-                products = products + word(spread(element(a_values, k), values) * values * unit)
-                place = place_of(places, k + 1, is_sparse) * count
-                values = load(b_values, place, lanes)
-                others = others + word(spread(element(a_values, k + 1), values) * values * unit)
+                x, y = meeting(a_values, b_values, places, k, lanes, is_sparse)
+                products = products + word(x * y * unit)
+                x, y = meeting(a_values, b_values, places, k + 1, lanes, is_sparse)
+                others = others + word(x * y * unit)
             total = total + like(products + others, 0.0)
         # 4. One rounding.
         bits = round_sum(total, largest - fraction_bits, format, rules.rounding, rules.discarded_bits)
