@@ -84,7 +84,8 @@ def _arithmetic(
     name: str, parts: tuple[str, ...], target: str, a: str, b: str, saturate: str, second: str
 ) -> Any:
     exact = _ARITHMETIC[name]
-    wraps = name in ("vadd", "vsub") and "s32" in (target, a, b) and not saturate
+    wraps = name in ("vadd", "vsub") and not saturate
+    saturates = saturate and not (second and (name, target) == ("vabsdiff", "u32"))
 
     def wrapped(x: Array, y: Array) -> Array:
         return _signed_word(exact(x, y))
@@ -97,7 +98,7 @@ def _arithmetic(
         return np.where((value < 0) | (value > greatest), greatest, value)
 
     function = wrapped if wraps else exact
-    return _operation(function, parts, (target, a, b), second, clamped_field if saturate else None)
+    return _operation(function, parts, (target, a, b), second, clamped_field if saturates else None)
 
 
 def _shift(

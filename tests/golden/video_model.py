@@ -26,9 +26,9 @@ def second_operation(words, type_, number, c):
     return {"add": operator.add, "min": min, "max": max}[words[-1]](number, integer(c, type_))
 
 
-def merged(words, type_, number, parts, c):
+def merged(words, type_, number, parts, c, *, exact=False):
     if not parts[0]:
-        number = integer(number, "s32") if "sat" in words else number
+        number = integer(number, "s32") if "sat" in words and not exact else number
         return second_operation(words, type_, number, c) if words[-1] in ("add", "min", "max") else number
     width, index = (8 if parts[0][0] == "b" else 16), int(parts[0][1])
     position = width * index
@@ -49,12 +49,13 @@ def video(name):
             field(bits, part, type_)[0] for bits, part, type_ in zip((a, b), parts[1:], types, strict=False)
         )
         number = VIDEO[name](x, y)
-        if "sat" in words:
+        exact = name == "vabsdiff" and target == "u32" and words[-1] in ("add", "min", "max") and not parts[0]
+        if "sat" in words and not exact:
             width = 32 if not parts[0] else 8 if parts[0][0] == "b" else 16
             number = saturated(number, target, width)
-        elif name in ("vadd", "vsub") and "s32" in words:
+        elif name in ("vadd", "vsub"):
             number = integer(number, "s32")
-        return merged(words, target, number, parts, c)
+        return merged(words, target, number, parts, c, exact=exact)
 
     return evaluate
 

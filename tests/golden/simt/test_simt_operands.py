@@ -121,6 +121,27 @@ def test_parts_of_registers(body, expected):
 
 
 @pytest.mark.parametrize(
+    ("form", "a", "b", "c", "chosen"),
+    [
+        ("vadd.u32.u32.u32.min", 0xE479B085, 0x80000000, 0xC0000000, 0x6479B085),
+        ("vadd.u32.u32.u32.max", 0x21, 0xC0000000, 0xE479B085, 0xC0000021),
+        ("vsub.u32.u32.u32.min", 0x2, 0xFFFFFFFE, 0xFFFFFFFE, 0x4),
+        ("vsub.u32.u32.u32.max", 0x3F800000, 0x80000001, 0xFFFFFFFF, 0xBF7FFFFF),
+        ("vabsdiff.u32.u32.u32.sat.min", 0x2, 0xFFFFFFFE, 0xFFFFFFFE, 0xFFFFFFFC),
+        ("vabsdiff.u32.u32.s32.sat.max", 0xE479B085, 0x80000000, 0xC0000000, 0x6479B085),
+        ("vabsdiff.u32.s32.u32.sat.min", 0xE479B085, 0xFFFFFFFF, 0x3F800000, 0x3F800000),
+        ("vabsdiff.u32.s32.s32.sat.max", 0x5, 0x80000001, 0xC0000000, 0xC0000000),
+    ],
+)
+def test_video_chooses_as_an_h200(form, a, b, c, chosen):
+    """The lesser or greater of a result and a third word; 240 forms with 256 operands were captured."""
+    values = ", ".join(map(str, (a, b, c)))
+    assert (
+        words(f"mov.v4.b32 {{%r1, %r2, %r3, _}}, {{{values}, 0}}; {form} %r11, %r1, %r2, %r3;")[0] == chosen
+    )
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
         ("add.u32 %r1, 1/0, 2;", "division by zero: the constant 1 / 0"),
