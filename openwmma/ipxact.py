@@ -15,7 +15,7 @@ _TEMPLATE: Final = Path(__file__).with_name("ipxact.xml")
 def identifier(description: dict[str, Any]) -> tuple[str, str, str]:
     """Vendor, library and name of a core that `hdl.verilog.core_verilog.describe` describes.
 
-    The name is that of its preset, or ``custom``.
+    A core is named as its preset, or ``custom``.
     """
     return "openwmma", "core", description["preset"] or "custom"
 
