@@ -107,6 +107,9 @@ class LaunchOptions:
         refuse = LaunchError.refused
         for name in ("check", "races"):
             checked_object(name, getattr(self, name), (bool, np.bool_), "True or False", refuse=refuse)
+        for name in ("on_block", "on_step"):
+            if not callable(hook := getattr(self, name)):
+                checked_object(name, hook, type(None), "a function or None", refuse=refuse)
         self.jobs = checked_integer("the number of jobs", self.jobs, 1, unit="job", refuse=refuse)
         self.limit = checked_integer("the limit", self.limit, 1, unit="instruction", refuse=refuse)
 

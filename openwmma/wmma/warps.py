@@ -87,6 +87,8 @@ class warp:  # noqa: N801
         preset = options.get("preset")
         if preset is not None and (not isinstance(preset, str) or preset not in PRESETS):
             raise Misuse(f"warp: preset={quoted(preset)}", f"the presets are {', '.join(PRESETS)}")
+        if not isinstance(strict, bool):
+            raise Misuse(f"warp: strict={quoted(strict)}", "strict is True or False")
         size = integer_of(memory_bytes) or 0
         if memory_bytes is not None and (size <= 0 or size % _PAGE or size > DEVICE_BYTES):
             raise Misuse(

@@ -92,6 +92,13 @@ def test_a_switch_is_true_or_false(name, value):
     kernel.launch(1, 32, [X.copy(), ADDEND], **{name: np.bool_(True)})
 
 
+@pytest.mark.parametrize("name", ["on_block", "on_step"])
+def test_what_a_launch_calls_is_a_function(name):
+    kernel = openwmma.Module(KERNEL).kernel()
+    with pytest.raises(openwmma.LaunchError, match=f"{name}.* a function or None, not 3 of type int"):
+        kernel.launch(1, 32, [X.copy(), ADDEND], **{name: 3})
+
+
 def test_pairs_from_python():
     (pair,) = openwmma.Module(KERNEL, name="k.ptx").kernel().contractions
     assert str(pair) == PAIR

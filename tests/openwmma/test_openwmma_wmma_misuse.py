@@ -31,6 +31,7 @@ def test_misuse_is_refused_with_the_rule(use, message):
         ({"on": "silicon"}, "warp: on='silicon'; a warp runs on one of golden, rtl, board, lockstep"),
         ({"preset": "huge"}, "warp: preset='huge'; the presets are tiny, small, standard, large"),
         ({"memory_bytes": 100}, "warp: memory_bytes=100; it must be a positive multiple of 4096"),
+        ({"strict": "yes"}, "warp: strict='yes'; strict is True or False"),
         ({"profile": "kepler"}, "kepler"),
         ({"config": {"registers": 33}}, "33"),
         ({"on": "board"}, "--on board: expected --port"),
