@@ -3,6 +3,10 @@
 In every kind of command bits 28 to 31 of the first word are the number of the warp that executes it.
 """
 
+from collections.abc import Mapping
+from functools import cache
+from struct import unpack
+
 from amaranth.hdl import Cat, Value, unsigned
 from amaranth.lib import data, enum
 
@@ -29,7 +33,13 @@ from golden.tables.instruction_set import (
     USES,
     Shape,
 )
-from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp_tile
+from golden.tables.matrix_instructions import (
+    TILE_COLUMNS,
+    LoadInstruction,
+    MmaInstruction,
+    StoreInstruction,
+    warp_tile,
+)
 
 COMMAND_WORDS = 5
 """32-bit words of one command."""
@@ -204,10 +214,11 @@ OPCODES = {
 }
 """Of each kind of command."""
 
-_WIDTHS = {
-    struct: tuple((name, field.width) for name, field in data.Layout.cast(struct)) for struct in OPCODES
+_PLACES = {
+    struct: {name: (field.offset, field.width) for name, field in data.Layout.cast(struct)}
+    for struct in OPCODES
 }
-"""Of each kind of command the fields and their bits, from the lowest on."""
+"""Of each kind of command the fields: the lowest bit, and how many there are."""
 
 _SHAPE_CODES = {shape: code for code, shape in enumerate(SHAPES)}
 _TYPE_CODES = {name: code for code, name in enumerate(FORMATS)}
@@ -230,16 +241,32 @@ def scale_code(instruction: MmaInstruction) -> int:
     return SCALE_VECS.index(instruction.scale_vec) + 1 | (instruction.scale_type == "ue4m3") << 2
 
 
-def _multiply_fields(instruction: MmaInstruction) -> dict[str, int]:
-    """The fields that `MmaCommand` and `WgmmaCommand` have in common."""
-    return {
+@cache
+def _of_multiply(instruction: MmaInstruction) -> int:
+    """The bits that `MmaCommand` and `WgmmaCommand` have in common."""
+    fields = {
         "tile_shape": shape_code(instruction.shape),
         **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
         "saturate": int(instruction.saturate),
         "rounding": scale_code(instruction) & 3 or ROUNDINGS.index(instruction.rounding or "rn"),
         "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
         "is_wgmma": int(instruction.mnemonic == "wgmma"),
+        "ue4m3": scale_code(instruction) >> 2,
     }
+    return _packed(MmaCommand, fields)
+
+
+@cache
+def _of_access(instruction: LoadInstruction | StoreInstruction) -> int:
+    """The bits of a `MemoryCommand` that its instruction says."""
+    fields = {
+        "use": USES.index(instruction.use),
+        "layout": int(instruction.layout == "col"),
+        "tile_shape": shape_code(instruction.shape),
+        "element_type": type_code(instruction.type),
+        "space": SPACES.index(instruction.space),
+    }
+    return _packed(MemoryCommand, fields)
 
 
 def _descriptor(bits: int) -> int:
@@ -265,31 +292,43 @@ def encode(command: Command) -> tuple[int, ...]:
     ValueError
         For an operand that has no place in its field, naming the operand, its value and the field's width.
     """
-    bits = 0
-    offset = 0
     struct, values = _fields(command)
     values["warp"] = command.warp
-    for name, width in _WIDTHS[struct]:
-        value = values.get(name, 0)
+    bits = _fixed(command) | _packed(struct, values)
+    return unpack(f"<{COMMAND_WORDS}I", bits.to_bytes(COMMAND_BITS // 8, "little"))
+
+
+def _packed(struct: type[data.Struct], values: Mapping[str, int]) -> int:
+    """The bits of a command that has values in some fields and zeros in others."""
+    places, bits = _PLACES[struct], 0
+    for name, value in values.items():
+        first, width = places[name]
         if not 0 <= value < 1 << width:
             raise ValueError(f"{name} must be from 0 to {(1 << width) - 1}, not {value}")
-        bits |= value << offset
-        offset += width
-    return tuple(bits >> 32 * word & 0xFFFF_FFFF for word in range(COMMAND_WORDS))
+        bits |= value << first
+    return bits
+
+
+def _fixed(command: Command) -> int:
+    """The bits that follow from the instruction alone."""
+    match command:
+        case Load(instruction) | Store(instruction):
+            return _of_access(instruction)
+        case Mma(instruction):
+            return _of_multiply(instruction)
+        case Wgmma(instruction):
+            return _of_multiply(warp_tile(instruction))
+        case _:
+            return 0
 
 
 def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
+    """The kind of a command, and its other fields; what is left out is 0."""
     match command:
         case Load() | Store():
-            instruction = command.instruction
             opcode = Opcode.LOAD if isinstance(command, Load) else Opcode.STORE
             return MemoryCommand, {
                 "opcode": opcode.value,
-                "use": USES.index(instruction.use),
-                "layout": int(instruction.layout == "col"),
-                "tile_shape": shape_code(instruction.shape),
-                "element_type": type_code(instruction.type),
-                "space": SPACES.index(instruction.space),
                 "has_stride": int(command.stride is not None),
                 "register": command.register,
                 "address": command.address,
@@ -298,14 +337,11 @@ def _fields(command: Command) -> tuple[type[data.Struct], dict[str, int]]:
         case Mma(instruction):
             return MmaCommand, {
                 "opcode": (Opcode.SPARSE if instruction.is_sparse else Opcode.MMA).value,
-                **_multiply_fields(instruction),
-                **{name: value for name, value in vars(command).items() if isinstance(value, int)},
-                "ue4m3": scale_code(instruction) >> 2,
+                **{name: value for name, value in vars(command).items() if value and name != "instruction"},
             }
         case Wgmma(instruction):
             return WgmmaCommand, {
                 "opcode": Opcode.WGMMA.value,
-                **_multiply_fields(warp_tile(instruction)),
                 "d": command.d,
                 "a": command.a if command.a_in_registers else 0,
                 "tiles_less_one": instruction.shape.n // TILE_COLUMNS - 1,

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 import numpy as np
@@ -19,8 +19,7 @@ from golden.programs.execution import MatrixRun, execute
 from golden.resolve import resolve_instruction
 from golden.tables.commands import Command, Fill, Load, Mma, Store
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import Shape, Use
-from golden.tables.layouts import fragment
+from golden.tables.instruction_set import USES, Shape, Use
 from golden.tables.matrix_instructions import MmaInstruction
 
 _Tile = tuple[int, int]
@@ -88,7 +87,7 @@ class Gemm:
         if self._accumulators < rows * columns:
             raise ValueError(
                 f"Block must fit the registers: {rows} x {columns} tiles need "
-                f"{self._fixed + rows * columns * self._size('d')}, there are {self.registers}"
+                f"{self._fixed + rows * columns * self._sizes['d']}, there are {self.registers}"
             )
 
     @property
@@ -99,7 +98,8 @@ class Gemm:
     def sizes(self) -> dict[str, int]:
         """Bytes of each matrix, by the names that `commands` wants addresses for."""
         uses: tuple[Use, ...] = ("a", "b", "d", "c") if self.with_c else ("a", "b", "d")
-        return {use: self._bytes(use, prod(self.whole.extent(use))) for use in uses}
+        types = self.instruction.types
+        return {use: prod(self.whole.extent(use)) * FORMATS[types[use]].bits // 8 for use in uses}
 
     @property
     def tiles(self) -> int:
@@ -114,9 +114,9 @@ class Gemm:
     def commands(self, addresses: Mapping[str, int]) -> Iterator[Command]:
         """The commands, in order; `addresses` are of ``a``, ``b``, ``d``, and ``c`` where there is one."""
         steps = list(self._steps())
-        zeros = self.registers - self._size("d")
+        zeros = self.registers - self._sizes["d"]
         if not self.with_c:
-            yield Fill(zeros, self._size("d"), 0)
+            yield Fill(zeros, self._sizes["d"], 0)
         yield from self._operands(0, *steps[0], addresses)
         unstored: deque[Load | Store] = deque()
         started = 0
@@ -171,51 +171,53 @@ class Gemm:
 
     def _access(self, use: Use, register: int, tile: _Tile, addresses: Mapping[str, int]) -> Load | Store:
         """Load or store a tile."""
-        address = addresses[use] + self._offset(use, tile)
-        if use == "d":
-            return Store(self.instruction.store(), register, address, self._stride(use))
-        return Load(self.instruction.load(use), register, address, self._stride(use))
+        command, stride, down, right = self._moves[use]
+        return command(register, addresses[use] + tile[0] * down + tile[1] * right, stride)
 
-    def _offset(self, use: Use, tile: _Tile) -> int:
-        rows, columns = self.instruction.shape.extent(use)
-        row, column = tile[0] * rows, tile[1] * columns
-        line, place = (row, column) if self.instruction.layout(use) == "row" else (column, row)
-        return self._bytes(use, line * self._stride(use) + place)
+    @cached_property
+    def _moves(self) -> dict[Use, tuple[Callable[..., Load | Store], int, int, int]]:
+        """Of each matrix: what moves a tile, the stride, and the bytes to the tile below and to the right."""
+        instruction = self.instruction
+        moves: dict[Use, tuple[Callable[..., Load | Store], int, int, int]] = {}
+        for use in USES:
+            move = partial(Store, instruction.store()) if use == "d" else partial(Load, instruction.load(use))
+            layout, bits = instruction.layout(use), FORMATS[instruction.types[use]].bits
+            stride = self.whole.default_stride(use, layout)
+            rows, columns = instruction.shape.extent(use)
+            line, place = (stride, 1) if layout == "row" else (1, stride)
+            moves[use] = move, stride, rows * line * bits // 8, columns * place * bits // 8
+        return moves
 
-    def _stride(self, use: Use) -> int:
-        return self.whole.default_stride(use, self.instruction.layout(use))
-
-    def _bytes(self, use: Use, elements: int) -> int:
-        return elements * FORMATS[self.instruction.types[use]].bits // 8
-
-    def _size(self, use: Use) -> int:
-        return fragment(use, self.instruction.types[use], self.instruction.shape).registers
+    @cached_property
+    def _sizes(self) -> dict[Use, int]:
+        """Registers of each fragment."""
+        return {use: each.registers for use, each in self.instruction.fragments.items()}
 
     # Registers: two sets of A and B, then the accumulators; the zeros at the end.
 
     @cached_property
     def _set_size(self) -> int:
-        return self.block[0] * self._size("a") + self.block[1] * self._size("b")
+        return self.block[0] * self._sizes["a"] + self.block[1] * self._sizes["b"]
 
     @property
     def _fixed(self) -> int:
-        return _BUFFERS * self._set_size + (0 if self.with_c else self._size("d"))
+        return _BUFFERS * self._set_size + (0 if self.with_c else self._sizes["d"])
 
     @cached_property
     def _accumulators(self) -> int:
         # More would never be in use at once: a block's, and the block's before it.
         most = 2 * self.block[0] * self.block[1]
-        return min(most, (self.registers - self._fixed) // self._size("d"))
+        return min(most, (self.registers - self._fixed) // self._sizes["d"])
 
     def _operand(self, use: Use, index: int, tile: _Tile) -> int:
         base = index % _BUFFERS * self._set_size
         if use == "a":
-            return base + tile[0] % self.block[0] * self._size("a")
-        return base + self.block[0] * self._size("a") + tile[1] % self.block[1] * self._size("b")
+            return base + tile[0] % self.block[0] * self._sizes["a"]
+        return base + self.block[0] * self._sizes["a"] + tile[1] % self.block[1] * self._sizes["b"]
 
     def _slot(self, number: int) -> int:
         """The register of the accumulator for the tile of that number."""
-        return _BUFFERS * self._set_size + number % self._accumulators * self._size("d")
+        return _BUFFERS * self._set_size + number % self._accumulators * self._sizes["d"]
 
 
 def _stored_until(unstored: deque[Load | Store], slot: int) -> Iterator[Command]:

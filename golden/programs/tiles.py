@@ -186,10 +186,10 @@ class _Tiles:
         place, used = _places(instruction)
         sets = max(1, registers // used)
         loads, storing = [instruction.load(use) for use in USES[:3]], instruction.store()
-        addresses = buffers.addresses
+        sizes, addresses = {use: self.tile_bytes(use) for use in USES}, buffers.addresses
 
         def access(use: Use, index: int) -> tuple[int, int]:
-            address = addresses[use] + (tiles[index] - part.start) * self.tile_bytes(use)
+            address = addresses[use] + (tiles[index] - part.start) * sizes[use]
             return index % sets * used + place[use], address
 
         def load(index: int) -> list[Command]:
