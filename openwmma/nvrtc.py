@@ -16,24 +16,12 @@ _IMPORT: Final = (
     "#include <cuda/std/cstddef>\n#include <cuda/std/{}>\nnamespace std {{ using namespace cuda::std; }}\n"
 )
 _C_HEADERS: Final = ("assert", "float", "limits", "math", "stddef", "stdint", "stdlib", "time")
-_CPP_HEADERS: Final = (
-    *(
-        "array",
-        "atomic",
-        "bit",
-        "complex",
-        "functional",
-        "initializer_list",
-        "iterator",
-        "limits",
-        "memory",
-        "numeric",
-    ),
-    *("optional", "tuple", "type_traits", "utility", "variant"),
-)
+_NUMBERS: Final = ("array", "atomic", "bit", "complex", "limits", "numeric")
+_ITERATION: Final = ("functional", "initializer_list", "iterator", "memory")
+_TYPES: Final = ("optional", "tuple", "type_traits", "utility", "variant")
 
 HEADERS: Final[dict[str, str]] = (
-    {name: _IMPORT.format(name) for name in _CPP_HEADERS}
+    {name: _IMPORT.format(name) for name in (*_NUMBERS, *_ITERATION, *_TYPES)}
     | {name: _IMPORT.format(f"c{header}") for header in _C_HEADERS for name in (f"c{header}", f"{header}.h")}
     | {"algorithm": _IMPORT.format("__algorithm_")}
     | dict.fromkeys(("cstdio", "stdio.h", "cstring", "string.h"), "\n")

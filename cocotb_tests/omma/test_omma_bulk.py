@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from cocotb_tests.omma.corners import CORNERS
 from cocotb_tests.omma.operands import KINDS, SCALE_TYPES, Batch, random_batch
-from golden.arithmetic.fp4 import KEPT_BITS, LEAST_EXPONENT, TERM_BITS
+from golden.arithmetic.fp4 import KEPT_BITS, LEAST_EXPONENT
+from golden.arithmetic.scales import SCALE_BITS
 from golden.tables.profiles import PROFILES
 from hdl.omma.unit import GroupSumUnit
 from hdl.omma.widths import BIAS, GROUP, GROUPS, KEPT, LEAST_MAXIMUM, TERM_FRACTION
@@ -43,7 +44,8 @@ def computed(batch: Batch, **pauses: int) -> NDArray[np.uint32]:
 
 
 def test_constants_are_those_of_golden() -> None:
-    assert (KEPT, LEAST_MAXIMUM - 2 * BIAS, TERM_FRACTION) == (KEPT_BITS, LEAST_EXPONENT, TERM_BITS)
+    assert (KEPT, LEAST_MAXIMUM - 2 * BIAS) == (KEPT_BITS, LEAST_EXPONENT)
+    assert TERM_FRACTION == 2 + 2 * SCALE_BITS
     assert PROFILES["blackwell"].fp4_group == GROUP
 
 

@@ -19,9 +19,6 @@ KEPT_BITS: Final = 35
 LEAST_EXPONENT: Final = -139
 """Lower limit of Emax."""
 
-TERM_BITS: Final = 2 + 2 * SCALE_BITS
-"""Fraction bits of a term: its elements have one each."""
-
 LARGEST: Final = 12
 """Twice the greatest element."""
 

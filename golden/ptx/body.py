@@ -12,6 +12,7 @@ from golden.ptx.declarations import STATE_SPACES
 from golden.ptx.operand_parser import OperandParser, Registers, Scope
 from golden.ptx.source import Source, Token
 from golden.ptx.syntax import (
+    Address,
     Body,
     Element,
     Function,
@@ -204,7 +205,7 @@ class _BodyParser(OperandParser):
 def split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
     """The instructions that do what an instruction does: itself, but for moves of vectors and for ``.b128``.
 
-    A register of 128 bits is two of 64 bits. A load or store of it is one of two elements.
+    A register of 128 bits is two of 64 bits. A load, store or atomic of it is one of two elements.
     """
     opcode, operands = instruction.opcode, instruction.operands
     if opcode[0] == "mov" and len(opcode) == 3 and opcode[1] in _VECTORS:
@@ -214,14 +215,17 @@ def split(source: Source, instruction: Instruction) -> tuple[Instruction, ...]:
             if isinstance(operand, Vector) and operand.wide:
                 raise source.error(operand.location, f"{instruction.name} does not take a .b128 register")
         return (instruction,)
-    values = operands if opcode[0] == "mov" else operands[opcode[0] == "st" :][:1]
-    wide = [isinstance(value, Vector) and value.wide for value in values]
+    given = operands[:-1] if "L2::cache_hint" in opcode else operands
+    wide = [isinstance(item, Vector) and item.wide for item in given if not isinstance(item, Address | Sink)]
     if opcode == ("mov", _WIDE) and len(operands) == 2 and any(wide):
         targets, sources = (_halves(source, operand) for operand in operands)
         return _moves(instruction, "b64", zip(targets, sources, strict=True))
     one = len(operands) >= 2 and not _VECTORS.keys() & set(opcode)
-    if opcode[0] not in ("ld", "st") or not all(wide) or not one:
-        message = f"{instruction.name} is not supported: mov, ld and st take .b128, with a .b128 register"
+    taken = opcode[0] in ("ld", "st") or (opcode[0] == "atom" and bool({"cas", "exch"} & set(opcode)))
+    if not taken or not wide or not all(wide) or not one:
+        message = (
+            f"{instruction.name} is not supported: mov, ld, st, atom.cas, atom.exch take .b128 registers"
+        )
         raise source.error(instruction.location, message)
     before = tuple(takewhile(lambda part: part != _WIDE, opcode))
     return (replace(instruction, opcode=(*before, "v2", "b64", *opcode[len(before) + 1 :])),)

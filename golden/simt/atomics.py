@@ -38,6 +38,11 @@ REDUCTIONS: Final = {
 """Operations that return nothing, with the types of their elements."""
 
 
+def paired(low: NDArray[np.uint64], high: NDArray[np.uint64]) -> NDArray[Any]:
+    """Cells of 128 bits from their halves."""
+    return np.stack((low, high), axis=-1).view("V16")[:, 0]
+
+
 @cache
 def atomic_function(name: str, type_: str, *, flush: bool = False) -> Callable[..., Any]:
     """The function of an operation on a type; with `flush`, subnormals of f32 are zeros."""

@@ -8,8 +8,8 @@ from typing import Final
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
-from golden.ptx.syntax import Address, Instruction, Operand, Register, Symbol, Vector
-from golden.simt.atomics import ATOMICS, HALVES, REDUCTIONS, atomic_function
+from golden.ptx.syntax import Address, Instruction, Operand, Register, Sink, Symbol, Vector
+from golden.simt.atomics import ATOMICS, HALVES, REDUCTIONS, atomic_function, paired
 from golden.simt.code import Writer
 from golden.simt.instruction_lines import HINT, PREFETCHES
 
@@ -263,13 +263,15 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     }
     found = split_qualifiers(context, instruction, groups)
     name, type_name = found.get("operation", ""), found.get("type", "")
-    _check_atomic(context, instruction, found)
+    wide = any(isinstance(item, Vector) and item.wide for item in instruction.operands)
+    _check_atomic(context, instruction, {key: found[key] for key in found if not wide or key != "vector"})
     operands = _without_hint(context, instruction, 2 + (name == "cas") + returns)
     count = _VECTORS[found["vector"]] if "vector" in found else 1
     bits = TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])
     sources = [_values(context, instruction, item, found)[1] for item in operands[1 + returns :]]
-    targets = _values(context, instruction, operands[0], found, written=True)[1] if returns else ()
+    drops = not returns or (wide and isinstance(operands[0], Sink))
+    targets = () if drops else _values(context, instruction, operands[0], found, written=True)[1]
     space = _accessed_space(context, instruction, found, address)
     named = context.space_of(address)
     if space not in ("global", "shared", "generic") or named == "const":
@@ -281,10 +283,16 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
 
     def write_code(writer: Writer) -> None:
         functions, calls = ", ".join(map(writer.bind, by_memory)), []
-        for i in range(count):
+        values = [[writer.array(element, bits) for element in source] for source in sources]
+        if wide:
+            values = [[f"{writer.bind(paired)}({', '.join(both)})"] for both in values]
+        for i in range(1 if wide else count):
             access = writer.access(context, address, i * bits // 8)
-            arguments = ", ".join(writer.array(source[i], bits) for source in sources)
-            calls.append(f"B.atomic({space!r}, {access}, ({functions}), ({arguments},), {bits // 8})")
+            arguments = ", ".join(each[i] for each in values)
+            size = bits // 8 * (1 + wide)
+            calls.append(f"B.atomic({space!r}, {access}, ({functions}), ({arguments},), {size})")
+        if wide:
+            calls[0] += ".view('u8').reshape(-1, 2).T"
         writer.results(", ".join(calls), [(element, bits) for element in targets])
 
     reads = (address, *(element for source in sources for element in source))

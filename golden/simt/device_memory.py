@@ -27,6 +27,8 @@ _REMEMBERED: Final = 4096
 """Freed buffers whose names are known to messages."""
 
 _ADDRESS: Final = attrgetter("address")
+CELLS: Final = {size: np.dtype(f"{'V' if size > 8 else 'u'}{size}") for size in (1, 2, 4, 8, 16)}
+"""The types of elements of memory, by their bytes: integers, and raw bytes of atomics of 128 bits."""
 
 
 class Allocation:
@@ -39,8 +41,8 @@ class Allocation:
         self.name = name
         self.data: NDArray[np.uint8] = np.zeros(-(-nbytes // _PADDING) * _PADDING + _PADDING, dtype=np.uint8)
         """The bytes, padded at the end."""
-        self.views: dict[int, NDArray[Any]] = {size: self.data.view(f"u{size}") for size in (1, 2, 4, 8)}
-        """The same memory as elements of 1, 2, 4 and 8 bytes."""
+        self.views: dict[int, NDArray[Any]] = {size: self.data.view(cell) for size, cell in CELLS.items()}
+        """The same memory as elements of 1 to 16 bytes."""
         self.written: NDArray[np.bool_] | None = None
         """Which bytes have ever been written; None where all of them count as written."""
         self.dtype: np.dtype[Any] | None = None

@@ -24,7 +24,7 @@ from golden.simt.address_map import (
 )
 from golden.simt.arrays import Access, Addresses, Threads, Values
 from golden.simt.atomics import in_order
-from golden.simt.device_memory import Allocation, DeviceMemory
+from golden.simt.device_memory import CELLS, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.stack import Stack
 
@@ -82,7 +82,7 @@ class MemoryAccess:
         global memory. Parameters of the entry have a memory of their own, parameters of calls are in local
         memory.
         """
-        results = [np.zeros(access.threads.size, dtype=f"u{size}") for _ in range(count)]
+        results = [np.zeros(access.threads.size, dtype=CELLS[size]) for _ in range(count)]
         for piece in self._pieces(space, access, size * count):
             view, places = piece.elements(size)
             values = [view[places + i] if i else view[places] for i in range(count)]
@@ -122,7 +122,7 @@ class MemoryAccess:
             for name, where in self._by_space(access):
                 if name not in ("global", "shared"):
                     self.refuse(access.some(where), 0, f"an atomic on .{name} memory")
-        result = np.zeros(access.threads.size, dtype=f"u{size}")
+        result = np.zeros(access.threads.size, dtype=CELLS[size])
         for piece in self._pieces(space, access, size, writes=True):
             positions = slice(None) if piece.where is None else piece.where
             some = [source[positions] for source in sources]
@@ -142,8 +142,7 @@ class MemoryAccess:
         that they are in flight.
         """
         if valid is None:
-            values = self.load("global", source, min(size, 8), -(-size // 8))
-            self.store("shared", target, values if size == 16 else [values], min(size, 8))
+            self.store("shared", target, [self.load("global", source, size, 1)], size)
             return
         if int(valid.max()) > size:
             position = int(np.argmax(valid))
@@ -159,8 +158,7 @@ class MemoryAccess:
         for at in range(0, count, unit or 1):
             part = source._replace(addresses=source.addresses + np.uint64(at))
             words[:, at : at + unit] = self.load("global", part, unit, 1).view(np.uint8).reshape(-1, unit)
-        width = min(size, 8)
-        self.store("shared", target, list(words.view(f"u{width}").T), width)
+        self.store("shared", target, [words.view(CELLS[size])[:, 0]], size)
 
     def fence_proxy(self, threads: Threads) -> None:
         """``fence.proxy.async``."""

@@ -5,7 +5,7 @@ are about the types and kinds of operands.
 """
 
 UNDOCUMENTED = "accepted by the assembler, without a meaning in the manual"
-WIDE = "atomics, and loads by ldu, of 128 bits are not run"
+WIDE = "loads by ldu of 128 bits are not run"
 
 STRICTER = {
     r"fma\.\S*oob\.": "out-of-bounds NaNs come with tensor copies",
@@ -22,7 +22,7 @@ STRICTER = {
     r"mov\.(f32|f64|pred) %.1, func": "an address is an integer",
     r"mov\.b128 %q1, (glob|shar|loca|cons|func)": "an address has 64 bits",
     r"mov\.(u64|s64|b64|f64) %d1, k": "kernels are launched by the host alone",
-    r"(atom\.\S*|ldu\.\S*)b128": WIDE,
+    r"ldu\.\S*b128": WIDE,
     r"st\.async\S* \[%r1\], [{%]": "the assembler does not count the registers of a vector of st.async",
     r"cp\.async\.bulk\S* \[%r1\], \[%r2\]": "an address in .global has 64 bits",
     r"cp\.async\.mbarrier\.arrive\.(noinc\.)?b64 \[%r1\]": "refused in a file without other errors",

@@ -22,7 +22,6 @@ BODIES = {
     "tex.1d.v4.f32.s32 {%f0,%f1,%f2,%f3}, [t, {%r0}];",
     "memory from the device's heap": "{ .param .b64 n; .param .b64 p; call (p), malloc, (n); }",
     "a `.b128` register as argument": ".reg .b128 %q<1>; call f, (%q0);",
-    "`atom` on `.b128`": ".reg .b128 %q<2>; .reg .b64 %rd<2>; atom.exch.b128 %q0, [%rd0], %q1;",
 }
 
 

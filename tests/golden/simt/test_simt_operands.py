@@ -65,6 +65,18 @@ A, B, C, D = INPUT
             [A, A, B, 0],
         ),
         (
+            "mov.b128 q, {%r4, %r3, %r2, %r1}; atom.global.exch.b128 s0, [%rd0], q; "
+            "atom.acq_rel.gpu.global.cas.b128 q, [%rd0], s0, s0; atom.cas.b128 _, [%rd0], q, s0; "
+            "ld.global.b128 s0, [%rd0]; mov.b128 {_, %rd2}, s0; mov.b64 {%r11, %r12}, %rd2; "
+            "mov.b128 {%rd2, _}, q; mov.b64 {%r13, %r14}, %rd2;",
+            [C, D, D, C],
+        ),
+        (
+            "mov.b128 q, {%r1, %r2, %r3, %r4}; atom.shared.exch.b128 s0, [t+16], q; "
+            "atom.shared.exch.b128 s1, [t+16], s0; mov.b128 {%r11, %r12, %r13, %r14}, s1;",
+            [A, B, C, D],
+        ),
+        (
             "st.shared.u32 t[1+2], %r3; ld.shared.u32 %r11, [t+3*4]; ld.shared.u32 %r12, t[3]; "
             "ld.shared.u32 %r13, [t[3]]; mov.u32 %r14, t[3]; mov.u32 %r5, t; sub.u32 %r14, %r14, %r5;",
             [C, C, C, 12],
@@ -154,7 +166,13 @@ def test_video_chooses_as_an_h200(form, a, b, c, chosen):
             "expected a single register, not 'v'",
         ),
         (".reg .b128 q; add.u64 %rd1, q, 1;", "add.u64 does not take a .b128 register"),
-        (".reg .b128 q; and.b128 q, q, q;", "and.b128 is not supported: mov, ld and st take .b128"),
+        (
+            ".reg .b128 q; and.b128 q, q, q;",
+            "and.b128 is not supported: mov, ld, st, atom.cas, atom.exch take .b128",
+        ),
+        (".reg .b128 q; atom.or.b128 q, [%rd0], q;", "atom.or.b128 is not supported"),
+        (".reg .b128 q; atom.cas.b128 q, [%rd0], q, 5;", "atom.cas.b128 is not supported"),
+        (".reg .b128 q; red.exch.b128 [%rd0], q;", "red.exch.b128 is not supported"),
         (
             ".reg .b128 q; mov.b128 q, {%r1, %r2, %r3};",
             "expected a .b128, two or four registers, or an integer",
