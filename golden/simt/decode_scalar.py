@@ -76,15 +76,13 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         context.require_source(operand, bits, kind, wider=wider)
     for operand, bits in zip(results, found.results, strict=False):
         context.require_destination(operand, bits, type_, wider=wider)
-    evaluate = found.evaluate
-    if (
-        instruction.opcode[0] in _ORDERED
-        and instruction.opcode[-1] == "f64"
-        and _is_later(context, *others[:2])
-    ):
+    evaluate, name, is_f64 = found.evaluate, instruction.opcode[0], instruction.opcode[-1] == "f64"
+    if name in _ORDERED and is_f64 and _place(context, others[0]) > _place(context, others[1]) >= 0:
         others[:2] = others[1::-1]
-        if instruction.opcode[0] == "sub":
+        if name == "sub":
             evaluate = partial(_reversed_difference, evaluate)
+    if name in ("neg", "abs") and is_f64 and isinstance(first, Register):
+        context.signs[context.slot(first)] = _place(context, others[0])
     targets, sources = (*results, *(_CARRY,) * carries_out), (*others, *(_CARRY,) * carries_in)
 
     def write_code(writer: Writer) -> None:
@@ -99,9 +97,10 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
     return context.step(instruction, index, sources, targets, write_code, pure=True)
 
 
-def _is_later(context: Context, a: Operand, b: Operand) -> bool:
-    """Whether both are registers and the first is defined behind the second."""
-    return isinstance(a, Register) and isinstance(b, Register) and context.slot(a) > context.slot(b)
+def _place(context: Context, operand: Operand) -> int:
+    """A number that is greater for registers that are defined later; -1 for other operands."""
+    slot = context.slot(operand) if isinstance(operand, Register) else -1
+    return context.signs.get(slot, slot)
 
 
 def _reversed_difference(evaluate: Evaluate, b: Array, a: Array) -> Array:

@@ -39,3 +39,10 @@ def test_of_results():
     """The sum of %fd3 and itself is defined behind the sum of the others, and is the first factor."""
     sums = "add.f64 %fd6, %fd1, %fd2; add.f64 %fd7, %fd3, %fd3; "
     assert results(LOADS, sums + "mul.f64 %fd5, %fd7, %fd6", sums + "sub.f64 %fd5, %fd7, %fd1") == [C, C]
+
+
+def test_of_changed_signs():
+    """The assembler changes signs where operands are read: a negated register is no later than its source."""
+    signs = "neg.f64 %fd6, %fd1; neg.f64 %fd7, %fd1; abs.f64 %fd7, %fd7; "
+    found = results(LOADS, signs + "fma.rn.f64 %fd5, %fd6, %fd2, %fd3", signs + "mul.f64 %fd5, %fd7, %fd2")
+    assert found == [B | QUIET, B | QUIET]
