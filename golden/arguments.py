@@ -50,7 +50,9 @@ def given_array(argument: str, given: ArrayLike, allowed: str, regular: str = ""
         raise InvalidArgument(argument, "a ragged sequence", regular or allowed) from None
 
 
-def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int, ...]) -> NDArray[Any]:
+def checked_array(
+    argument: str, array: ArrayLike, type: str, extent: tuple[int, ...], in_range: bool = True
+) -> NDArray[Any]:
     """Check dtype, trailing axes and range of an array whose elements have a type of `FORMATS`.
 
     Floating point comes as values in the dtype of the format (float16, float32, float64, ml_dtypes' bfloat16,
@@ -59,7 +61,8 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
     instruction ignores the low 13 bits. Any byte order will do. Nothing is rounded: another dtype is refused.
 
     The result is `array` itself, if it is one in native byte order; of values the bit patterns, in the same
-    memory. What does not fit is an InvalidArgument with the name `argument`.
+    memory. What does not fit is an InvalidArgument with the name `argument`; if not `in_range`, patterns of
+    floating point are not looked at.
     """
     checked = given_array(argument, array, "an array in host memory", f"an array of shape {_shape(extent)}")
     element = FORMATS.get(type) or SCALE_FORMATS[type]
@@ -78,16 +81,19 @@ def checked_array(argument: str, array: ArrayLike, type: str, extent: tuple[int,
         )
     if checked.shape[max(0, checked.ndim - len(extent)) :] != extent:
         raise InvalidArgument(argument, f"shape {checked.shape}", f"shape {_shape(extent)}")
-    if (not exact or element.bits < 8) and checked.size:
-        possible = np.iinfo(checked.dtype)
-        lowest, highest = element.minimum, element.maximum
-        least = checked.min() if possible.min < lowest else lowest
-        greatest = checked.max() if possible.max > highest else highest
-        if least < lowest or greatest > highest:
-            worst = least if least < lowest else greatest
-            allowed = f"{element.name} from {lowest} to {highest}"
-            raise InvalidArgument(argument, f"the value {worst}", allowed)
+    if not exact or (in_range and element.bits < 8):
+        check_range(argument, checked, element)
     return checked
+
+
+def check_range(argument: str, array: NDArray[Any], element: Format) -> None:
+    """InvalidArgument if an element is no pattern or value of the format."""
+    possible, lowest, highest = np.iinfo(array.dtype), element.minimum, element.maximum
+    least = array.min(initial=lowest) if possible.min < lowest else lowest
+    greatest = array.max(initial=highest) if possible.max > highest else highest
+    if least < lowest or greatest > highest:
+        worst = least if least < lowest else greatest
+        raise InvalidArgument(argument, f"the value {worst}", f"{element.name} from {lowest} to {highest}")
 
 
 def checked_registers(registers: ArrayLike, extent: tuple[int, ...]) -> NDArray[np.uint32]:
@@ -101,14 +107,14 @@ def checked_registers(registers: ArrayLike, extent: tuple[int, ...]) -> NDArray[
 
 
 def checked_operands(
-    instruction: MmaInstruction, operands: Sequence[ArrayLike]
+    instruction: MmaInstruction, operands: Sequence[ArrayLike], in_range: bool = True
 ) -> tuple[list[NDArray[Any]], tuple[int, ...]]:
     """Check a, b and c of a multiply: each with one leading axis, and the leading axes as they came.
 
-    What does not fit is an InvalidArgument.
+    What does not fit is an InvalidArgument. Ranges are checked as by `checked_array`.
     """
     checked = [
-        checked_array(use, matrix, instruction.types[use], instruction.extent(use))
+        checked_array(use, matrix, instruction.types[use], instruction.extent(use), in_range)
         for use, matrix in zip(USES[:3], operands, strict=True)
     ]
     leading = checked[0].shape[:-2]

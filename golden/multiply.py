@@ -87,7 +87,7 @@ def mma(
     instruction = resolve_instruction(instruction)
     profile = resolve_profile(profile, instruction)
     shape = instruction.shape
-    operands, leading = checked_operands(instruction, (a, b, c))
+    operands, leading = checked_operands(instruction, (a, b, c), isinstance(profile, ExactProfile))
     given = {"metadata": metadata, "scale_a": scale_a, "scale_b": scale_b}
     side = checked_side_operands(instruction, given, leading)
     if instruction.is_sparse:

@@ -7,7 +7,7 @@ import numpy as np
 from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
-from golden.arithmetic.compiled import load, store
+from golden.arithmetic.compiled import load, store, which
 from golden.arithmetic.engine import Compiled
 from golden.arithmetic.fdpa import Operand, decode_factors
 from golden.arithmetic.lanes import entries, has_instructions, permutation
@@ -38,26 +38,30 @@ def have_tables(formats: tuple[FloatFormat, ...]) -> bool:
 
 @cache
 def table(format: FloatFormat) -> NDArray[np.uint8]:
-    """Of each pattern without its highest bit: exponent and upper half of the value, lower bytes first."""
+    """Exponents and upper halves of values by patterns without signs, lower bytes first; then unused bits."""
     exponents, values = np.zeros(_ENTRIES, np.int16), np.zeros(_ENTRIES, np.float32)
     decode_factors(range(_ENTRIES), format, values, exponents, (0,))
     words = exponents.view(np.uint16), values.view(np.uint32) >> 16
-    return np.concatenate([word >> shift & 255 for word in words for shift in (0, 8)]).astype(np.uint8)
+    unused = np.full(_BYTES, 255 << format.bits)
+    found = np.concatenate([*(word >> shift for word in words for shift in (0, 8)), unused])
+    return (found & 255).astype(np.uint8)
 
 
 @cache
 def decoder(is_rows: bool) -> Compiled:
-    """Decodes rows, two of them in turns, or eight columns, each twice."""
+    """Decodes rows, two of them in turns, or eight columns, each twice; whether a pattern has unused bits."""
     count = _BYTES if is_rows else _BYTES // 2
     places = np.arange(count).reshape(2, DEPTH).T if is_rows else np.repeat(np.arange(count), 2)
     ordered, some, bytes_ = permutation(*places.flat), (0,) * count, (0,) * _BYTES
 
-    def decode(bits: Any, table: Any, operand: Operand) -> None:
+    def decode(bits: Any, table: Any, operand: Operand) -> int:
         values, exponents = operand.values.reshape(-1), operand.exponents.reshape(-1)
         upper = load(_UPPER, 0, bytes_)
+        seen = upper & 0
         for start in range(0, len(bits), count):
             x = load(bits, start, some)
             x = ordered(x, x)
+            seen = seen | x
             low = entries(load(table, 0, bytes_), load(table, 64, bytes_), x)
             high = entries(load(table, 128, bytes_), load(table, 192, bytes_), x)
             below = entries(load(table, 256, bytes_), load(table, 320, bytes_), x)
@@ -69,5 +73,6 @@ def decoder(is_rows: bool) -> Compiled:
             store(values, place + 16, _second(below, above) & upper)
             store(values, place + 32, _third(below, above) & upper)
             store(values, place + 48, _fourth(below, above) & upper)
+        return which((seen & load(table, 4 * _ENTRIES, bytes_)) != 0)
 
     return Compiled(decode)

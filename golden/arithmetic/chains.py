@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.arguments import check_range
 from golden.arithmetic.byte_factors import DEPTH, decoder, have_tables, table
 from golden.arithmetic.compiled import load, store
 from golden.arithmetic.decode import Layout, layout
@@ -40,7 +41,6 @@ _TOGETHER: Final = (0,) * _LANES
 
 _FEW_LANES = 8
 """Likewise of a tile of so few columns."""
-
 
 _by_columns, _by_rows = (
     permutation(*np.arange(_LANES).reshape(axes).T.flat) for axes in ((2, _FEW_LANES), (_FEW_LANES, 2))
@@ -84,23 +84,6 @@ def chained(
     blocks = [min(block, part - start) for part in parts or [a.shape[2]] for start in range(0, part, block)]
     if not c.size or not blocks:
         return filled(out, c.copy())
-    d = np.empty(c.shape, c.dtype) if out is None else out
-    chain_by_lanes(a, b, c, d, formats, rules, blocks, scales, places)
-    return d
-
-
-def chain_by_lanes(
-    a: Patterns,
-    b: Patterns,
-    c: Patterns,
-    d: Patterns,
-    formats: tuple[FloatFormat, FloatFormat],
-    rules: Rules,
-    blocks: Sequence[int],
-    scales: tuple[Patterns, Patterns] | None = None,
-    places: Patterns | None = None,
-) -> tuple[NDArray[Any], ...]:
-    """The results in `d`, and of the last lanes' last sums what `dot_products` leaves in its room."""
     tiles, m, n = c.shape
     lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
     length = rules.products
@@ -114,35 +97,40 @@ def chain_by_lanes(
     b = side_by_side(_whole_blocks(b, 1, [depth * block for block in blocks], depth * length), lanes)
     sets = b.shape[1]
     whole = sets * lanes
-    results = d
     if whole > n:
-        results, c = np.empty((tiles, m, whole), d.dtype), np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
+        c = np.pad(c, ((0, 0), (0, 0), (0, whole - n)))
+    d = np.empty(c.shape, c.dtype) if out is None or whole > n else out
     step = max(1, min(tiles, _FACTORS // ((m + whole) * depth * len(blocks) * length)))
     # By bytes, two rows are one, and each column is there twice.
     m, lanes = m // twice, twice * lanes
-    rows = _room((step * m, len(blocks), twice * length), kind)
-    columns = _room((step * sets, len(blocks), depth * length * lanes), kind)
-    room = scratch(lanes), np.empty(lanes)
+    axes = (step * m, len(blocks), twice * length), (step * sets, len(blocks), depth * length * lanes)
+    sizes = [(prod(each) * np.dtype(x).itemsize // 4, x) for each in axes for x in (kind, np.int16)]
+    *decoded, largest, total = scratch(*sizes, (lanes, np.int32), (2 * lanes, np.float64))
+    rows, columns = (Operand(*(x.reshape(axes[n]) for x in decoded[2 * n : 2 * n + 2])) for n in range(2))
     met = np.arange(length, dtype=np.int32) if places is None else _inner_places(places, blocks, length)
     of_rows, of_columns = scales or (np.zeros((1, twice, 1), np.int32), np.zeros((1, 1, lanes), np.int32))
     if scales:
         of_columns = side_by_side(np.repeat(of_columns, twice, axis=2), lanes)
-    parts = of_rows.shape[2]
+    scales_of_row = of_rows.shape[2]
     tables = (
         met.reshape(-1, 1 if places is None else len(blocks), length),
-        of_rows.reshape(-1, parts * twice).view(f"i{4 * twice}"),
-        of_columns.reshape(-1, parts, lanes),
+        of_rows.reshape(-1, scales_of_row * twice).view(f"i{4 * twice}"),
+        of_columns.reshape(-1, scales_of_row, lanes),
     )
     multiply = _multiplier(layout(rules.format), rules.rounding, lanes, places is not None, by_bytes)
     flat = (np.ascontiguousarray(x).reshape(-1) for x in (a, b, c))
     numbers = (*rules[:3], rules.discarded_bits)
     layouts = read_only(*map(table, formats)) if by_bytes else tuple(map(layout, formats))
     joined = Operand(rows.values.view(np.int64), rows.exponents.view(np.int32)) if by_bytes else rows
-    operands = (*read_only(*flat), results.reshape(tiles, m, -1))
-    multiply(operands, layouts, Pairs(*read_only(*tables)), (rows, joined, columns), room, numbers)
-    if whole > n:
-        d[...] = results[:, :, :n]
-    return room
+    operands = (*read_only(*flat), d.reshape(tiles, m, -1))
+    beyond = multiply(
+        operands, layouts, Pairs(*read_only(*tables)), (rows, joined, columns), (largest, total), numbers
+    )
+    if beyond or not by_bytes:
+        for use, elements, format in zip("ab", (a, b), formats, strict=True):
+            if format.bits < 8:
+                check_range(use, elements, format)
+    return d if d is out else filled(out, d[:, :, :n])
 
 
 def _inner_places(places: Patterns, blocks: Sequence[int], length: int) -> Patterns:
@@ -166,16 +154,11 @@ def _whole_blocks(x: Patterns, axis: int, blocks: Sequence[int], length: int) ->
     return whole
 
 
-def _room(axes: tuple[int, ...], kind: Any) -> Operand:
-    sizes = (prod(axes) * np.dtype(each).itemsize // 4 for each in (kind, np.int16))
-    values, exponents = map(scratch, sizes)
-    return Operand(values.view(kind).reshape(axes), exponents.view(np.int16).reshape(axes))
-
-
 @Compiled
-def _decode(bits: Any, format: Layout, operand: Operand) -> None:
-    """Decodes rows, or columns side by side, of any format."""
+def _decode(bits: Any, format: Layout, operand: Operand) -> int:
+    """Decodes rows, or columns side by side, of any format; no unused bits."""
     decode_factors(bits, format, operand.values.reshape(-1), operand.exponents.reshape(-1), _TOGETHER)
+    return 0
 
 
 @cache
@@ -187,8 +170,9 @@ def _multiplier(
     decode_rows, decode_columns = (each.dispatcher() for each in decoders)
     multiply_decoded = _chains(format, rounding, lanes, is_sparse, by_bytes).dispatcher()
 
-    def multiply(operands: Any, formats: Any, pairs: Pairs, decoded: Any, room: Any, numbers: Any) -> None:
+    def multiply(operands: Any, formats: Any, pairs: Pairs, decoded: Any, room: Any, numbers: Any) -> int:
         a, b, c, d = operands
+        beyond = 0
         rows, joined, columns = decoded
         tiles, m, n = d.shape
         sets = n // lanes
@@ -200,10 +184,11 @@ def _multiplier(
                 pairs.a_scales[entry(start * m, pairs.a_scales) : end * m],
                 pairs.b_scales[entry(start * sets, pairs.b_scales) : end * sets],
             )
-            decode_rows(a[start * a_size : end * a_size], formats[0], rows)
-            decode_columns(b[start * b_size : end * b_size], formats[1], columns)
+            beyond |= decode_rows(a[start * a_size : end * a_size], formats[0], rows)
+            beyond |= decode_columns(b[start * b_size : end * b_size], formats[1], columns)
             addends = c[start * m * n : end * m * n]
             multiply_decoded(joined, columns, here, addends, d[start:end], room, numbers)
+        return beyond
 
     return Compiled(multiply)
 

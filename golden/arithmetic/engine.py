@@ -16,6 +16,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
@@ -200,11 +201,12 @@ def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
     return views
 
 
-def scratch(count: int) -> NDArray[np.int32]:
-    """Memory for `count` words that no other thread's words share a cache line with, and that begins one."""
-    words = np.empty(_LINES + count + _LINES, np.int32)
-    start = _LINES - words.ctypes.data % (4 * _LINES) // 4
-    return words[start : start + count]
+def scratch(*parts: tuple[int, Any]) -> tuple[NDArray[Any], ...]:
+    """Memory for arrays of so many words of a type, on cache lines that no other thread's words share."""
+    sizes = [-(-count // _LINES) * _LINES for count, _ in parts]
+    words = np.empty(_LINES + sum(sizes) + _LINES, np.int32)
+    starts = accumulate(sizes, initial=_LINES - words.ctypes.data % (4 * _LINES) // 4)
+    return tuple(words[x : x + count].view(kind) for x, (count, kind) in zip(starts, parts, strict=False))
 
 
 def run_chunks(work: Callable[[slice], None], count: int, step: int, threads: int | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from golden.arguments import check_range
 from golden.arithmetic.chains import Patterns, side_by_side
 from golden.arithmetic.compiled import (
     add_fours,
@@ -109,17 +110,22 @@ def fp4_tiles(
     )
     elements, results = a.shape[1] * a.shape[2], addends[0, 0].size
     used = -(-a.shape[1] * parts // _LANES) * _LANES
-    sizes = elements // 4, *[of_rows.shape[1]] * 2, used
     bits: Any = f"u{min(group, _PART) // 8}"
-    of_a = (*(scratch(x).view(np.int64) for x in sizes), scratch(used).view(bits)[:used])
-    of_b = (
-        scratch(a.shape[2] * _LANES // 4).view(np.int8),
-        *(scratch(x * _LANES) for x in (groups, parts, parts)),
+    room = scratch(
+        *((x, np.int64) for x in (elements // 4, *[of_rows.shape[1]] * 2, used)),
+        (used * np.dtype(bits).itemsize // 4, bits),
+        (a.shape[2] * _LANES // 4, np.int8),
+        *((x * _LANES, np.int32) for x in (groups, parts, parts)),
+        (groups * _LANES, np.float32),
+        (results, np.float32),
+        (results, np.int32),
+        (2 * results, np.float64),
     )
-    of_d = scratch(results).view(np.float32), scratch(results), scratch(2 * results).view(np.float64)
-    room = of_a, (*of_b, scratch(groups * _LANES).view(np.float32)), of_d
     add = _adder(groups, group, SCALE_TYPES.index(scale_type))
-    add(*read_only(a.reshape(tiles, -1), of_rows, *by_sets), d.reshape(tiles, columns.shape[1], -1), room)
+    operands = read_only(a.reshape(tiles, -1), of_rows, *by_sets)
+    if add(*operands, d.reshape(tiles, columns.shape[1], -1), room):
+        for use, elements in (("a", a), ("b", b)):
+            check_range(use, elements, float_format("e2m1"))
     if c.shape != (tiles, m, _COLUMNS):
         out[...] = d.transpose(0, 2, 1, 3).reshape(tiles, c.shape[1], -1)[:, :m, :n]
     return out
@@ -137,13 +143,11 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
         for count in (groups, groups * parts)
     )
 
-    def add(a: Any, a_scales: Any, b: Any, b_scales: Any, c: Any, d: Any, room: Any) -> None:
-        of_a, of_b, of_d = room
-        rows, row_factors, row_exponents, row_bits, used = of_a
-        columns, exponents, corrections, bits, factors = of_b
-        addends, units, totals = of_d
+    def add(a: Any, a_scales: Any, b: Any, b_scales: Any, c: Any, d: Any, room: Any) -> int:
+        rows, row_factors, row_exponents, row_bits, used = room[:5]
+        columns, exponents, corrections, bits, factors, addends, units, totals = room[5:]
         table = load(_DOUBLED, 0, bytes_)
-        zero = load(units, 0, lanes) * 0
+        zero, seen = load(units, 0, lanes) * 0, load(_DOUBLED, 0, bytes_) * 0
         for tile in range(len(d)):
             for x in range(0, len(row_factors) * 2, _LANES):
                 scales = load(a_scales[tile], x, lanes)
@@ -153,6 +157,7 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
             for row in range(0, a.shape[1], 2 * depth):
                 for k in range(row, row + depth, _BYTES):
                     x, y = load(a[tile], k, bytes_), load(a[tile], k + depth, bytes_)
+                    seen = seen | like(x, table) | like(y, table)
                     x, y = take(table, x, doubled(x)), take(table, y, doubled(y))
                     store(rows, (2 * k - row) // 8, _rows(x, y) + LARGEST)
                     store(rows, (2 * k - row) // 8 + 8, _other_rows(x, y) + LARGEST)
@@ -172,6 +177,7 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
                     for k in range(0, part, 8):
                         here = (place // _LANES * part + k) * _COLUMNS
                         x = load(b[tile, j], here, bytes_)
+                        seen = seen | like(x, table)
                         x = take(table, x, doubled(x))
                         first, second = _columns(x, x), _other_columns(x, x)
                         store(columns, 2 * here, first)
@@ -235,5 +241,6 @@ def _adder(groups: int, group: int, scale_type: int) -> Compiled:
                         packed = pack_places(total * 2.0**-last_place, last_place, format.fraction_bits)
                     packed = choose(packed & nan > format.infinity, nan, packed)
                     store(d[tile, j], pair * _LANES, _by_rows(packed, packed))
+        return which(seen >> 4 != 0)
 
     return Compiled(add)

@@ -59,12 +59,13 @@ def integer_tiles(
     groups, n = depth // size, b.shape[2]
     rows, columns, addends = read_only(a, b, c)
     if operation:
-        room = scratch(m * groups).reshape(m, groups), scratch(groups * n).reshape(groups, n), scratch(n)
+        first, second, sums = scratch(*((size, np.int32) for size in (m * groups, groups * n, n)))
+        room = first.reshape(m, groups), second.reshape(groups, n), sums
         bits = rows.reshape(tiles, m, groups, size), columns.reshape(tiles, groups, -1)
         _counts(n, OPERATIONS.index(operation))(*bits, addends, d, room)
         return d
     sizes = rows[0].size, columns[0].size + _LANES, m * n + _LANES, m * n
-    memory = tuple(scratch(size) for size in sizes)
+    memory = scratch(*((size, np.int32) for size in sizes))
     flat = (x.reshape(tiles, -1) for x in (rows, columns, addends, d))
     _sums(*flat, memory, n, satfinite)
     return d

@@ -284,6 +284,24 @@ def random_operands(random, instruction):
     return a, b, c, named
 
 
+SMALLEST = [
+    each for each in NARROW if each.a_type == each.b_type in ("e3m2", "e2m1") and each.c_type == "f32"
+]
+
+
+@pytest.mark.parametrize("instruction", SMALLEST, ids=str)
+def test_an_unused_bit_of_one_element_is_found(instruction):
+    """Wherever it is: decoding finds it."""
+    random, width = np.random.default_rng(9), FORMATS[instruction.a_type].bits
+    for use, bit in product("ab", range(width, 8)):
+        *operands, named = random_operands(random, instruction)
+        elements = operands["ab".index(use)]
+        place = tuple(random.integers(elements.shape))
+        elements[place] |= 1 << bit
+        with pytest.raises(golden.InvalidArgument, match=f"^{use}: got the value {elements[place]}; "):
+            golden.mma(instruction, *operands, profile="blackwell", **named)
+
+
 SPARSE = [each for each in NARROW if each.is_sparse and each.a_type in ("e4m3", "e2m1")]
 
 
