@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.tables.formats import FORMATS
+from golden.tables.layouts import LANES
 
 CHUNK: Final = 16
 """Bytes that lie together whatever the swizzle."""
@@ -106,10 +107,27 @@ def element_dtype(type_: str) -> str:
     return f"u{max(1, FORMATS[type_].bits // 8)}"
 
 
-def element_values(matrix: NDArray[Any], type_: str, negated: bool) -> NDArray[Any]:
-    """The elements as `golden.mma` takes them, with their sign bits inverted if they are negated."""
-    if negated:
-        matrix = matrix ^ matrix.dtype.type(1 << FORMATS[type_].bits - 1)
+def element_values(matrix: NDArray[Any], type_: str) -> NDArray[Any]:
+    """The elements as `golden.mma` takes them."""
     if type_ == "b1":
         return np.unpackbits(matrix, axis=-1, bitorder="little")
     return matrix.view(_SIGNED.get(type_, matrix.dtype))
+
+
+def signed(words: NDArray[Any], type_: str, negated: bool) -> NDArray[Any]:
+    """Words, or elements, with the sign bits of their elements inverted if they are negated."""
+    if not negated:
+        return words
+    elements = words.view(element_dtype(type_))
+    found: NDArray[Any] = (elements ^ elements.dtype.type(1 << FORMATS[type_].bits - 1)).view(words.dtype)
+    return found
+
+
+def fragments_of_rows(rows: NDArray[Any], tile_rows: int) -> NDArray[np.uint32]:
+    """The fragments of tiles of 16 rows of A, or 8 of B: shape (tiles, registers, 32).
+
+    `rows` have shape (..., rows, k) and 32 bytes each.
+    """
+    words = np.ascontiguousarray(rows).view(np.uint32).reshape(-1, tile_rows // _ROWS, _ROWS, 2, 4)
+    fragments: NDArray[np.uint32] = words.transpose(0, 3, 1, 2, 4).reshape(-1, tile_rows // 4, LANES)
+    return fragments

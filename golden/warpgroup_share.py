@@ -6,13 +6,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.fragments import distribute
 from golden.matrix_descriptors import (
     CHUNK,
     MatrixDescriptor,
     element_dtype,
-    element_values,
+    fragments_of_rows,
     matrix_of_chunks,
+    signed,
 )
 from golden.multiply import multiply_fragments
 from golden.tables.commands import Wgmma
@@ -75,19 +75,11 @@ def multiply_share(
         stored = np.stack([read(place) for place in places.reshape(-1).tolist()])
         chunks = stored.view("<u8").reshape(*places.shape, CHUNK // 8)
         matrices.append(matrix_of_chunks(chunks, element_dtype(instruction.a_type), transposed))
-    if command.a_in_registers:
-        words = np.ascontiguousarray(a)
-        if command.negated[0]:
-            bits = FORMATS[instruction.a_type].bits
-            words = (words.view(element_dtype(instruction.a_type)) ^ (1 << bits - 1)).view(np.uint32)
-    else:
+    if not command.a_in_registers:
         first = command.warp % _WARPS * tile.shape.m
-        rows_of_warp = np.ascontiguousarray(matrices[0][first : first + tile.shape.m])
-        left = element_values(rows_of_warp, instruction.a_type, command.negated[0])
-        words = distribute(left, "a", tile.a_type, tile.shape)
-    right = element_values(np.ascontiguousarray(matrices[-1]), instruction.b_type, command.negated[1])
-    parts = right.reshape(columns, TILE_COLUMNS, -1).swapaxes(1, 2)
-    others = distribute(parts, "b", tile.b_type, tile.shape)
+        a = fragments_of_rows(matrices[0][first : first + tile.shape.m], tile.shape.m)[0]
+    fragments = np.ascontiguousarray(a), fragments_of_rows(matrices[-1], TILE_COLUMNS)
+    words, others = map(signed, fragments, (instruction.a_type, instruction.b_type), command.negated)
     accumulators = c.reshape(columns, -1, LANES) * np.uint32(command.scale_d)
     repeated = np.broadcast_to(words, (columns, *words.shape))
     return multiply_fragments(tile, repeated, others, accumulators, profile).reshape(c.shape)

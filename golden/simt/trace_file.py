@@ -10,6 +10,7 @@ each buffer in global memory that is read or written.
 
 import json
 import zlib
+from array import array
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import IO, Any, Final, NamedTuple
@@ -20,22 +21,19 @@ from numpy.typing import NDArray
 from golden.integers import shortened
 from golden.simt.errors import LaunchError
 
-MAGIC: Final = b"openwmma trace 2\n"
+MAGIC: Final = b"openwmma trace 3\n"
 
-RECORD: Final = np.dtype(
-    [
-        *((name, "<i4") for name in ("kind", "block", "instruction", "line", "warps", "a", "b", "c", "d")),
-        *((name, "<i4") for name in ("addresses", "strides")),
-    ]
-)
+_ARRAYS: Final = ("threads", "a", "b", "c", "d", "addresses", "strides")
+RECORD: Final = np.dtype([(name, "<i4") for name in ("kind", "block", "instruction", "line", *_ARRAYS)])
 """What the warps of a block do together.
 
-`instruction` and `line` name texts, the others blobs; -1 where there is none. `warps` are their numbers (u4);
-`a`, `b`, `c` and `d` the fragments that they read and write, register after register (u4), behind `c` the
-registers of metadata and block scales, for selectors of 0; `addresses`, of a
-fragment or of rows of matrices, are generic (u8), `strides` count elements (u4). Of `wgmma` a warp's 16 rows
-are recorded, with the fragments of B, C and D tile by tile; `addresses` are the descriptors of A and B, and
-`strides` bits: A is in shared memory, C is D, A and B are negated, A and B are transposed.
+`instruction` and `line` name texts, the others blobs; -1 where there is none. `threads` are the first of each
+warp (i8); `a`, `b`, `c` and `d` the fragments that they read and write, register after register (u4), behind
+`c` the registers of metadata and block scales, for selectors of 0; `addresses`, of a fragment or of rows of
+matrices, are generic (u8), `strides` count elements (u4). Of `wgmma`, `a` and `b` are the rows of the
+matrices, each with 32 bytes of k, `c` and `d` registers of all threads; `addresses` are the descriptors of A
+in all warps, then of B, and `strides` bits: A is in shared memory, C is D, A and B are negated, A and B are
+transposed.
 """
 
 _PART_BYTES: Final = 16 << 20
@@ -43,6 +41,7 @@ _PART_RECORDS: Final = 1 << 13
 _MAX_BYTES: Final = 1 << 30
 """Of one part."""
 _NONE: Final = -1
+_TOGETHER: Final = 16
 
 
 class Kind(IntEnum):
@@ -86,23 +85,41 @@ class TraceWriter:
         self._texts: dict[str, int] = {}
         self._blobs: list[bytes] = []
         self._seen: dict[tuple[int, bytes], int] = {}
-        self._records: list[tuple[int, ...]] = []
+        self._records = array("i")
         self._bytes = 0
+        self._waiting: list[tuple[Any, ...]] = []
 
     def begin(self, head: Head) -> None:
         """Write what the trace is of."""
         self.file.write(MAGIC)
         self._part(b"HEAD", json.dumps(head._asdict()).encode())
 
-    def text(self, text: str) -> int:
-        """The number of a text."""
-        return self._texts.setdefault(text, len(self._texts))
+    def record(
+        self,
+        kind: Kind,
+        block: int = _NONE,
+        texts: tuple[str, ...] = (),
+        arrays: Sequence[NDArray[Any] | None] = (None,) * len(_ARRAYS),
+    ) -> None:
+        """Add a record: its instruction and line, and its arrays, which must not change from now on."""
+        self._waiting.append((kind, block, texts, arrays))
+        if len(self._waiting) == _TOGETHER:
+            self._pack()
 
-    def blob(self, array: NDArray[Any] | None) -> int:
+    def _pack(self) -> None:
+        """Number the texts and arrays of the records that wait; several together take less time."""
+        for kind, block, texts, arrays in self._waiting:
+            names = [self._texts.setdefault(text, len(self._texts)) for text in texts] or (_NONE, _NONE)
+            self._records.extend((kind, block, *names, *map(self._blob, arrays)))
+        self._waiting.clear()
+        if self._bytes > _PART_BYTES or len(self._records) >= _PART_RECORDS * len(RECORD.names or ()):
+            self.flush()
+
+    def _blob(self, content: NDArray[Any] | None) -> int:
         """The number of the bytes of an array, -1 for none; equal ones share it, unless few bytes differ."""
-        if array is None:
+        if content is None:
             return _NONE
-        data = array.tobytes()
+        data = content.tobytes()
         key = (len(data), data[:: len(data) // 61 | 1])
         number = self._seen.get(key)
         if number is None or self._blobs[number] != data:
@@ -111,14 +128,10 @@ class TraceWriter:
             self._bytes += len(data)
         return number
 
-    def record(self, *fields: int) -> None:
-        """Add a record, whose other fields are empty; texts and blobs are numbered anew after it."""
-        self._records.append((*fields, *[_NONE] * (len(RECORD.fields or ()) - len(fields))))
-        if self._bytes > _PART_BYTES or len(self._records) == _PART_RECORDS:
-            self.flush()
-
     def flush(self) -> None:
         """Write the records so far."""
+        if self._waiting:
+            self._pack()
         if self._records:
             sizes = [len(blob) for blob in self._blobs]
             pieces = [
@@ -128,7 +141,7 @@ class TraceWriter:
             ]
             lengths = np.array([*map(len, pieces), sum(sizes)], "<u4").tobytes()
             self._part(b"WORK", lengths, *pieces, *self._blobs)
-        self._texts, self._blobs, self._seen, self._records, self._bytes = {}, [], {}, [], 0
+        self._texts, self._blobs, self._seen, self._records, self._bytes = {}, [], {}, array("i"), 0
 
     def end(self, segments: Sequence[Segment]) -> None:
         """Write the rest, and the segments."""
@@ -168,7 +181,9 @@ class TraceReader:
             raise
         except (ValueError, TypeError):
             raise self._damaged() from None
-        self._require_end()
+        end = file.tell()
+        if file.read(1):
+            raise LaunchError(f"{name}: expected the end of the trace at byte {end}, not more bytes")
         self.segments = segments
         """In the order in which they were first used."""
 
@@ -177,11 +192,6 @@ class TraceReader:
         self._file.seek(self._first)
         while (found := self._part())[0] == b"WORK":
             yield self._work(found[1])
-
-    def _require_end(self) -> None:
-        end = self._file.tell()
-        if self._file.read(1):
-            raise LaunchError(f"{self._name}: expected the end of the trace at byte {end}, not more bytes")
 
     def _require_magic(self) -> None:
         found = self._file.read(len(MAGIC))

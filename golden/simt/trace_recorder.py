@@ -21,7 +21,7 @@ from golden.tables.layouts import LANES
 from golden.tables.matrix_instructions import Instruction, MmaInstruction, MoveInstruction
 
 _NEAR_BYTES: Final = 1 << 16
-"""Accesses that lie within so many bytes are compared with the mirror as a whole."""
+"""Accesses to global memory within so many bytes are compared with the mirror as a whole."""
 
 _PAGE_BITS: Final = 12
 """The unit in which the mirror is brought up to date has ``1 << 12`` bytes."""
@@ -74,27 +74,28 @@ class TraceRecorder:
 
         `fragments` are a, b, c and d; the rest is as in `golden.simt.trace_file.RECORD`.
         """
-        blob, text = self._writer.blob, self._writer.text
         texts = block.kernel.traced.get(index)
         if texts is None:
             texts = block.kernel.traced[index] = str(instruction), str(block.kernel.source_line(index))
-        names = [text(item) for item in texts]
-        arrays = (threads[::LANES] >> 5).astype("<u4"), *fragments, addresses, strides
-        self._writer.record(Kind.MATRIX, block.number, *names, *map(blob, arrays))
+        arrays = threads[::LANES], *fragments, addresses, strides
+        self._writer.record(Kind.MATRIX, block.number, texts, arrays)
 
     def reads(self, block: MemoryAccess, places: Addresses, size: int) -> None:
         """Bring the mirror up to date before a load; `places` has shape (warps, ...)."""
-        for memory, mirror, elements, first, last in self._mirrored(block, places, size):
-            if last - first <= _NEAR_BYTES:
+        for memory, mirror, some, first, last in self._mirrored(block, places, size):
+            if memory is block.shared or last - first <= _NEAR_BYTES:
                 self._update(memory, mirror, first >> _PAGE_BITS, (last - 1 >> _PAGE_BITS) + 1)
-            elif not np.array_equal(memory.views[size][elements], mirror.views[size][elements]):
+                continue
+            elements = _elements(memory, some, size)
+            if not np.array_equal(memory.views[size][elements], mirror.views[size][elements]):
                 pages = np.unique(elements * size >> _PAGE_BITS)
                 for run in np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1):
                     self._update(memory, mirror, int(run[0]), int(run[-1]) + 1)
 
     def writes(self, block: MemoryAccess, places: Addresses, size: int) -> None:
         """Have the mirror change as the memory has by a store."""
-        for memory, mirror, elements, *_ in self._mirrored(block, places, size):
+        for memory, mirror, some, *_ in self._mirrored(block, places, size):
+            elements = _elements(memory, some, size)
             mirror.views[size][elements] = memory.views[size][elements]
 
     def end_block(self, number: int) -> None:
@@ -107,10 +108,10 @@ class TraceRecorder:
 
     def _mirrored(
         self, block: MemoryAccess, places: Addresses, size: int
-    ) -> Iterator[tuple[Allocation, Allocation, NDArray[np.int64], int, int]]:
-        """The memories in which places lie, each with its mirror.
+    ) -> Iterator[tuple[Allocation, Allocation, Addresses, int, int]]:
+        """The memories in which places lie, each with its mirror and these places.
 
-        The numbers of the elements of `size` bytes in it follow, and where they begin and end.
+        Where their bytes begin and end in the memory follows.
         The places of a warp all lie in one memory, or have no mirror.
         """
         first, last = int(places.min()), int(places.max()) + size
@@ -122,8 +123,7 @@ class TraceRecorder:
                 mirror = self._mirrors[memory.address] = Allocation(
                     memory.address, memory.nbytes, memory.name
                 )
-            offsets: NDArray[np.int64] = (places - np.uint64(base)).view(np.int64)
-            yield memory, mirror, offsets >> (size.bit_length() - 1), first - base, last - base
+            yield memory, mirror, places, first - base, last - base
         elif places.ndim > 1:
             for warp in places:
                 yield from self._mirrored(block, warp.reshape(-1), size)
@@ -131,16 +131,21 @@ class TraceRecorder:
     def _update(self, memory: Allocation, mirror: Allocation, first: int, last: int) -> None:
         """Record what differs from the mirror in a range of pages."""
         page = (1 << _PAGE_BITS) // 8
-        words = slice(first * page, min(last * page, len(memory.views[8])))
-        now, before = memory.views[8][words], mirror.views[8][words]
-        differs = now != before
-        if not differs.any():
+        now, before = (item.views[8][first * page : last * page] for item in (memory, mirror))
+        places = (now != before).nonzero()[0]
+        if not places.size:
             return
-        places = np.flatnonzero(differs)
-        for run in np.split(places, np.flatnonzero(np.diff(places) > _GAP) + 1):
-            part = slice(int(run[0]), int(run[-1]) + 1)
+        breaks = (places[1:] - places[:-1] > _GAP).nonzero()[0]
+        starts = [int(places[0]), *places[breaks + 1].tolist()]
+        ends = [*places[breaks].tolist(), int(places[-1])]
+        base = (memory.address or SHARED) + 8 * first * page
+        for start, end in zip(starts, ends, strict=True):
+            part = slice(start, end + 1)
             before[part] = now[part]
-            base = memory.address or SHARED
-            address = np.array([base + 8 * (words.start + part.start)], "<u8")
-            arrays = None, now[part], None, None, None, address
-            self._writer.record(Kind.WRITE, *[_NONE] * 3, *map(self._writer.blob, arrays))
+            arrays = None, now[part].copy(), None, None, None, np.array(base + 8 * start, "<u8"), None
+            self._writer.record(Kind.WRITE, arrays=arrays)
+
+
+def _elements(memory: Allocation, places: Addresses, size: int) -> NDArray[np.int64]:
+    """The numbers of the elements of `size` bytes at some places."""
+    return (places - np.uint64(memory.address or SHARED)).view(np.int64) >> size.bit_length() - 1

@@ -1,13 +1,11 @@
 """The multiplies of warpgroups: A and B from shared memory by descriptors, or A from registers."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.fragments import distribute
 from golden.matrix_descriptors import (
     CHUNK,
     K_BYTES,
@@ -15,22 +13,18 @@ from golden.matrix_descriptors import (
     element_dtype,
     element_values,
     matrix_of_chunks,
+    signed,
 )
 from golden.multiply import mma
 from golden.simt.address_map import SHARED
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.matrix_operations import MatrixOperations
 from golden.tables.formats import FORMATS
-from golden.tables.instruction_set import USES
 from golden.tables.layouts import LANES
-from golden.tables.matrix_instructions import TILE_COLUMNS, MmaInstruction, warp_tile
+from golden.tables.matrix_instructions import MmaInstruction
 
 WARPGROUP: Final = 128
 """Threads of a warpgroup, the first of which has a multiple of it as its number."""
-
-
-SCALES_D: Final = 2
-"""The flag of a recorded multiply that adds D; below it is one of A in shared memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,56 +63,33 @@ class WarpgroupOperations(MatrixOperations):
         """
         instruction, shape = form.instruction, form.instruction.shape
         self.launch.matrix_instructions += threads.size // LANES
-        c = _matrix_of_registers(accumulators, FORMATS[instruction.d_type].bits)
+        before = np.stack(accumulators)
+        c = _matrix_of_registers(before, FORMATS[instruction.d_type].bits)
         c[~scale[::WARPGROUP]] = 0
         if len(a) > 1:
-            left = (
-                _matrix_of_registers(a, 8)
-                .reshape(len(c), shape.m, K_BYTES)
-                .view(element_dtype(instruction.a_type))
-            )
+            bytes_ = _matrix_of_registers(np.stack(a), 8).reshape(len(c), shape.m, K_BYTES)
+            left = bytes_.view(element_dtype(instruction.a_type))
         else:
             left = self._operand(form, threads, 0, a[0], shape.m)
         right = self._operand(form, threads, 1, b, shape.n)
-        left = element_values(left, instruction.a_type, form.negated[0])
-        right = element_values(right, instruction.b_type, form.negated[1]).swapaxes(1, 2)
-        c = element_values(c, instruction.d_type, False)
+        types = instruction.a_type, instruction.b_type, instruction.d_type
+        left, right = map(signed, (left, right), types, form.negated)
         nibbles = None
         if metadata:
             register, selector = metadata[0].reshape(-1, 4, LANES), metadata[1]
             nibbles = self.unpacked_metadata(instruction, threads, form.index, register, selector)
-        d = mma(instruction, left, right, c, metadata=nibbles, profile=self.launch.engine.profile)
+        rows, columns, c = map(element_values, (left, right, c), types)
+        profile = self.launch.engine.profile
+        d = mma(instruction, rows, columns.swapaxes(1, 2), c, metadata=nibbles, profile=profile)
+        after = _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
         if self.launch.trace is not None:
-            operands = a if len(a) == 1 else (np.zeros_like(b),)
-            self._record_shares(form, threads, (left, right, c, d), (operands[0], b), scale)
-        return _registers_of_matrix(d, FORMATS[instruction.d_type].bits)
-
-    def _record_shares(
-        self,
-        form: WarpgroupMultiply,
-        threads: Threads,
-        matrices: Sequence[NDArray[Any]],
-        descriptors: Sequence[NDArray[Any]],
-        scale: NDArray[np.bool_],
-    ) -> None:
-        """Record the shares of all warps: of A 16 rows, of the others the fragments of all tiles."""
-        trace = self.launch.trace
-        assert trace is not None
-        tile, warps = warp_tile(form.instruction), threads.size // LANES
-        a, b, c, d = matrices
-        shape = (warps, -1, c.shape[2] // TILE_COLUMNS, TILE_COLUMNS)
-        parts = [part.reshape(shape).swapaxes(1, 2) for part in (c, d)]
-        columns = b.reshape(len(b), -1, *shape[2:]).swapaxes(1, 2)
-        shared = np.repeat(columns, warps // len(b), axis=0)
-        words = [
-            distribute(part, use, tile.types[use], tile.shape)
-            for use, part in zip(USES, (a.reshape(warps, tile.shape.m, -1), shared, *parts), strict=True)
-        ]
-        bits = (not form.sources, True, *form.negated, *form.transposed)
-        flags = sum(int(bit) << place for place, bit in enumerate(bits))
-        found = np.where(scale[::LANES], flags, flags - SCALES_D).astype("<u4")
-        places = np.stack([item[::LANES] for item in descriptors], axis=1)
-        trace.matrix(self, form.index, form.instruction, threads, words, places, found)
+            bits = (not form.sources, False, *form.negated, *form.transposed)
+            flags = sum(int(bit) << place for place, bit in enumerate(bits))
+            descriptors = np.concatenate([(b if form.sources else a[0])[::LANES], b[::LANES]])
+            found = scale[::LANES] * np.uint32(2) + np.uint32(flags)
+            arrays = *map(np.ascontiguousarray, (left, right)), before, after
+            self.launch.trace.matrix(self, form.index, instruction, threads, arrays, descriptors, found)
+        return list(after)
 
     def _operand(
         self,
@@ -147,21 +118,19 @@ class WarpgroupOperations(MatrixOperations):
         stacked = np.stack(places)
         owners = np.repeat(threads[::WARPGROUP], places[0].size)
         if self.launch.trace is not None:
-            both = np.stack([stacked, stacked + CHUNK // 2], axis=-1).reshape(len(places), -1)
-            self.launch.trace.reads(self, both.view(np.uint64) + np.uint64(SHARED), CHUNK // 2)
+            self.launch.trace.reads(self, stacked.view(np.uint64) + np.uint64(SHARED), CHUNK)
         words = self.load_async(Access(owners, stacked.reshape(-1).view(np.uint64), form.index), "multiply")
         type_ = (form.instruction.a_type, form.instruction.b_type)[which]
         pairs = np.stack(words, axis=-1).reshape(*stacked.shape, 2)
         return matrix_of_chunks(pairs, element_dtype(type_), form.transposed[which])
 
 
-def _matrix_of_registers(registers: Values, bits: int) -> NDArray[Any]:
+def _matrix_of_registers(stacked: NDArray[np.uint32], bits: int) -> NDArray[Any]:
     """The matrix in the registers of warpgroups, shape (warpgroups, 64, columns).
 
-    Register r has elements of row ``g + 8 (r % 2)`` of a warp's sixteen, or of f32 and s32 of row
-    ``g + 8 (r // 2 % 2)``; the elements of four lanes follow one another.
+    `stacked` has shape (registers, threads). Register r has elements of row ``g + 8 (r % 2)`` of a warp's
+    sixteen, or of f32 and s32 of row ``g + 8 (r // 2 % 2)``; the elements of four lanes follow one another.
     """
-    stacked = np.stack(registers)
     if bits == 32:  # register, lane -> column pair, row half, element, group, warp, g, t
         parts = stacked.reshape(-1, 2, 2, stacked.shape[1] // WARPGROUP, 4, 8, 4).transpose(
             3, 4, 1, 5, 0, 6, 2
@@ -175,10 +144,10 @@ def _matrix_of_registers(registers: Values, bits: int) -> NDArray[Any]:
     return np.ascontiguousarray(parts).reshape(len(parts), 64, -1)
 
 
-def _registers_of_matrix(matrix: NDArray[Any], bits: int) -> Values:
+def _registers_of_matrix(matrix: NDArray[Any], bits: int) -> NDArray[np.uint32]:
     """The inverse of `_matrix_of_registers` for accumulators of 16 or 32 bits."""
     parts = matrix.reshape(len(matrix), 4, 2, 8, -1, 4, 2)  # group, warp, row half, g, columns, t, element
     if bits == 32:
-        return list(parts.transpose(4, 2, 6, 0, 1, 3, 5).reshape(matrix.shape[2] // 2, -1).view(np.uint32))
+        return parts.transpose(4, 2, 6, 0, 1, 3, 5).reshape(matrix.shape[2] // 2, -1).view(np.uint32)
     words = np.ascontiguousarray(parts.transpose(4, 2, 0, 1, 3, 5, 6)).view(np.uint32)
-    return list(words.reshape(matrix.shape[2] // 4, -1))
+    return words.reshape(matrix.shape[2] // 4, -1)

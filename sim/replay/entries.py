@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from golden.fragments import collect
 from golden.lines import gather_lines, matrix_to_lines
-from golden.matrix_descriptors import CHUNK
+from golden.matrix_descriptors import CHUNK, K_BYTES, fragments_of_rows
 from golden.matrix_moves import stmatrix
 from golden.ptx.mnemonic import parse_instruction, parse_move
 from golden.simt.trace_file import Kind, Part
@@ -33,10 +33,6 @@ from sim.replay.addresses import AddressMap, Place, granules
 Decoded = Instruction | MoveInstruction
 
 _REGISTER_BYTES: Final = 4 * LANES
-
-
-def _nothing() -> NDArray[np.int64]:
-    return np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +73,9 @@ class Entry:
     """Where it begins to read or write memory."""
     stride: int | None = None
     """Elements from one line to the next."""
-    starts: NDArray[np.int64] = field(default_factory=_nothing)
+    starts: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Where its lines, or the rows of its matrices, begin: offsets as of `place`."""
-    granules: NDArray[np.int64] = field(default_factory=_nothing)
+    granules: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
     """Those of the memory that it reads or writes."""
     share: Wgmma | None = None
     """For a warp's share of `wgmma` the command, but for its registers and its warp."""
@@ -137,7 +133,7 @@ def entries_of(
         return found
 
     for record in part.records.tolist():
-        kind, block, instruction, line, warps, a, b, c, d, where, strides = record
+        kind, block, instruction, line, threads, a, b, c, d, where, strides = record
         if kind == Kind.END:
             yield Block(block)
             continue
@@ -149,8 +145,12 @@ def entries_of(
                 yield Write(place, data)
             continue
         decoded, text = parsed(part.texts[instruction]), part.texts[line]
-        numbers = np.frombuffer(part.blobs[warps], "<u4").tolist()
+        numbers = (np.frombuffer(part.blobs[threads], "<i8") // LANES).tolist()
         count = len(numbers)
+        if isinstance(decoded, MmaInstruction) and where >= 0:
+            blobs = [part.blobs[number] for number in (a, b, c, d, where, strides)]
+            yield from _of_warpgroups(decoded, text, block, numbers, blobs, accepts)
+            continue
         sources = zip(*(split(number, count) for number in (a, b, c) if number >= 0), strict=True)
         results = repeat(None) if d < 0 else split(d, count)
         rows = None if where < 0 else np.frombuffer(part.blobs[where], "<u8").reshape(count, -1)
@@ -162,11 +162,7 @@ def entries_of(
                 starts = range(size, len(read[2]), _REGISTER_BYTES)
                 read = *read[:2], read[2][:size], *(read[2][at : at + _REGISTER_BYTES] for at in starts)
             entry = Entry(decoded, text, block, warp, read, result)
-            if isinstance(decoded, MmaInstruction) and rows is not None:
-                assert steps is not None
-                yield from _of_share(entry, rows[number].tolist(), steps[number], accepts)
-                continue
-            if rows is None or isinstance(decoded, MmaInstruction):
+            if rows is None:
                 if shared_base is not None or isinstance(decoded, MmaInstruction):
                     yield entry
             elif isinstance(decoded, MoveInstruction):
@@ -176,41 +172,53 @@ def entries_of(
                 yield from _of_lines(entry, int(rows[number, 0]), stride, addresses, accepts)
 
 
-def _of_share(
-    entry: Entry, places: list[int], flags: int, accepts: Callable[[Load | Store | Wgmma], bool]
+def _of_warpgroups(
+    instruction: MmaInstruction,
+    line: str,
+    block: int,
+    warps: list[int],
+    blobs: list[bytes],
+    accepts: Callable[[Load | Store | Wgmma], bool],
 ) -> Iterator[Entry]:
-    """A share of `wgmma`; its tiles on a machine that does not execute it."""
-    instruction, result = entry.instruction, entry.result
-    assert isinstance(instruction, MmaInstruction)
-    assert result is not None
-    stored, scale_d, *others = (bool(flags >> place & 1) for place in range(6))
-    a, b, c = entry.sources
-    share = Wgmma(
-        instruction,
-        0,
-        places[0] if stored else len(result) // _REGISTER_BYTES,
-        places[1],
-        a_in_registers=not stored,
-        negated=(others[0] and stored, others[1]),
-        transposed=(others[2], others[3]),
-        scale_d=scale_d,
-        warp=entry.warp % 4,
-    )
-    # A and C in the same registers would be read and written side by side.
-    if accepts(share) and (stored or a != c):
-        chunks = [found.chunks(rows, order).reshape(-1) for found, rows, order in descriptors(share)]
-        entry.sources = (() if stored else (a,)) + ((c,) if scale_d else ())
-        entry.share, entry.starts = share, np.concatenate(chunks)
-        entry.granules, entry.place = granules(entry.starts, CHUNK), Place(True, int(entry.starts[0]))
-        yield entry
-        return
+    """The shares of `wgmma`; their tiles on a machine that does not execute them."""
+    rows = [np.frombuffer(blob, np.uint8).reshape(-1, K_BYTES) for blob in blobs[:2]]
     tile, columns = warp_tile(instruction), instruction.shape.n // TILE_COLUMNS
-    parts = [
-        [item[i * len(item) // columns :][: len(item) // columns] for i in range(columns)]
-        for item in (b, c, result)
-    ]
-    for right, before, after in zip(*parts, strict=True):
-        yield Entry(tile, entry.line, entry.block, entry.warp, (a, right, before), after)
+    left = fragments_of_rows(rows[0], tile.shape.m)
+    right = fragments_of_rows(rows[1], TILE_COLUMNS).reshape(-1, columns, 2, LANES)
+    before, after = (np.frombuffer(blob, "<u4").reshape(-1, len(warps), LANES) for blob in blobs[2:4])
+    places = np.frombuffer(blobs[4], "<u8").reshape(2, -1).T.tolist()
+    for number, flags in enumerate(np.frombuffer(blobs[5], "<u4").tolist()):
+        warp, a = warps[number], left[number].tobytes()
+        stored, scale_d, *others = (bool(flags >> place & 1) for place in range(6))
+        c, result = before[:, number] * np.uint32(scale_d), after[:, number]
+        share = Wgmma(
+            instruction,
+            0,
+            places[number][0] if stored else len(after),
+            places[number][1],
+            a_in_registers=not stored,
+            negated=(others[0] and stored, others[1]),
+            transposed=(others[2], others[3]),
+            scale_d=scale_d,
+            warp=warp % 4,
+        )
+        # A and C in the same registers would be read and written side by side.
+        if accepts(share) and (stored or a != c.tobytes()):
+            chunks = [found.chunks(count, order).reshape(-1) for found, count, order in descriptors(share)]
+            starts = np.concatenate(chunks)
+            read = (() if stored else (a,)) + ((c.tobytes(),) if scale_d else ())
+            yield Entry(
+                *(instruction, line, block, warp, read, result.tobytes()),
+                place=Place(True, int(starts[0])),
+                starts=starts,
+                granules=granules(starts, CHUNK),
+                share=share,
+            )
+            continue
+        parts = [item.reshape(columns, -1, LANES) for item in (c, result)]
+        for b, *others in zip(right[number // 4], *parts, strict=True):
+            c, d = (item.tobytes() for item in others)
+            yield Entry(tile, line, block, warp, (a, b.tobytes(), c), d)
 
 
 def _of_lines(

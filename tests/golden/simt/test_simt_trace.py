@@ -151,8 +151,8 @@ def test_a_trace_is_read_as_it_was_written():
     writer = TraceWriter(file)
     writer.begin(Head("k", "hopper", 64))
     for number in range(9000):  # more than one part
-        text, blob = writer.text(f"text {number % 7}"), writer.blob(np.full(100, number % 5, np.uint8))
-        writer.record(Kind.END, number, text, *[-1] * 7, blob)
+        texts, content = (f"text {number % 7}", "line"), np.full(100, number % 5, np.uint8)
+        writer.record(Kind.END, number, texts, [None] * 6 + [content])
     writer.end([(512, 30)])
     file.seek(0)
     reader = TraceReader(file)
@@ -186,7 +186,7 @@ def test_bytes_behind_the_end_are_refused():
 
 def test_another_version_is_refused():
     data = trace_of().replace(MAGIC, b"openwmma trace 9\n")
-    with pytest.raises(LaunchError, match=r"^k\.trace: expected a trace of version 2, not 9$"):
+    with pytest.raises(LaunchError, match=r"^k\.trace: expected a trace of version 3, not 9$"):
         TraceReader(io.BytesIO(data), "k.trace")
 
 
