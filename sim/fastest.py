@@ -21,6 +21,7 @@ from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
 from sim.cache import cache_folder
 from sim.compiler import Compiler, compiler, installed, named, using
+from sim.files import write_files
 from sim.simulation import BusTiming, Simulation, SimulationError
 from sim.verilate import BuildError
 
@@ -106,10 +107,7 @@ def measure(config: CoreConfig, build: Callable[[], Path], tools: Sequence[Compi
         tool.version: _cycles_per_second(config, library) if library else 0.0
         for tool, library in zip(tools, libraries, strict=True)
     }
-    path = _record(config)
-    beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(json.dumps({**rates(config), **found}))
-    beside.replace(path)
+    write_files({_record(config): json.dumps({**rates(config), **found})})
 
 
 def rates(config: CoreConfig) -> Mapping[str, float]:

@@ -15,12 +15,6 @@ LIMIT_MS: Final = 10
 """Milliseconds of simulated time that a test may take which has no limit of its own: a million cycles."""
 
 
-def _limited(test: Test) -> Test:
-    if test.timeout is None:
-        test.timeout = (LIMIT_MS, "ms")
-    return test
-
-
 def _tests(module: str) -> list[Test]:
     found: list[Test] = []
     for item in vars(import_module(module)).values():
@@ -28,7 +22,9 @@ def _tests(module: str) -> list[Test]:
             found.append(item)
         elif isinstance(item, TestGenerator):
             found += item.generate_tests()
-    return [_limited(test) for test in found]
+    for test in found:
+        test.timeout = test.timeout or (LIMIT_MS, "ms")
+    return found
 
 
 TESTS: Final = _tests(bench_module()) if bench_module() else []

@@ -67,16 +67,12 @@ class TraceEvents:
             event = {"ph": phase, "id": self._flows, "cat": name, "name": name, "ts": cycle}
             self._events.append(event | self._where(process, thread) | ({"bp": "e"} if phase == "f" else {}))
 
-    def json(self, about: Mapping[str, Any]) -> Iterator[str]:
-        """The lines of the file, given what to say about the trace as a whole."""
-        yield '{"displayTimeUnit":"ms","otherData":' + json.dumps({"time": SCHEMA, **about})
-        yield ',"traceEvents":['
+    def json(self, about: Mapping[str, Any]) -> str:
+        """The text of the file, an event a line, given what to say about the trace as a whole."""
         events = [*self._names(), *sorted(self._events, key=lambda event: event["ts"])]
-        for event in events[:-1]:
-            yield json.dumps(event, separators=(",", ":")) + ","
-        for event in events[-1:]:
-            yield json.dumps(event, separators=(",", ":"))
-        yield "]}"
+        lines = ",\n".join(json.dumps(event, separators=(",", ":")) for event in events)
+        other = json.dumps({"time": SCHEMA, **about})
+        return f'{{"displayTimeUnit":"ms","otherData":{other},"traceEvents":[\n{lines}\n]}}\n'
 
     def _add(self, item: Slice, where: Mapping[str, int]) -> None:
         args = {name: value for name, value in item.args.items() if value is not None}

@@ -47,4 +47,4 @@ class TraceFile:
             "registers": config.registers,
             "warps": config.warps,
         }
-        write_files({self.path: "".join(f"{line}\n" for line in events.json(about))})
+        write_files({self.path: events.json(about)})

@@ -383,7 +383,7 @@ def test_overlapping_slices_get_rows_of_their_own():
         ("y", "lane 1"),
         ("z", "lane 0"),
     ]
-    document = json.loads("".join(events.json({"cycles": 7})))
+    document = json.loads(events.json({"cycles": 7}))
     assert document["otherData"]["cycles"] == 7
     assert [event["ts"] for event in document["traceEvents"] if event["ph"] == "X"] == [0, 2, 5]
 
@@ -433,5 +433,5 @@ def test_an_empty_recording_has_no_commands():
     probes = probes_of(FOUR_WARPS)
     changes = np.array([(0, 0, number, 0) for number in range(len(probes))], dtype=CHANGE)
     events = core_trace(FOUR_WARPS, Recording(probes, changes, 1), CommandLog())
-    document = json.loads("".join(events.json({})))
+    document = json.loads(events.json({}))
     assert [event for event in document["traceEvents"] if event["ph"] == "X"] == []
