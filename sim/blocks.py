@@ -14,7 +14,7 @@ _HARNESS: Final = Path(__file__).with_name("harness")
 COLD: Final = _HARNESS / "cold.h"
 """The header that a model is compiled with first if it is one file."""
 
-BLOCK_SOURCES: Final = (Path(__file__), _HARNESS / "block.h", COLD)
+BLOCK_SOURCES: Final = (Path(__file__), Path(__file__).with_name("gates.py"), _HARNESS / "block.h", COLD)
 """What decides, beside the Verilog, how a model is compiled and calls its blocks."""
 
 _KEPT: Final = re.compile(r"^\(\* keep_hierarchy = +1 +\*\)\n", re.MULTILINE)
@@ -115,6 +115,31 @@ def placed(ports: Sequence[tuple[str, int, str]]) -> list[tuple[str, int, str]]:
         placed.append((way, first[way], port))
         first[way] += width
     return placed
+
+
+def driven(verilog: str, name: str, clock: str) -> str:
+    """Put a register behind each input of the top module, which takes it at the rising edge of the clock.
+
+    What follows from inputs is then evaluated with what follows from registers: once a cycle. The registers
+    take the inputs at a rising edge of port ``retake``, too.
+
+    Parameters
+    ----------
+    verilog : str
+        As `hdl.verilog.modules.to_verilog` writes it.
+    name : str
+        Of the top module.
+    clock : str
+    """
+    (module,) = (match[0] for match in MODULE.finditer(verilog) if match[1] == name)
+    inputs = [(width, port) for way, width, port in ports_of(module) if way == "input" and port != clock]
+    declarations, body = re.split(r"^(?=  assign )", module, maxsplit=1, flags=re.MULTILINE)
+    used = re.sub(rf"(?<![.\w])({'|'.join(port for _, port in inputs)})\b", r"taken_\1", body)
+    registers = [f"  reg [{width - 1}:0] taken_{port} = 0;\n" for width, port in inputs]
+    taking = "".join(f"    taken_{port} <= {port};\n" for _, port in inputs)
+    taken = f"  input retake;\n  always @(posedge {clock} or posedge retake) begin\n{taking}  end\n"
+    top = "".join((declarations, *registers, taken, used))
+    return verilog.replace(module, top.replace(f"module {name}(", f"module {name}(retake,", 1))
 
 
 def _needed(name: str, modules: Mapping[str, str]) -> set[str]:

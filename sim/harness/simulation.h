@@ -64,11 +64,21 @@ class Simulation {
     AxiMemory &memory() { return memory_; }
     std::uint64_t cycles() const { return cycles_; }
 
-    // First half of a cycle: inputs are set, outputs settle.
+    // First half of a cycle: inputs are set, outputs settle. A driven core takes inputs at the rising edge that ended
+    // the cycle before, which is evaluated only now.
     void settle() {
+#if OPENWMMA_DRIVEN
+        if (begun_) {
+            top_.retake = 1;
+            top_.eval();
+            top_.retake = 0;
+        }
+        begin();
+        begun_ = false;
+#else
         memory_.drive(top_);
-        top_.aclk = 0;
-        top_.eval();
+        level(0);
+#endif
         dump(0);
     }
 
@@ -76,8 +86,7 @@ class Simulation {
     void edge() {
         if (top_.aresetn) memory_.observe(top_);
         sample();
-        top_.aclk = 1;
-        top_.eval();
+        if (!OPENWMMA_DRIVEN) level(1);
         dump(HALF_PERIOD);
         if (observed_) ++observed_cycles_;
         ++cycles_;
@@ -88,8 +97,9 @@ class Simulation {
 
     // Copies the first `count` words of the memories that configuration.h names, a row of each in its turn.
     // Rows are whole words.
-    void inspect([[maybe_unused]] std::uint32_t count, [[maybe_unused]] std::uint32_t *values) const {
+    void inspect([[maybe_unused]] std::uint32_t count, [[maybe_unused]] std::uint32_t *values) {
 #ifdef OPENWMMA_INSPECTED
+        begin();
         std::size_t first = 0;
 #define OPENWMMA_INSPECT(memory) copy_rows(top_.rootp->memory, first++, count, values);
         OPENWMMA_INSPECTED(OPENWMMA_INSPECT)
@@ -103,6 +113,7 @@ class Simulation {
     template <typename Access>
     void shared_words([[maybe_unused]] std::size_t first, std::size_t count, [[maybe_unused]] Access access) {
 #ifdef OPENWMMA_SHARED
+        begin();
         std::vector<std::uint32_t *> banks;
         std::size_t row_words = 0, words = 0;
 #define OPENWMMA_BANK(member)                                                           \
@@ -159,6 +170,22 @@ class Simulation {
 
     static constexpr std::uint64_t HALF_PERIOD = 5;
 
+    // Evaluates the edge that ended the cycle before, with inputs that may still change.
+    void begin() {
+#if OPENWMMA_DRIVEN
+        if (begun_) return;
+        memory_.drive(top_);
+        level(0);
+        level(1);
+        begun_ = true;
+#endif
+    }
+
+    void level(bool high) {
+        top_.aclk = high;
+        top_.eval();
+    }
+
     void open_waves([[maybe_unused]] const char *path) {
 #if OPENWMMA_OBSERVED
         context_.traceEverOn(true);
@@ -210,6 +237,7 @@ class Simulation {
     bool has_waves_ = false;
     bool records_ = false;
     bool observed_ = false;
+    bool begun_ = false;
     std::uint64_t observed_cycles_ = 0;
     std::uint64_t cycles_ = 0;
     std::uint32_t status_ = 0;

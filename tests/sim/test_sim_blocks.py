@@ -11,7 +11,7 @@ from rtl import CONFIG, FOUR_WARPS, TINY, WIDE, load, rtl_machine
 
 from golden.memory import Memory
 from golden.tables.commands import Mma
-from sim.blocks import instances, separate
+from sim.blocks import driven, instances, ports_of, separate
 from sim.build import core_verilog
 from sim.simulation import BusTiming, Simulation, SimulationError
 from sim.verilate import SHARED_MODULES, build_verilog
@@ -50,6 +50,32 @@ def test_instances_are_counted_through_the_hierarchy():
     assert [instances(core_verilog(each), dot_product) for each in (TINY, config)] == [1, 8]
     assert [instances(core_verilog(config), name) for name in others] == [0] * len(others)
     assert instances(core_verilog(config), "openwmma_core") == 0
+
+
+def test_a_driven_core_reads_its_inputs_in_registers_alone():
+    text = driven(core_verilog(TINY), "openwmma_core", "aclk")
+    (top,) = re.findall(r"^module openwmma_core\(.*?^endmodule$", text, re.MULTILINE | re.DOTALL)
+    inputs = [port for way, _, port in ports_of(top) if way == "input" and port not in ("aclk", "retake")]
+    assert {"aresetn", "m_axi_rdata", "s_axil_wvalid"} < set(inputs)
+    body = top[top.index("  reg ") :]
+    for port in inputs:
+        assert re.findall(rf".*[^.\w]{port}\b.*", body) == [f"    taken_{port} <= {port};"]
+
+
+def test_what_the_host_has_written_is_seen_without_a_cycle():
+    """The edge that writes it is the last one before; what the host asks next is not a cycle later for it."""
+    random, cycles = np.random.default_rng(4), []
+    for looks in (True, False):
+        machine = rtl_machine(config=TINY)
+        for first in range(0, TINY.registers - 2, 3):
+            values = random.integers(0, 1 << 32, (2, 32), dtype=np.uint32)
+            machine.write_registers(first, values)
+            if looks:
+                np.testing.assert_array_equal(machine.inspect_registers()[first : first + 2], values)
+            np.testing.assert_array_equal(machine.read_registers(first, 2), values)
+        cycles.append(machine.simulation.cycles)
+        machine.close()
+    assert cycles[0] == cycles[1]
 
 
 def with_block(body):
