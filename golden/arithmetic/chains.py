@@ -84,6 +84,21 @@ def chained(
     blocks = [min(block, part - start) for part in parts or [a.shape[2]] for start in range(0, part, block)]
     if not c.size or not blocks:
         return filled(out, c.copy())
+    return chain_by_lanes(a, b, c, formats, rules, blocks, scales, places, out)[0]
+
+
+def chain_by_lanes(
+    a: Patterns,
+    b: Patterns,
+    c: Patterns,
+    formats: tuple[FloatFormat, FloatFormat],
+    rules: Rules,
+    blocks: Sequence[int],
+    scales: tuple[Patterns, Patterns] | None = None,
+    places: Patterns | None = None,
+    out: Patterns | None = None,
+) -> tuple[Patterns, ...]:
+    """The results; of the last lanes' last sums the largest exponents and the totals."""
     tiles, m, n = c.shape
     lanes = _FEW_LANES if n <= _FEW_LANES else _LANES
     length = rules.products
@@ -130,7 +145,7 @@ def chained(
         for use, elements, format in zip("ab", (a, b), formats, strict=True):
             if format.bits < 8:
                 check_range(use, elements, format)
-    return d if d is out else filled(out, d[:, :, :n])
+    return d if d is out else filled(out, d[:, :, :n]), largest, total
 
 
 def _inner_places(places: Patterns, blocks: Sequence[int], length: int) -> Patterns:

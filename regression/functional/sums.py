@@ -113,11 +113,10 @@ def block_sums(
     largest, total = np.empty(c.shape, np.int32), np.empty(c.shape)
     for i, start in product(range(len(c)), range(0, c.shape[1], _COLUMNS)):
         row, columns = slice(i, i + 1), slice(start, start + _COLUMNS)
-        tile = a[None, row], b[None, :, columns], c[None, row, columns], d[None, row, columns]
-        room = chain_by_lanes(*tile, (a_format, b_format), rules, [a.shape[1]])
-        count = tile[2].shape[2]
-        largest[i, columns] = room[0][:count]
-        total[i, columns] = room[1][:count]
+        tile, result = (a[None, row], b[None, :, columns], c[None, row, columns]), d[None, row, columns]
+        formats = a_format, b_format
+        _, *sums = chain_by_lanes(*tile, formats, rules, [a.shape[1]], out=result)
+        largest[i, columns], total[i, columns] = (each[: result.shape[2]] for each in sums)
     number, x, y = decode(d, fused), decode(a, a_format), decode(b, b_format)
     special = np.logical_or.reduce(x.special, axis=1, keepdims=True) | decode(c, fused).special
     special |= np.logical_or.reduce(y.special, axis=0, keepdims=True)
