@@ -237,7 +237,7 @@ class Simulation {
     bool has_waves_ = false;
     bool records_ = false;
     bool observed_ = false;
-    bool begun_ = false;
+    [[maybe_unused]] bool begun_ = false;  // of a driven core
     std::uint64_t observed_cycles_ = 0;
     std::uint64_t cycles_ = 0;
     std::uint32_t status_ = 0;
