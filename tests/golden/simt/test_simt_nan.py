@@ -43,6 +43,8 @@ def test_of_results():
 
 def test_of_changed_signs():
     """The assembler changes signs where operands are read: a negated register is no later than its source."""
-    signs = "neg.f64 %fd6, %fd1; neg.f64 %fd7, %fd1; abs.f64 %fd7, %fd7; "
-    found = results(LOADS, signs + "fma.rn.f64 %fd5, %fd6, %fd2, %fd3", signs + "mul.f64 %fd5, %fd7, %fd2")
-    assert found == [B | QUIET, B | QUIET]
+    one, other = "neg.f64 %fd6, %fd1; ", "abs.f64 %fd6, %fd1; "
+    both = "neg.f64 %fd6, %fd1; abs.f64 %fd6, %fd6; "
+    multiplies = [f"{signs}mul.f64 %fd5, %fd6, %fd2" for signs in (one, other, both)]
+    found = results(LOADS, one + "fma.rn.f64 %fd5, %fd6, %fd2, %fd3", *multiplies)
+    assert found == [B | QUIET] * 4
