@@ -81,8 +81,9 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         others[:2] = others[1::-1]
         if name == "sub":
             evaluate = partial(_reversed_difference, evaluate)
-    if name in ("neg", "abs") and is_f64 and isinstance(first, Register):
-        context.signs[context.slot(first)] = _place(context, others[0])
+    if is_f64 and isinstance(first, Register):
+        slot = context.slot(first)
+        context.signs[slot] = _place(context, others[0]) if name in ("neg", "abs") else slot
     targets, sources = (*results, *(_CARRY,) * carries_out), (*others, *(_CARRY,) * carries_in)
 
     def write_code(writer: Writer) -> None:

@@ -43,8 +43,7 @@ def test_of_results():
 
 def test_of_changed_signs():
     """The assembler changes signs where operands are read: a negated register is no later than its source."""
-    one, other = "neg.f64 %fd6, %fd1; ", "abs.f64 %fd6, %fd1; "
-    both = "neg.f64 %fd6, %fd1; abs.f64 %fd6, %fd6; "
-    multiplies = [f"{signs}mul.f64 %fd5, %fd6, %fd2" for signs in (one, other, both)]
-    found = results(LOADS, one + "fma.rn.f64 %fd5, %fd6, %fd2, %fd3", *multiplies)
+    signs = ("neg.f64 %fd6, %fd1", "abs.f64 %fd7, %fd1", "neg.f64 %fd8, %fd1; abs.f64 %fd8, %fd8")
+    multiplies = [f"{text}; mul.f64 %fd5, %fd{6 + i}, %fd2" for i, text in enumerate(signs)]
+    found = results(LOADS, "neg.f64 %fd0, %fd1; fma.rn.f64 %fd5, %fd0, %fd2, %fd3", *multiplies)
     assert found == [B | QUIET] * 4
