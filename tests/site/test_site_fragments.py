@@ -158,6 +158,20 @@ def test_rows_of_a_swizzle_lie_where_a_descriptor_finds_them(visit):
             assert found.locator("#swizzle-banks .clash").count() == (8 if most > 1 else 0)
 
 
+LATE_TRANSPOSITION = """
+const load = globalThis.fetch;
+globalThis.fetch = async (address) => {
+  if (String(address).includes("transposition")) await new Promise((done) => setTimeout(done, 1000));
+  return load(address);
+};
+"""
+
+
+def test_the_page_is_busy_until_its_last_table_is_there(visit):
+    found = visit("fragments", init=LATE_TRANSPOSITION).page
+    assert found.locator("#bank-readout").inner_text().startswith("Step 1: ")
+
+
 def test_skewed_banks_meet_no_bank_twice_and_plain_banks_do(visit):
     found = visit("fragments").page
     readout = found.locator("#bank-readout")

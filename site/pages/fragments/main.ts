@@ -111,7 +111,6 @@ class Page {
     text("matrix", `${use.toUpperCase()}: ${rows} rows, ${columns} columns. ${bits >= 8 ? "A number is a lane." : ""}`);
     text("warp", `${registers} registers in each of 32 lanes. ${bits >= 8 ? "Numbers are row, column." : ""}`);
     text("memory", `Line ${LAYOUT_TEXTS[placement.layout]}; a grey cell is padding.`);
-    required("#panes", HTMLElement).setAttribute("aria-busy", "false");
     this.choose(Math.min(this.element, placement.elements - 1), "");
   }
 
@@ -164,8 +163,12 @@ async function start(): Promise<void> {
   if (wantsBanks) required("#transposition", HTMLElement).scrollIntoView();
 }
 
-start().catch((error: unknown) => {
-  const failure = required("#failure", HTMLElement);
-  failure.textContent = `The page could not start: ${error instanceof Error ? error.message : String(error)}`;
-  failure.hidden = false;
-});
+start()
+  .catch((error: unknown) => {
+    const failure = required("#failure", HTMLElement);
+    failure.textContent = `The page could not start: ${error instanceof Error ? error.message : String(error)}`;
+    failure.hidden = false;
+  })
+  .finally(() => {
+    required("#panes", HTMLElement).setAttribute("aria-busy", "false");
+  });
