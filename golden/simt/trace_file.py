@@ -150,11 +150,9 @@ class TraceWriter:
         self.file.flush()
 
     def _part(self, tag: bytes, *pieces: bytes) -> None:
-        length, checksum = sum(map(len, pieces)), 0
-        for piece in pieces:
-            checksum = zlib.crc32(piece, checksum)
-        self.file.write(tag + length.to_bytes(4, "little") + checksum.to_bytes(4, "little"))
-        self.file.writelines(pieces)
+        content = b"".join(pieces)
+        self.file.write(tag + len(content).to_bytes(4, "little") + zlib.crc32(content).to_bytes(4, "little"))
+        self.file.write(content)
 
 
 class TraceReader:
