@@ -254,17 +254,17 @@ def dot_products(
         unit = power_of_two(fraction_bits + scale - largest, b_values[0])
         is_infinite = (largest >= SPECIAL_EXPONENT) & (special == 0)
         if which(is_infinite) != 0:
-            number, _ = factor(bits, format, unit)
-            other_number = 0 * unit
+            infinity = choose(addend > 0, like(inf, unit), like(-inf, unit))
+            number, other_number = choose(power == INFINITE_EXPONENT, infinity, 0 * unit), 0 * unit
             for k in range(0, rules.products, 2):
                 x, y = meeting(a_values, b_values, places, k, lanes, is_sparse)
                 number = number + x * y
                 x, y = meeting(a_values, b_values, places, k + 1, lanes, is_sparse)
                 other_number = other_number + x * y
             number = number + other_number
-            infinity = choose(number > 0, format.infinity, format.infinity | sign)
-            infinity = choose(number != number, format.canonical_nan, infinity)  # noqa: PLR0124  NaN
-            special = choose(is_infinite, infinity, special)
+            pattern = choose(number > 0, format.infinity, format.infinity | sign)
+            pattern = choose(number != number, format.canonical_nan, pattern)  # noqa: PLR0124  NaN
+            special = choose(is_infinite, pattern, special)
         # 3. The terms in units of 2**(largest - fraction_bits), truncated towards zero and added exactly.
         total = like(aligned(addend, power - largest + fraction_bits - format.fraction_bits), 0.0)
         for start in range(0, rules.products, HALF):
