@@ -4,21 +4,20 @@ A function that is called through a register, or that may call itself, has one b
 others are copied to where they are called.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
 from golden.ptx.declarations import Placement
 from golden.ptx.scalar_types import TYPES
-from golden.ptx.source import Location, Source
+from golden.ptx.source import Source
 from golden.ptx.syntax import (
     Address,
     Arguments,
     Body,
     Function,
     Guard,
-    Immediate,
     Instruction,
     Register,
     Sink,
@@ -214,16 +213,6 @@ def _copies(
 def passes(instruction: Instruction) -> bool:
     """Whether an instruction is one of `_copies`."""
     return any(getattr(operand, "name", "") == _PASSED for operand in instruction.operands)
-
-
-def zeros(results: Sequence[Any], location: Location) -> Iterator[Instruction]:
-    """What gives a call the results 0."""
-    zero = Immediate(0, "integer", location)
-    for result in results:
-        if isinstance(result, Symbol):
-            yield Instruction.of("st.param.b32", location, Address(result, 0, location), zero)
-        elif isinstance(result, Register) and result.type is not TYPES["pred"]:
-            yield Instruction.of(f"mov.b{result.type.bits}", location, result, zero)
 
 
 def renamed(instruction: Instruction, prefix: str, symbols: Mapping[str, str]) -> Instruction:

@@ -30,7 +30,7 @@ from golden.ptx.syntax import (
     Variable,
     named,
 )
-from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp
+from golden.simt import decode_matrix, decode_memory, decode_scalar, decode_warp, printing
 from golden.simt.address_map import LOCAL_PARAMETERS
 from golden.simt.call_graph import passes
 from golden.simt.code import BlockCode, compile_block
@@ -51,6 +51,7 @@ _DECODERS: Final[Mapping[str, Decoder]] = {
     **decode_memory.DECODERS,
     **decode_warp.DECODERS,
     **decode_matrix.DECODERS,
+    **printing.DECODERS,
 }
 """By first word of the opcode."""
 

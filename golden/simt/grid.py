@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import IO, Final
 
 import numpy as np
 
@@ -126,6 +126,8 @@ class LaunchState(LaunchOptions):
     """Bytes of dynamic shared memory."""
     cluster: tuple[int, int, int] | None = None
     """Blocks of a cluster; None where there are none."""
+    output: IO[str] | None = None
+    """Where the kernel prints; None for standard output."""
     changed: int = 0
     warp_instructions: int = 0
     thread_instructions: int = 0
@@ -143,6 +145,10 @@ class LaunchState(LaunchOptions):
     def workspace(self) -> DeviceBuffer:
         """What ``grid.sync`` of a cooperative launch counts arrivals in."""
         return device(np.zeros(4, np.uint32), name="the workspace of the grid", memory=self.device)
+
+    def print(self, text: str) -> None:
+        """Print as it is."""
+        print(text, end="", file=self.output)
 
     @property
     def blocks(self) -> int:

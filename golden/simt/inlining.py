@@ -31,11 +31,11 @@ from golden.ptx.syntax import (
     Symbol,
     Variable,
 )
-from golden.simt.call_graph import CallGraph, Frame, Signature, arranged, exposed, passed, renamed, zeros
+from golden.simt.call_graph import CallGraph, Frame, Signature, arranged, exposed, passed, renamed
 from golden.simt.names import readable
+from golden.simt.printing import PARAMETERS, PRINT
 from golden.simt.stack import STACK, STACK_POINTER
 
-_IGNORED_FUNCTIONS: Final = frozenset({"vprintf"})
 _TRAPS: Final = frozenset({"__assertfail", "__assert_fail", "abort"})
 
 
@@ -225,14 +225,35 @@ class _Inliner:
             self._call_body(made, callee, functions, signature)
         elif not isinstance(callee, Symbol):
             raise refuse("call needs the name of a function or a register")
-        elif callee.key in _TRAPS:
-            self._emit("trap", at)
-        elif callee.key in _IGNORED_FUNCTIONS:
-            self.flat.instructions += zeros(results, at)
+        elif callee.key in PARAMETERS or callee.key in _TRAPS:
+            if callee.key in PARAMETERS:
+                self._call_host(made, *PARAMETERS[callee.key])
+            if callee.key in _TRAPS:
+                self._emit("trap", at)
         else:
             self._call_function(made, callee.key)
         self.flat.labels[after] = len(self.flat.instructions)
         self.flat.calls.append(len(self.flat.instructions))
+
+    def _call_host(self, call: _Call, instruction: str, sizes: Sequence[int]) -> None:
+        """Execute a function of the host as one instruction: its result and its operands are registers."""
+        operands = []
+        for number, (actual, bits) in enumerate(zip(call.arguments, sizes, strict=False)):
+            operand = Register("argument", f"{call.prefix}%{number}", TYPES[f"b{bits}"], call.at)
+            name, value = (
+                ("ld.param", Address(actual, 0, call.at)) if isinstance(actual, Symbol) else ("mov", actual)
+            )
+            self._emit(f"{name}.b{bits}", call.at, operand, value)
+            operands.append(operand)
+        if len(operands) < len(sizes):
+            raise self._graph.source.error(call.at, f"{instruction} takes {len(sizes)} arguments or more")
+        result = Register("result", f"{call.prefix}%result", TYPES["b32"], call.at)
+        self._emit(instruction, call.at, *(result,) * (instruction == PRINT), *operands)
+        for actual in call.results:
+            if isinstance(actual, Symbol):
+                self._emit("st.param.b32", call.at, Address(actual, 0, call.at), result)
+            else:
+                self._emit("mov.b32", call.at, actual, result)
 
     def _call_function(self, call: _Call, name: str) -> None:
         """Call the function of a name."""

@@ -5,7 +5,7 @@ An access of several elements must be aligned to its whole size, as the hardware
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from golden.simt.atomics import in_order
 from golden.simt.device_memory import CELLS, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.stack import Stack
+
+_TEXT_BYTES: Final = 1 << 16
+"""Most bytes of a text."""
 
 
 class Piece(NamedTuple):
@@ -173,6 +176,13 @@ class MemoryAccess:
 
     def await_groups(self, threads: Threads, remaining: int | None, *, kind: str) -> None:
         """``wait_group``, and ``wait_all``, of which None remain."""
+
+    def text(self, access: Access) -> bytes:
+        """The text at a generic address, up to a zero; of one thread."""
+        (piece,) = self._pieces("generic", access, 1)
+        start = int(piece.offsets[0])
+        found: bytes = piece.memory.bytes[start : start + _TEXT_BYTES].tobytes()
+        return found.partition(b"\0")[0]
 
     # Where addresses lie
 

@@ -11,6 +11,7 @@ import itertools
 import multiprocessing
 import signal
 import warnings
+from io import StringIO
 from multiprocessing.connection import Connection, wait
 from typing import Final, NamedTuple
 
@@ -61,6 +62,7 @@ class _Outcome(NamedTuple):
     """By the names of `_COUNTS`."""
     counters: Counters
     """Of machines that executed the trace of the blocks."""
+    printed: str
 
 
 class _TracedBlock(BlockRun):
@@ -111,6 +113,7 @@ def run_parallel(kernel: CompiledKernel, launch: LaunchState) -> LaunchResult:
     ):
         return run_grid(kernel, launch)
     for outcome in outcomes:
+        launch.print(outcome.printed)
         for buffer in outcome.buffers:
             allocation = launch.device.find(buffer.address)
             assert allocation is not None
@@ -170,6 +173,7 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the process that waits for this one
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     traces: dict[int, _Trace] = {}
+    launch.output = printed = StringIO()
     try:
         for number in range(*blocks):
             block = _TracedBlock(kernel, launch, number)
@@ -192,7 +196,7 @@ def _work(kernel: CompiledKernel, launch: LaunchState, blocks: Range, sender: Co
         buffers.append(_Touched(address, np.flatnonzero(trace.read), written, trace.memory.bytes[written]))
     counts = {name: getattr(launch, name) for name in _COUNTS}
     counters = Counters() if launch.trace is None else launch.trace.counters
-    sender.send(_Outcome(buffers, counts, counters))
+    sender.send(_Outcome(buffers, counts, counters, printed.getvalue()))
 
 
 def _independent(outcomes: list[_Outcome]) -> bool:
