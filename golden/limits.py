@@ -67,6 +67,9 @@ LOCAL_BYTES: Final = 512 << 10
 PARAMETER_BYTES: Final = 32764
 """Bytes of the parameters of a kernel together, and of one parameter of a function (PTX ISA 8.1)."""
 
+TEXT_BYTES: Final = 1 << 16
+"""Bytes of what ``printf`` prints in a thread, and of each text that it gets."""
+
 ALIGNMENT_BYTES: Final = 1 << 16
 """Bytes of ``.align``."""
 

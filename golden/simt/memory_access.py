@@ -5,12 +5,12 @@ An access of several elements must be aligned to its whole size, as the hardware
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.limits import MAX_CLUSTER
+from golden.limits import MAX_CLUSTER, TEXT_BYTES
 from golden.locks import LOCK
 from golden.ptx.special_registers import Geometry, coordinates
 from golden.simt.address_map import (
@@ -27,9 +27,6 @@ from golden.simt.atomics import in_order
 from golden.simt.device_memory import CELLS, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.stack import Stack
-
-_TEXT_BYTES: Final = 1 << 16
-"""Most bytes of a text."""
 
 
 class Piece(NamedTuple):
@@ -181,7 +178,7 @@ class MemoryAccess:
         """The text at a generic address, up to a zero; of one thread."""
         (piece,) = self._pieces("generic", access, 1)
         start = int(piece.offsets[0])
-        found: bytes = piece.memory.bytes[start : start + _TEXT_BYTES].tobytes()
+        found: bytes = piece.memory.bytes[start : start + TEXT_BYTES].tobytes()
         return found.partition(b"\0")[0]
 
     # Where addresses lie

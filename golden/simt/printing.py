@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.limits import TEXT_BYTES
 from golden.ptx.decoding import Context, Step
 from golden.ptx.syntax import Instruction
 from golden.simt.arrays import Access, Addresses, Threads
@@ -41,16 +42,17 @@ def _c() -> Any:
 def _print(block: Any, threads: Threads, index: int, formats: Addresses, values: Addresses) -> NDArray[Any]:
     """Print in each thread, one after the other; the number of values, which the function returns."""
     texts, counts = [b""] * threads.size, np.zeros(threads.size, np.uint32)
+    room = ctypes.create_string_buffer(TEXT_BYTES + 1)
     for address in np.unique(formats):
         where = np.flatnonzero(formats == address)
         template = block.text(Access(threads, formats, index).one(where[0]))
         template, columns = _values(block, Access(threads[where], values[where], index), template)
         counts[where] = len(columns)
         for row, position in enumerate(where):
-            given = template, *(column[row] for column in columns)
-            room = ctypes.create_string_buffer(_c().snprintf(None, 0, *given) + 1)
-            _c().snprintf(room, len(room), *given)
-            texts[position] = room.raw[:-1]
+            length = _c().snprintf(room, len(room), template, *(column[row] for column in columns))
+            if not 0 <= length <= TEXT_BYTES:
+                block.fault(index, threads, f"printf of more than {TEXT_BYTES} bytes", int(position))
+            texts[position] = room.raw[:length]
     block.launch.print(b"".join(texts).decode(errors="replace"))
     return counts
 

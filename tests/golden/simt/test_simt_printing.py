@@ -99,6 +99,13 @@ def test_each_thread_prints_in_its_turn(capfd):
     assert counts == [0] * 40
 
 
+@pytest.mark.parametrize("width", [65537, -65537])
+def test_a_text_beyond_the_limit_is_a_fault(width, capfd):
+    assert printed("%*d", [(32, 65536), (32, 1)], capfd) == (f"{1:65536}", [2])
+    with pytest.raises(KernelFault, match="printf of more than 65536 bytes"):
+        printed("%*d", [(32, width), (32, 1)], capfd)
+
+
 @pytest.mark.parametrize("source", ["%r4", "%r5"])
 def test_blocks_in_several_processes_print_once(source, capfd):
     """%r5 is what the block before has stored, so the grid runs again in one process."""
