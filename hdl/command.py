@@ -98,8 +98,8 @@ class MmaCommand(data.Struct):
 
     `is_wgmma` distinguishes a warp's share of a `wgmma` from an `mma` of the same shape and types. A core
     with only one of them ignores it. `metadata` is the register with the metadata of a sparse A, `selector`
-    selects its lanes. With block scales `rounding` is 1, 2 or 3 for `.scale_vec::1X`, 2X or 4X; `ue4m3` is
-    the type of the scales, else ue8m0. Without block scales these fields are ignored.
+    selects its lanes. With block scales `rounding` is 1, 2 or 3 for `.scale_vec::1X`, 2X or 4X; their type is
+    ue4m3 with `bitwise_and`, else ue8m0. Without block scales their registers are ignored.
     """
 
     opcode: unsigned(3)
@@ -125,8 +125,7 @@ class MmaCommand(data.Struct):
     scale_b: unsigned(8)
     byte_b: unsigned(2)
     thread_b: unsigned(2)
-    ue4m3: unsigned(1)
-    unused: unsigned(61)
+    unused: unsigned(62)
 
     @property
     def multiply(self) -> Value:
@@ -235,7 +234,7 @@ def type_code(name: str) -> int:
 
 
 def scale_code(instruction: MmaInstruction) -> int:
-    """`MmaCommand.rounding` of a multiply with block scales, and above it `ue4m3`; 0 without scales."""
+    """`MmaCommand.rounding` of a multiply with block scales, above it `bitwise_and`; 0 without scales."""
     if not instruction.scale_vec:
         return 0
     return SCALE_VECS.index(instruction.scale_vec) + 1 | (instruction.scale_type == "ue4m3") << 2
@@ -249,9 +248,8 @@ def _of_multiply(instruction: MmaInstruction) -> int:
         **{f"{use}_type": type_code(name) for use, name in instruction.types.items()},
         "saturate": int(instruction.saturate),
         "rounding": scale_code(instruction) & 3 or ROUNDINGS.index(instruction.rounding or "rn"),
-        "bitwise_and": BIT_OPERATIONS.index(instruction.operation or "xor"),
+        "bitwise_and": scale_code(instruction) >> 2 or BIT_OPERATIONS.index(instruction.operation or "xor"),
         "is_wgmma": int(instruction.mnemonic == "wgmma"),
-        "ue4m3": scale_code(instruction) >> 2,
     }
     return _packed(MmaCommand, fields)
 

@@ -56,7 +56,7 @@ _UNUSED = {
 """Fields that another opcode with the same fields uses."""
 
 _MULTIPLIES = (Opcode.MMA.value, Opcode.SPARSE.value)
-_OF_SCALES = ("scale_a", "byte_a", "thread_a", "scale_b", "byte_b", "thread_b", "ue4m3")
+_OF_SCALES = ("scale_a", "byte_a", "thread_a", "scale_b", "byte_b", "thread_b")
 _SCALE_BITS = sum(
     ((1 << field.width) - 1) << field.offset
     for name, field in data.Layout.cast(MmaCommand)
@@ -88,7 +88,7 @@ def scale_of(command: Any) -> tuple[str, str] | None:
     """The block scales that a multiply asks for: vector size and type."""
     if not command.rounding or list(FORMATS)[command.a_type] == "f64":
         return None
-    return SCALE_VECS[command.rounding - 1], "ue4m3" if command.ue4m3 else "ue8m0"
+    return SCALE_VECS[command.rounding - 1], "ue4m3" if command.bitwise_and else "ue8m0"
 
 
 def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -> int:
@@ -134,7 +134,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
             "d_type": pick(accumulators, 4),
             "saturate": rng.random() < 0.2 if code else rng.getrandbits(1),
             "rounding": pick([code], 2),
-            "bitwise_and": rng.getrandbits(1),
+            "bitwise_and": pick([type_ == "ue4m3"], 1) if code else rng.getrandbits(1),
             "is_wgmma": pick([family.mnemonic == "wgmma"], 1),
             "warp": pick([warp], 4),
             **{use: pick(range(registers - 2), 8) for use in "dabc"},
@@ -143,8 +143,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
             **{name: pick(place, 8) for name in ("scale_a", "scale_b")},
             **{f"byte_{use}": pick(BYTE_IDS.get(vec, (0,)), 2) for use in "ab"},
             **{f"thread_{use}": pick(THREAD_IDS[use], 2) for use in "ab"},
-            "ue4m3": pick([type_ == "ue4m3"], 1),
-            "unused": rng.getrandbits(61),
+            "unused": rng.getrandbits(62),
         }
         return MULTIPLY.pack(fields)
     if opcode == Opcode.WGMMA.value:

@@ -155,7 +155,7 @@ class Decoder(Component):
         tile, f64 = self.decoded.tile, self.decoded.f64
         x_is_b = found.tile.x_is_b
         saturate, bitwise_and = mma.saturate, mma.bitwise_and
-        if self._config.dot_product.small:
+        if self._config.scales or self._config.dot_product.small:
             # They tell elements apart, where a multiply can neither saturate nor be of single bits.
             saturate = saturate | found.tile.operation.saturate
             bitwise_and = Mux(found.tile.operation.multiplicand == Multiplicand.B1, bitwise_and, 0)

@@ -161,7 +161,7 @@ def _code_of_scales(config: CoreConfig, command: data.View) -> Value:
     """What `multiply_key` has of block scales; 0 where the rounding is one, or the command no multiply."""
     has_rounding = [command.a_type == type_code("f64")] if config.f64_units else []
     is_other = Cat(*has_rounding, *([command.opcode == Opcode.WGMMA] if config.wgmma else [])).any()
-    code = Cat(command.rounding, command.ue4m3 & command.rounding.any())
+    code = Cat(command.rounding, command.bitwise_and & command.rounding.any())
     return Mux(is_other, 0, code)
 
 
