@@ -19,6 +19,7 @@ from typing import Any, Final
 from amaranth.lib import wiring
 from rich.console import Console
 
+from bench.area import CORES
 from bench.measurement import BUILD, named, number_table, write_results
 from boards.flow.ecp5 import PLACE, TOP, place_and_route, synthesise, write_wrapped
 from hdl.config import PRESETS
@@ -61,6 +62,9 @@ ROWS: Final = {
     "tiny": Row(make=lambda: Core(PRESETS["tiny"])),
     "small": Row(make=lambda: Core(_SMALL), placer="heap", target=110),
     "small static": Row(make=lambda: Core(_SMALL)),
+    "small sparse": Row(make=lambda: Core(CORES["small-sparse"])),
+    "small block-scale": Row(make=lambda: Core(CORES["small-block-scale"])),
+    "small mxf4": Row(make=lambda: Core(CORES["small-mxf4"])),
     "standard": Row(make=lambda: Core(PRESETS["standard"]), router="router2", target=90, minutes=240),
 }
 
