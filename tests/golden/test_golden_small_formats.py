@@ -17,6 +17,9 @@ import golden
 from bench import mmasim
 from bench.mmasim import forms
 from golden.arguments import VALUES, dtype_of
+from golden.arithmetic.byte_factors import table
+from golden.arithmetic.decode import ZERO_EXPONENT
+from golden.arithmetic.fdpa import INFINITE_EXPONENT, NAN_EXPONENT
 from golden.arithmetic.fp4 import LARGEST, doubled
 from golden.arithmetic.fp4_tiles import fp4_tiles
 from golden.block_scales import pack_scales, unpack_scales
@@ -65,6 +68,24 @@ def test_elements_have_twice_the_values_of_ml_dtypes():
     found = [doubled(bits) for bits in range(16)]
     np.testing.assert_array_equal(found, 2 * values.astype(float))
     assert max(found) == LARGEST
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_tables_of_factors_have_the_values_of_ml_dtypes(name):
+    """The tables themselves: only processors with AVX-512 VBMI decode by them."""
+    type, width = getattr(ml_dtypes, VALUES[name]), FORMATS[name].bits
+    *of_bytes, unused = np.split(table(FORMATS[name]).astype(np.uint32), [128, 256, 384, 512])
+    assert (unused == 255 - (1 << width) + 1).all()
+    lower, upper, low, high = (part[: 1 << min(width, 7)] for part in of_bytes)
+    exponents = (upper << 8 | lower).astype(np.uint16).view(np.int16)
+    found = (high << 24 | low << 16).view(np.float32)
+    values = np.arange(len(found), dtype=np.uint8).view(type).astype(np.float32)
+    np.testing.assert_array_equal(found, values)
+    _, powers = np.frexp(values)
+    expected = np.maximum(powers - 1, int(ml_dtypes.finfo(type).minexp))
+    kinds = [values == 0, np.isinf(values), np.isnan(values)]
+    special = np.select(kinds, [ZERO_EXPONENT, INFINITE_EXPONENT, NAN_EXPONENT], expected)
+    np.testing.assert_array_equal(exponents, special)
 
 
 def scale_value(bits, name):
