@@ -18,7 +18,16 @@ from golden.tables.instruction_set import Use
 from golden.tables.matrix_instructions import MmaInstruction
 from hdl.config import CoreConfig
 from hdl.control.host import REGISTERS, SHARED_WINDOW, WINDOW
-from regression.functional import alignment, hazards, instructions, options, rounding, shares, values
+from regression.functional import (
+    alignment,
+    hazards,
+    instructions,
+    narrow_sums,
+    options,
+    rounding,
+    shares,
+    values,
+)
 from regression.functional.decoded import decode
 from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
 from regression.functional.sums import is_fused, sums_of
@@ -126,16 +135,17 @@ def _sample_multiply(
         words[use] = registers[first : first + layout.registers]
         held = words[use], use, instruction.types[use], instruction.shape
         matrices[use] = collect(*held, sparse=is_sparse)
-    if instruction.scales:
-        options.sample_scales(seen, command, before)
+    scales = options.sample_scales(seen, command, before) if instruction.scales else {}
+    metadata = None
     if is_sparse:
         metadata = unpack_metadata(instruction, before[command.metadata], command.selector)
         options.sample_sparse(seen, instruction, matrices, metadata, command.selector)
-        return
     is_small = options.is_small(instruction, config)
     if is_small:
-        options.sample_small(seen, instruction, matrices, words, config)
-    if not instruction.kind:
+        options.sample_small(seen, instruction, matrices, words)
+        profile = config.dot_product.profile
+        narrow_sums.sample_sums(seen, instruction, matrices, profile, scales, metadata)
+    if not (instruction.kind or is_sparse):
         values.sample_values(seen, instruction, matrices)
         sample_arithmetic(seen, instruction, matrices, has_sums=not is_small)
 

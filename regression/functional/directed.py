@@ -91,8 +91,7 @@ def hazard_program(preset: str, seed: int) -> Program:
     ]
     if config.shared_bytes:
         pairs += [*_address_pairs(random, config, image), *_row_pairs(random, config, image)]
-    if config.sparse:
-        pairs += _metadata_pairs(random, config, image)
+    pairs += _side_pairs(random, config, image)
     if config.wgmma:
         pairs += _share_pairs(random, config, image)
     for index in random.permutation(len(pairs)):
@@ -224,18 +223,22 @@ def _address_pairs(random: Generator, config: CoreConfig, image: Image) -> Itera
             yield *writing, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
 
 
-def _metadata_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
-    """A command that writes a register of metadata, before or behind a sparse multiply that reads it."""
-    forms = [item for item in commands_of("sparse", config) if isinstance(item, Mma)]
+def _side_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator[Commands]:
+    """A command that writes a register of metadata or scales, before or behind a multiply that reads it."""
 
     def draw(count: int = 2) -> NDArray[np.uint32]:
         return random.choice(np.array(EVERYWHERE, np.uint32), (count, LANES))
 
-    for unit, is_after in product(UNITS, (False, True)):
+    for name, unit, is_after in product(hazards.SIDE, UNITS, (False, True)):
+        multiplies = commands_of("sparse" if name == "metadata" else "tile", config)
+        forms = [
+            item for item in multiplies if isinstance(item, Mma) and name in item.instruction.side_registers
+        ]
         written = hazards.sizes(config, unit, "writes")
-        if written:
+        if written and forms:
             form = forms[int(random.integers(len(forms)))]
-            multiply = replace(form, d=_MATRICES, a=_BLOCK, b=_BLOCK, c=_SOURCE, metadata=_ADDRESSES)
+            register: dict[str, Any] = {name: _ADDRESSES}
+            multiply = replace(form, d=_MATRICES, a=_BLOCK, b=_BLOCK, c=_SOURCE, **register)
             *before, last = _writer(random, image, unit, "all" if 1 in written else "part", draw)
             if is_after:
                 yield *before, Fill(_ADDRESSES, 1, EVERYWHERE[0]), multiply, last

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from golden.lines import gather_lines
 from golden.matrix_descriptors import CHUNK
 from golden.tables.commands import MATRIX_ROW_BYTES, Command, Load, LoadMatrix, Mma, Store, StoreMatrix, Wgmma
-from golden.tables.instruction_set import Space
+from golden.tables.instruction_set import SCALES, Space
 from golden.warpgroup_share import descriptors
 from hdl.config import PRESETS, CoreConfig
 from regression.functional.model import Coverpoint, Seen, bin_name, coverpoint
@@ -25,7 +25,7 @@ from regression.random_programs.choices import (
 _NEAR: Final = 4
 """So many commands behind another a command may find it still at work."""
 
-SIDE: Final = ("metadata", "scale_a", "scale_b")
+SIDE: Final = ("metadata", *SCALES)
 """Fields of registers that are no fragments of a multiply."""
 
 EXTENTS: Final = ("all", "part")
@@ -144,7 +144,7 @@ def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, S
         for place, younger in enumerate(of_warp):
             for older in of_warp[max(0, place - _NEAR) : place]:
                 _sample_registers(seen, facts[older], facts[younger])
-                _sample_metadata(seen, commands[older], commands[younger])
+                _sample_side_operands(seen, commands[older], commands[younger])
                 _sample_accesses(seen, accesses[older], accesses[younger])
 
 
@@ -155,12 +155,15 @@ def _without_side_operands(command: Command) -> Command:
     return command
 
 
-def _sample_metadata(seen: Seen, older: Command, younger: Command) -> None:
-    for kind, sparse, other in (("read after write", younger, older), ("write after read", older, younger)):
-        is_sparse = isinstance(sparse, Mma) and sparse.instruction.is_sparse and unit_of(other) in UNITS
-        written = chain(*registers_of(other)["writes"])
-        if is_sparse and isinstance(sparse, Mma) and sparse.metadata in written:
-            seen["metadata hazard", bin_name(kind, unit_of(other))] += 1
+def _sample_side_operands(seen: Seen, older: Command, younger: Command) -> None:
+    for kind, multiply, other in (("read after write", younger, older), ("write after read", older, younger)):
+        if not isinstance(multiply, Mma) or unit_of(other) not in UNITS:
+            continue
+        written = set(chain(*registers_of(other)["writes"]))
+        for name in multiply.instruction.side_registers:
+            if getattr(multiply, name) in written:
+                point, names = ("scale hazard", (name,)) if name in SCALES else ("metadata hazard", ())
+                seen[point, bin_name(*names, kind, unit_of(other))] += 1
 
 
 def _sample_accesses(seen: Seen, first: "_Access | None", second: "_Access | None") -> None:

@@ -1,4 +1,4 @@
-"""Coverpoints of sparse multiplies, and of elements of 8, 6 and 4 bits; of cores that have them."""
+"""Coverpoints of sparse multiplies, of elements of 8, 6 and 4 bits, and of block scales."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,31 +6,34 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from golden.block_scales import unpack_scales
+from golden.block_scales import unpack_scales, uses_of_scales
 from golden.fragments import distribute
 from golden.sparsity import stored_places
 from golden.tables.commands import Mma
-from golden.tables.formats import FORMATS, SCALE_FORMATS
-from golden.tables.instruction_set import Use
+from golden.tables.formats import FORMATS
+from golden.tables.instruction_set import SCALES, Use
 from golden.tables.matrix_instructions import MmaInstruction
 from golden.tables.scales import BYTE_IDS, THREAD_IDS
 from golden.tables.sparsity import Sparsity
 from hdl.config import CoreConfig
+from regression.functional import narrow_sums
 from regression.functional.hazards import ROLES, sizes
 from regression.functional.model import Coverpoint, Seen, bin_name, count_codes, coverpoint
-from regression.functional.sums import Sum, is_fused, kinds_of, sum_of, sums_of
+from regression.functional.narrow_sums import OUTCOMES, SCALE_PARTS, has_groups, outcomes
+from regression.functional.sums import is_fused, kinds_of, sum_of
 from regression.functional.values import CLASSES, value_codes
 from regression.random_programs.choices import UNITS, multiplies_of
+from regression.random_programs.illegal_options import scale_ways
 
 _NIBBLES: Final = tuple(f"{nibble:04b}" for nibble in range(16))
 _GROUPS: Final = tuple(f"group {group}" for group in range(16))
 _SELECTORS: Final = tuple("0123")
-_OUTCOMES: Final = ("exact", "cut", "cancelled", "special")
-"""Of a sum: all bits count; some do not; none is left, of products that are not zero; no number comes out."""
-
 _BYTES: Final = tuple(f"{byte:#04x}" for byte in range(256))
 _NAN_PLACES: Final = ("A", "B", "both")
-_CONTAINERS: Final = ("spare bits zero", "spare bits set")
+_CONTAINERS: Final = ("all zero", "bit 0", "bit 1", "bit 6", "bit 7")
+"""Bits that no element uses: of e2m1 all of these, of 6 bits the last two."""
+
+_FACTORS: Final[tuple[Use, ...]] = ("a", "b")
 _NUMBERS: Final = CLASSES[:10]
 """Classes of types without infinities and NaN."""
 
@@ -55,7 +58,7 @@ def points_of(config: CoreConfig) -> Iterator[Coverpoint]:
         yield from _small_points(config)
     scaled = [item for item in forms if item.scales]
     if scaled:
-        yield from _scale_points(scaled)
+        yield from _scale_points(config, scaled)
 
 
 def _sparse_points(config: CoreConfig) -> Iterator[Coverpoint]:
@@ -77,7 +80,7 @@ def _sparse_points(config: CoreConfig) -> Iterator[Coverpoint]:
     yield coverpoint(
         "sparse sum",
         "What becomes of the products of the stored elements and C.",
-        {"sum": tuple(names), "outcome": _OUTCOMES},
+        {"sum": tuple(names), "outcome": OUTCOMES},
     )
     yield coverpoint(
         "metadata hazard",
@@ -87,13 +90,13 @@ def _sparse_points(config: CoreConfig) -> Iterator[Coverpoint]:
     )
 
 
-def _scale_points(forms: Sequence[MmaInstruction]) -> Iterator[Coverpoint]:
-    types = tuple(dict.fromkeys(item.scale_type for item in forms))
+def _scale_points(config: CoreConfig, forms: Sequence[MmaInstruction]) -> Iterator[Coverpoint]:
     vecs = tuple(dict.fromkeys(item.scale_vec for item in forms))
+    types = tuple(dict.fromkeys(map(_scales_name, forms)))
     yield coverpoint(
         "scale byte",
-        "Every byte as a block scale of either operand.",
-        {"operand": ("a", "b"), "type": types, "byte": _BYTES},
+        "Every byte as a block scale of either operand, of fused sums and of groups.",
+        {"operand": ("a", "b"), "scales": types, "byte": _BYTES},
     )
     yield coverpoint(
         "scale selector",
@@ -106,8 +109,26 @@ def _scale_points(forms: Sequence[MmaInstruction]) -> Iterator[Coverpoint]:
     yield coverpoint(
         "NaN scale",
         "A NaN among the scales of A, of B, and of both.",
-        {"types": types, "where": _NAN_PLACES},
+        {"scales": types, "where": _NAN_PLACES},
     )
+    yield coverpoint(
+        "scale hazard",
+        "The register of scales of A or B written right before it is read, and after, by each unit.",
+        {"register": SCALES, "kind": tuple(ROLES)[:2], "unit": UNITS},
+        lambda name, kind, unit: None if sizes(config, unit, "writes") else "it writes no register",
+    )
+    yield coverpoint(
+        "scale fault",
+        "Every way to a fault by scales, with one command at work and with several.",
+        {
+            "way": [bin_name(cause.name.lower(), *way) for cause, *way in scale_ways(config)],
+            "mode": ("serial", "overlapped"),
+        },
+    )
+
+
+def _scales_name(instruction: MmaInstruction) -> str:
+    return f"{instruction.scale_type} of {'groups' if has_groups(instruction) else 'fused sums'}"
 
 
 def _has_sparse_sum(instruction: MmaInstruction) -> bool:
@@ -121,26 +142,33 @@ def _no_nibble(sparsity: Sparsity, group: int, nibble: int) -> str | None:
 
 
 def _small_points(config: CoreConfig) -> Iterator[Coverpoint]:
-    small = tuple(type for type, element in FORMATS.items() if _is_small(type) and element.bits < 8)
     forms = [item for item in multiplies_of(config) if is_small(item, config)]
-    names = dict.fromkeys(kind.name for item in forms for kind in kinds_of(item, config.dot_product.profile))
-    yield coverpoint(
-        "small sum",
-        "What becomes of the products of each pair of types of 8, 6 and 4 bits, and C.",
-        {"sum": tuple(names), "outcome": _OUTCOMES},
-    )
-    held = {type for item in forms for type in (item.a_type, item.b_type)}
-    types = tuple(type for type in small if type in held)
+    yield from narrow_sums.points_of(forms)
+    shorter = [(item, use) for item in forms for use in _FACTORS if FORMATS[item.types[use]].bits < 8]
+    types = dict.fromkeys(_elements_name(*each) for each in shorter)
     yield coverpoint(
         "small operand value",
         "Every class of value of types without infinities and NaN.",
-        {"operand": ("a", "b"), "type": types, "class": _NUMBERS},
+        {"operand": _FACTORS, "type": tuple(types), "class": _NUMBERS},
     )
+    held = dict.fromkeys(_container_name(*each) for each in shorter if not has_groups(each[0]))
     yield coverpoint(
         "container",
-        "Whether the bits of containers that no element uses are set in an operand.",
-        {"operand": ("a", "b"), "type": types, "bits": _CONTAINERS},
+        "Bits of containers that no element uses, set in an operand, or all zero.",
+        {"operand": _FACTORS, "elements": tuple(held), "set": _CONTAINERS},
+        lambda use, name, bits: (
+            None if "e2m1" in name or bits in ("all zero", *_CONTAINERS[3:]) else "an element uses it"
+        ),
     )
+
+
+def _elements_name(instruction: MmaInstruction, use: Use) -> str:
+    return f"{instruction.types[use]}{' of groups' if has_groups(instruction) else ''}"
+
+
+def _container_name(instruction: MmaInstruction, use: Use) -> str:
+    sparse = "sparse" if instruction.is_sparse else "dense"
+    return f"{sparse} {instruction.kind} {instruction.types[use]}"
 
 
 def _is_small(type: str) -> bool:
@@ -148,9 +176,7 @@ def _is_small(type: str) -> bool:
 
 
 def is_small(instruction: MmaInstruction, config: CoreConfig) -> bool:
-    """Whether a dense multiply has the sums of 8, 6 and 4 bits of a profile that has such, without scales."""
-    if instruction.is_sparse or instruction.scales:
-        return False
+    """Whether a multiply has the sums of 8, 6 and 4 bits of a profile that has such."""
     return _is_small(instruction.a_type) and config.dot_product.profile.narrow_block is not None
 
 
@@ -172,7 +198,10 @@ def sample_sparse(
     places = stored_places(instruction.sparsity, metadata)
     for row, found in enumerate(places):
         a, c = (matrices[use][row : row + 1] for use in ("a", "c"))
-        _sample_sum(seen, "sparse sum", sum_of(kind, a, matrices["b"][found], c))
+        item = sum_of(kind, a, matrices["b"][found], c)
+        some = (item.products != 0).any(axis=1)
+        codes = outcomes(item.products, item.addend.float64(), some, item.unit)
+        count_codes(seen, "sparse sum", codes, kind.name, OUTCOMES)
 
 
 def sample_small(
@@ -180,45 +209,35 @@ def sample_small(
     instruction: MmaInstruction,
     matrices: Mapping[Use, NDArray[Any]],
     words: Mapping[Use, NDArray[np.uint32]],
-    config: CoreConfig,
 ) -> None:
-    """Note a multiply for which `is_small`; `words` are the registers of the operands."""
-    for use in ("a", "b"):
-        type = instruction.types[use]
-        if FORMATS[type].bits < 8:
-            count_codes(seen, "small operand value", value_codes(matrices[use], type), use, type, _NUMBERS)
-            whole = distribute(matrices[use], use, type, instruction.shape)
-            spare = _CONTAINERS[bool((words[use][: len(whole)] != whole).any())]
-            seen["container", bin_name(use, type, spare)] += 1
-    for item in sums_of(instruction, matrices, config.dot_product.profile):
-        _sample_sum(seen, "small sum", item)
+    """Note the elements of a multiply for which `is_small`; `words` are the registers of the operands."""
+    for use in _FACTORS:
+        type, held = instruction.types[use], matrices[use]
+        if FORMATS[type].bits == 8:
+            continue
+        name = _elements_name(instruction, use)
+        count_codes(seen, "small operand value", value_codes(held, type), use, name, _NUMBERS)
+        if has_groups(instruction):
+            continue
+        whole = distribute(held, use, type, instruction.shape, sparse=instruction.is_sparse)
+        spare = np.bitwise_or.reduce((words[use][: len(whole)] ^ whole).view(np.uint8), axis=None)
+        found = [name for name in _CONTAINERS[1:] if spare >> int(name[-1]) & 1] or _CONTAINERS[:1]
+        for bits in found:
+            seen["container", bin_name(use, _container_name(instruction, use), bits)] += 1
 
 
-def sample_scales(seen: Seen, command: Mma, registers: NDArray[np.uint32]) -> None:
-    """Note the scales of a multiply that was executed, from all registers of its warp before it."""
+def sample_scales(seen: Seen, command: Mma, registers: NDArray[np.uint32]) -> dict[Use, NDArray[np.uint8]]:
+    """Note the scales of a multiply, from all registers of its warp before it, and return them."""
     instruction = command.instruction
-    type = instruction.scale_type
-    are_nan = []
-    for use in ("a", "b"):
+    name, parts = _scales_name(instruction), SCALE_PARTS[instruction.scale_type]
+    found: dict[Use, NDArray[np.uint8]] = {}
+    for use in uses_of_scales(instruction):
         byte, thread = getattr(command, f"byte_{use}"), getattr(command, f"thread_{use}")
         scales = unpack_scales(instruction, use, registers[getattr(command, f"scale_{use}")], byte, thread)
-        count_codes(seen, "scale byte", scales, use, type, _BYTES)
+        count_codes(seen, "scale byte", scales, use, name, _BYTES)
         seen["scale selector", bin_name(use, instruction.scale_vec, str(byte), str(thread))] += 1
-        are_nan.append(bool((scales == SCALE_FORMATS[type].canonical_nan).any()))
+        found[use] = scales
+    are_nan = [bool(parts[scales, 2].any()) for scales in found.values()]
     if any(are_nan):
-        seen["NaN scale", bin_name(type, _NAN_PLACES[are_nan[0] + 2 * are_nan[1] - 1])] += 1
-
-
-def _sample_sum(seen: Seen, point: str, item: Sum) -> None:
-    """Note the outcome of every element of a sum."""
-    count_codes(seen, point, _outcomes(item), item.kind.name, _OUTCOMES)
-
-
-def _outcomes(item: Sum) -> NDArray[Any]:
-    """The places in `_OUTCOMES`."""
-    with np.errstate(invalid="ignore"):
-        products = np.ldexp(item.products, -item.unit[:, None, :])
-        addend = np.ldexp(item.addend.float64(), -item.unit)
-        is_cut = (products != np.trunc(products)).any(axis=1) | (addend != np.trunc(addend))
-    is_cancelled = (item.total == 0) & (item.products != 0).any(axis=1)
-    return np.select([~np.isfinite(item.total), is_cut, is_cancelled], [3, 1, 2], 0)
+        seen["NaN scale", bin_name(name, _NAN_PLACES[are_nan[0] + 2 * are_nan[1] - 1])] += 1
+    return found

@@ -13,7 +13,7 @@ from golden.tables.matrix_instructions import MmaInstruction
 from regression.functional.decoded import decode
 from regression.functional.model import Seen, count_codes, coverpoint
 from regression.functional.sums import is_fused
-from regression.random_programs.choices import multiplies_of
+from regression.random_programs.choices import all_types, multiplies_of
 
 _SIGNED = ("zero", "subnormal", "least normal", "normal", "largest", "infinity")
 _FLOAT_CLASSES: Final = (
@@ -59,7 +59,7 @@ def value_codes(bits: NDArray[Any], type: str) -> NDArray[Any]:
 
 def datapath(instruction: MmaInstruction) -> str:
     """What decides how a result is formed: the types, and what is done with it in the end."""
-    types = f"{instruction.a_type}.{instruction.b_type} + {instruction.c_type} to {instruction.d_type}"
+    types = all_types(instruction)
     ending = instruction.operation or instruction.rounding or ("saturated" if instruction.saturate else "")
     return f"{types} {ending}".strip()
 
@@ -127,8 +127,7 @@ _CAUSES: Final = (
 
 
 def _name(instruction: MmaInstruction) -> str:
-    types = f"{instruction.a_type}.{instruction.b_type} + {instruction.c_type} to {instruction.d_type}"
-    return f"{instruction.mnemonic} {types}"
+    return f"{instruction.mnemonic} {all_types(instruction)}"
 
 
 _MULTIPLIES: Final = {_name(item): item for item in multiplies_of() if is_fused(item)}

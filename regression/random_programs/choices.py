@@ -78,6 +78,16 @@ def multiplies_of(config: CoreConfig | None = None) -> tuple[MmaInstruction, ...
     return tuple(instruction for family in families for instruction in _multiplies(family))
 
 
+def names_of(instruction: MmaInstruction) -> tuple[str, ...]:
+    """By what programs are steered to a multiply: the type of A or of scales, or without a kind all types."""
+    return instruction.a_type, instruction.scale_type, "" if instruction.kind else all_types(instruction)
+
+
+def all_types(instruction: MmaInstruction) -> str:
+    """The types of a multiply, as bins of functional coverage name them."""
+    return f"{instruction.a_type}.{instruction.b_type} + {instruction.c_type} to {instruction.d_type}"
+
+
 def accesses_of(config: CoreConfig) -> tuple[Access, ...]:
     """Every legal load and store of a core, each with a generic address."""
     return tuple(access_of(*row) for row in legal_fragments(config))

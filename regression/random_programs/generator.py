@@ -28,6 +28,7 @@ from regression.random_programs.choices import (
     accesses_of,
     deck,
     multiplies_of,
+    names_of,
     places_of,
     registers_of,
 )
@@ -97,9 +98,9 @@ def make_program(
     """Make one program of a run, the same for the same arguments, for a core as of `config_named`.
 
     The programs of a run together go through all instructions, places and kinds of operands evenly. A program
-    has so many multiplies with operands of their own, about nine commands each; only of an A of `type` if one
-    is named, and of floating point only with operands of some kinds. In a crowded one most commands have
-    nothing to do with these, and many of them multiply whatever any registers hold.
+    has so many multiplies with operands of their own, about nine commands each; only those that have `type`
+    among `names_of` if it is given, and of floating point only with operands of some kinds. In a crowded one
+    most commands have nothing to do with these, and many of them multiply whatever any registers hold.
     """
     maker = _Maker(config_named(preset), seed, number, multiplies, type, kinds)
     maker.crowded = crowded
@@ -124,7 +125,7 @@ class _Maker:
         self.random: Generator = np.random.default_rng((seed, number))
         self.image = Image(self.random)
         dealt = number * multiplies
-        self._chosen = [item for item in multiplies_of(config) if type in (None, item.a_type)]
+        self._chosen = [item for item in multiplies_of(config) if type in (None, *names_of(item))]
         self._multiplies = deck(self._chosen, seed, dealt)
         self._float_kinds = deck(kinds, seed, dealt)
         self._integer_kinds = deck(INTEGER_KINDS, seed, dealt)

@@ -29,7 +29,6 @@ from golden.tables.layouts import LANES
 from hdl.command import encode
 from hdl.config import PRESETS, CoreConfig
 from regression.random_programs.choices import (
-    OPTIONS,
     access_at,
     access_command,
     accesses_of,
@@ -39,7 +38,13 @@ from regression.random_programs.choices import (
     operands_of,
     stride_unit,
 )
-from regression.random_programs.illegal_options import broken_option, legal_option, option_ways
+from regression.random_programs.illegal_options import (
+    OPTION_KINDS,
+    broken_option,
+    legal_option,
+    option_ways,
+    scale_ways,
+)
 from regression.random_programs.program import span
 from regression.random_programs.words import KINDS, illegal_words, word_ways
 
@@ -103,7 +108,7 @@ def _all_ways() -> Iterator[tuple[Cause, str, str]]:
 
 
 WAYS: Final = tuple(_all_ways())
-"""Each cause, with the kind of command and the way in which it comes to it."""
+"""Each cause, with the kind of command and the way in which it comes to it, but for `scale_ways`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,13 +138,14 @@ class Illegal:
 
 
 def illegal_commands(random: Generator, config: CoreConfig, memory: Memory, seed: int) -> list[Illegal]:
-    """One command for each of `WAYS` that the core leaves open, in random order.
+    """One command for each way that the core leaves open, in random order.
 
     Programs do nothing in the last two pages of global memory. The seed is of the instructions, which go
     round from one seed to the next.
     """
     maker = _Maker(random, config, memory, seed)
-    found = [illegal for way in WAYS if (illegal := maker.make(*way)) is not None]
+    ways = (*WAYS, *scale_ways(config))
+    found = [illegal for way in ways if (illegal := maker.make(*way)) is not None]
     return [found[index] for index in random.permutation(len(found))]
 
 
@@ -163,7 +169,7 @@ class _Maker:
         random, config = self._random, self._config
         command: Command | None = None
         words = held = marked = None
-        if kind in OPTIONS:
+        if kind in OPTION_KINDS:
             if cause is Cause.REGISTER_RANGE:
                 legal = legal_option(random, config, kind)
                 command = None if legal is None else self._past_end(legal, way)

@@ -1,9 +1,9 @@
-"""Sparse multiplies and shares of `wgmma` that must not be executed: each breaks one rule."""
+"""Sparse and scaled multiplies and shares of `wgmma` that must not be executed: each breaks one rule."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from golden.matrix_descriptors import CHUNK, SPANS, MatrixDescriptor
 from golden.tables.commands import Command, Mma, Wgmma
 from golden.tables.faults import Cause
+from golden.tables.instruction_set import SCALES
 from golden.tables.matrix_instructions import MmaInstruction
+from golden.tables.scales import BYTE_IDS, THREAD_IDS
 from golden.tables.sparsity import NIBBLES, Sparsity
 from golden.warpgroup_share import A_REGISTERS, accumulator_registers
 from hdl.config import CoreConfig
@@ -28,6 +30,12 @@ _REGISTERS_IN_COLUMNS: Final = "A in registers with m contiguous"
 _SIGN: Final = "signs of integers inverted"
 _OVERLAP: Final = "A in registers that D overlaps"
 _TF32_NIBBLES: Final = Sparsity(32, 8).nibbles
+_SELECTORS: Final = 4
+"""Values of the field of a selector."""
+
+OPTION_KINDS: Final = ("sparse", "wgmma", "scaled")
+"""Of commands that few cores have."""
+
 _Item = TypeVar("_Item")
 
 
@@ -48,11 +56,29 @@ def option_ways() -> Iterator[tuple[Cause, str, str]]:
         yield Cause.ADDRESS_RANGE, "wgmma", f"{operand} beyond the memory, {swizzle}, {order}"
 
 
+def scale_ways(config: CoreConfig) -> Iterator[tuple[Cause, str, str]]:
+    """Likewise of multiplies with block scales, those that a core has."""
+    for vec in dict.fromkeys(item.scale_vec for item in _scaled_forms(config)):
+        for use, name in product("ab", ("byte", "thread")):
+            if len(_allowed(f"{name}_{use}", vec)) < _SELECTORS:
+                yield Cause.ILLEGAL_INSTRUCTION, "scaled", f"{name}_{use} that {vec} lacks"
+    for name in SCALES if config.dot_product.block_scale or config.mxf4 else ():
+        yield Cause.REGISTER_RANGE, "scaled", f"fragment {name} past the last register"
+
+
+def _allowed(selector: str, vec: str) -> tuple[int, ...]:
+    name, _, use = selector.partition("_")
+    return BYTE_IDS[vec] if name == "byte" else THREAD_IDS[use]
+
+
 def legal_option(random: Generator, config: CoreConfig, kind: str) -> Command | None:
-    """A sparse multiply, or a share with A in registers, of the first registers; None on a core without."""
+    """A sparse or scaled multiply, or a share with A in registers, of the first registers; None without."""
     if kind == "sparse":
         forms = _sparse_forms(config)
         return Mma(_one_of(random, forms), d=0, a=8, b=16, c=24, metadata=28) if forms else None
+    if kind == "scaled":
+        forms = _scaled_forms(config)
+        return Mma(_one_of(random, forms), d=0, a=8, b=16, c=24, scale_a=28, scale_b=29) if forms else None
     shares = share_forms(config)
     return Wgmma(_one_of(random, shares)[0], 0, 8, 0, a_in_registers=True) if shares else None
 
@@ -62,6 +88,12 @@ def broken_option(
 ) -> tuple[Command | None, NDArray[np.uint32] | None]:
     """A command broken in a way that is not of registers, and its metadata; None where the core has none."""
     legal = legal_option(random, config, kind)
+    if kind == "scaled":
+        selector, *_, vec, _ = way.split()
+        instruction = _one_of(random, [item for item in _scaled_forms(config) if item.scale_vec == vec])
+        lacking = [each for each in range(_SELECTORS) if each not in _allowed(selector, vec)]
+        changed: dict[str, Any] = {selector: _one_of(random, lacking)}
+        return Mma(instruction, d=0, a=8, b=16, c=24, scale_a=28, scale_b=29, **changed), None
     if isinstance(legal, Mma):
         return _broken_sparse(random, config, legal, way)
     return _broken_share(random, config, legal, way) if isinstance(legal, Wgmma) else None, None
@@ -73,6 +105,10 @@ def _one_of(random: Generator, items: Sequence[_Item]) -> _Item:
 
 def _sparse_forms(config: CoreConfig) -> tuple[MmaInstruction, ...]:
     return tuple(item for item in multiplies_of(config) if item.is_sparse)
+
+
+def _scaled_forms(config: CoreConfig) -> tuple[MmaInstruction, ...]:
+    return tuple(item for item in multiplies_of(config) if item.scales and not item.is_sparse)
 
 
 def _broken_sparse(

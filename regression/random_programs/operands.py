@@ -98,8 +98,8 @@ def metadata_words(
 
 
 def scale_words(random: Generator) -> NDArray[np.uint32]:
-    """A register of block scales: any bytes, or bytes near one of ue8m0 or ue4m3 with a few of any value."""
-    any_bytes = random.integers(0, 256, 4 * LANES, dtype=np.uint8)
+    """A register of block scales: any bytes, none twice, or bytes near one with a few of any value."""
+    any_bytes = random.permutation(256)[: 4 * LANES].astype(np.uint8)
     centre = int(random.choice([127, 0x38]))
     near = random.integers(centre - 6, centre + 7, 4 * LANES, dtype=np.uint8)
     bytes_ = np.where(random.random(4 * LANES) < random.choice([0.02, 0.1, 1.0]), any_bytes, near)

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from golden.fragments import distribute
 from golden.matrix_descriptors import SPANS, MatrixDescriptor
 from golden.ptx.mnemonic import parse_instruction
 from golden.tables.commands import Fill, Mma, Move, Store, StoreMatrix, Wgmma
@@ -15,6 +14,7 @@ from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import StoreInstruction
 from hdl.config import PRESETS
 from regression.campaign.kinds.functional_coverage import (
+    ALL_SMALL_CORE,
     SPARSE_CORE,
     WGMMA_CORE,
     FunctionalCoverage,
@@ -24,7 +24,7 @@ from regression.functional import hazards
 from regression.functional.collector import MODEL, model_of, observe
 from regression.functional.directed import hazard_program
 from regression.functional.model import share
-from regression.functional.options import sample_scales, sample_small, sample_sparse
+from regression.functional.options import sample_sparse
 from regression.functional.shares import packed_descriptor, sample_common, sample_share
 from regression.random_programs.generator import make_program
 from regression.random_programs.program import config_named
@@ -93,52 +93,6 @@ def test_nibbles_are_told_by_their_group():
         "m16n8k16 f16 / group 2 / 1110": 13,
         "m16n8k16 f16 / group 3 / 1110": 16,
     }
-
-
-@pytest.mark.parametrize(
-    ("b", "c", "spare", "outcome"),
-    [
-        (0b0010, 0, 0, "exact"),
-        (0b1010, 0x3F80_0000, 0xC3, "cancelled"),
-        (0b0001, 0x4C80_0000, 1, "cut"),
-        (0b0010, 0x7F80_0000, 0x80, "special"),
-    ],
-)
-def test_smaller_elements_are_told(b, c, spare, outcome):
-    """One of e2m1 is 0010, 0.5 is 0001; in bits 2 to 5 of a byte. C of 2**26 keeps multiples of 2."""
-    form = parse_instruction("mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32")
-    matrices = matrices_of(form, ("u1", "u1", "u4"))
-    matrices["a"][:, 7], matrices["b"][7], matrices["c"][:] = 0b0010, b, c
-    if outcome == "cancelled":  # C takes no part in that: two products do
-        matrices["a"][:, 8], matrices["b"][8], matrices["c"][:] = 0b0010, 0b0010, 0
-    words = {use: distribute(matrices[use], use, "e2m1", form.shape) for use in "ab"}
-    words["a"][1, 3] |= np.uint32(spare)
-    seen = Counter()
-    sample_small(seen, form, matrices, words, config_named(ALL_SMALL))
-    assert of(seen, "small sum") == {f"e2m1.e2m1 to f32 / {outcome}": 128}
-    assert of(seen, "container") == {
-        f"a / e2m1 / spare bits {'set' if spare else 'zero'}": 1,
-        "b / e2m1 / spare bits zero": 1,
-    }
-    assert of(seen, "small operand value")["a / e2m1 / +least normal"] >= 16
-
-
-def test_scales_are_told_by_byte_selector_and_nan():
-    """One of mxf8f6f4: a byte for each row of A from lanes 2 or 3 of a quad, and of B from one lane."""
-    form = parse_instruction(
-        "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4.block_scale.scale_vec::1X.f32.e2m1.e2m1.f32.ue8m0"
-    )
-    registers = np.zeros((4, 32), np.uint32)
-    registers[1] = 0x8011_2233
-    registers[1, 3] = 0xFF11_2233
-    registers[2] = 0x0011_2233
-    command = Mma(form, d=0, a=0, b=0, c=0, scale_a=1, scale_b=2, byte_a=3, thread_a=1, byte_b=1, thread_b=3)
-    seen = Counter()
-    sample_scales(seen, command, registers)
-    expected = {"a / ue8m0 / 0x80": 15, "a / ue8m0 / 0xff": 1, "b / ue8m0 / 0x22": 8}
-    assert of(seen, "scale byte") == expected
-    assert of(seen, "scale selector") == {"a / 1X / 3 / 1": 1, "b / 1X / 1 / 3": 1}
-    assert of(seen, "NaN scale") == {"ue8m0 / A": 1}
 
 
 def a_share(warp=0, n=16, **changes):
@@ -257,8 +211,8 @@ def test_a_core_with_options_has_more_points():
         *("option hazard", "option multiply", "selector", "metadata nibble", "sparse sum", "metadata hazard"),
     ]
     assert more[ALL_SMALL] == [
-        *("option multiply", "small sum", "small operand value", "container"),
-        *("scale byte", "scale selector", "NaN scale"),
+        *("option multiply", "small sum", "group sum", "small operand value", "container"),
+        *("scale byte", "scale selector", "NaN scale", "scale hazard", "scale fault"),
     ]
     assert {"share", "descriptor", "share operands", "common share", "bank conflict"} < set(more[WGMMA_CORE])
     nibbles = next(point for point in model_of(config_named(SPARSE_CORE)) if point.name == "metadata nibble")
@@ -280,7 +234,7 @@ TWO_BANKS = "small wgmma=true warps=4 dot_product_units=2 data_bits=256 shared_b
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("core", [SPARSE_CORE, TWO_BANKS, ALL_SMALL])
+@pytest.mark.parametrize("core", [SPARSE_CORE, TWO_BANKS, ALL_SMALL_CORE])
 def test_everything_is_seen(core):
     preset, *settings = core.split()
     kind = FunctionalCoverage(1, {"preset": preset, "set": settings})

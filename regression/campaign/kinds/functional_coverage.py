@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import cached_property
-from itertools import count, product
+from itertools import chain, count, product
 from typing import ClassVar, Final
 
 import numpy as np
 
+from golden.arithmetic.scales import SCALE_TYPES
 from golden.matrix_descriptors import SPANS
 from golden.memory import Memory
 from golden.programs.buffers import BASE
@@ -22,7 +23,7 @@ from regression.functional.collector import EARLY, model_of, observe
 from regression.functional.directed import hazard_program
 from regression.functional.model import Coverpoint, Seen, bin_name, share, tables
 from regression.functional.shares import ORDERS, SWIZZLES, has_conflicts, packed_descriptor
-from regression.random_programs.choices import multiplies_of
+from regression.random_programs.choices import multiplies_of, names_of
 from regression.random_programs.faulting import FaultSession, state_difference
 from regression.random_programs.generator import make_program
 from regression.random_programs.operands import FLOAT_KINDS, TWO_PRODUCTS
@@ -35,11 +36,14 @@ from sim.simulation import HostRefusal
 _ROUND: Final = 12
 """Random programs between two choices of a type."""
 
+_ALL_TYPES: Final = re.compile(r"\w+\.\w+ \+ \w+ to \w+")
+
 _FP8: Final = ("e4m3", "e5m2")
 _FP8_MULTIPLIES: Final = 576
 SPARSE_CORE: Final = "small sparse=true f64_units=0 shared_bytes=0 registers=128"
 SMALL_CORE: Final = "tiny formats=f16,fp8,fp6,fp4 profile=blackwell"
 SCALED_CORE: Final = f"{SMALL_CORE} block_scale=true mxf4=true sparse=true"
+ALL_SMALL_CORE: Final = SCALED_CORE.replace("f16", "f16,i8,i4")
 WGMMA_CORE: Final = "small wgmma=true warps=4 registers=128 shared_bytes=65536 f64_units=0"
 _FAULTING: Final = (
     "tiny",
@@ -87,9 +91,9 @@ class FunctionalCoverage(Kind):
             yield Task(key=f"directed {name}", arguments={"directed": name})
         numbers: dict[str | None, Iterator[int]] = {}
         # Faults are shown on cores of their own, which may have types that this one lacks.
-        types = {item.a_type for item in multiplies_of(config_named(self._core))}
+        names = set(chain(*map(names_of, multiplies_of(config_named(self._core)))))
         for turn in count():
-            missing = [type for type in types_in(self.holes()) if type in types]
+            missing = [type for type in types_in(self.holes()) if type in names]
             type = missing[turn // 2 % len(missing)] if turn % 2 and missing else None
             for _ in range(_ROUND):
                 number = next(numbers.setdefault(type, count()))
@@ -130,11 +134,21 @@ class FunctionalCoverage(Kind):
 
 
 def types_in(holes: Sequence[str]) -> list[str]:
-    """The types of multiplicands that the holes name, or of which they name the format (fp8)."""
+    """What multiplies the holes name, most often named first, by one of `names_of` each.
+
+    A hole names all types of a multiply; or types of multiplicands and scales, or their format (fp8).
+    """
     families = (*CORE_FAMILIES, *CORE_NARROW_FAMILIES)
     types = dict.fromkeys(name for family in families for name in family.multiplicands)
     names = {name: "|".join((name, *multiplicand_formats((name,)))) for name in types}
-    return [name for name in types if any(re.search(rf"\b({names[name]})\b", hole) for hole in holes)]
+    names |= {name: name for name in SCALE_TYPES}
+    found: Counter[str] = Counter(dict.fromkeys(names, 0))
+    for hole in holes:
+        if of_one := _ALL_TYPES.search(hole):
+            found[of_one[0]] += 1
+        else:
+            found.update(name for name in names if re.search(rf"\b({names[name]})\b", hole))
+    return [name for name, count in found.most_common() if count]
 
 
 def _run_program(seen: Seen, program: Program) -> str | None:
@@ -185,7 +199,8 @@ def _faults(seen: Seen, preset: str, seed: int) -> str | None:
     for name in dict.fromkeys((*_FAULTING, preset)):
         for illegal, mode, found in FaultSession(name, seed).run():
             if found is None:
-                seen["fault", bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
+                point = "scale fault" if illegal.kind == "scaled" else "fault"
+                seen[point, bin_name(illegal.cause.name.lower(), illegal.kind, illegal.way, mode)] += 1
             else:
                 failures.append(f"{illegal}, {mode}: {found}")
     return "\n".join(failures) or None
