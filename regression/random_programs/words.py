@@ -62,6 +62,8 @@ def _access_fields(use: Any, name: str, shape: Any, layout: str) -> Fields:
 def _multiply_ways(config: CoreConfig) -> Ways:
     legal = [item for item in multiplies_of(config) if not item.is_sparse]
     everywhere = {_key(item) for item in multiplies_of()}
+    # Elements of 6 and 4 bits are of few cores.
+    known = _CORE_TYPES | {item.types[use] for item in legal for use in USES}
     missing = sorted(everywhere - {_key(item) for item in legal}, key=str)
     unknown = [
         key
@@ -74,7 +76,9 @@ def _multiply_ways(config: CoreConfig) -> Ways:
     fields = [(item.family, {**_multiply_fields(_key(item)), **plain}) for item in legal]
     return {
         "shape code in no table": _unknown(["tile_shape"], SHAPES),
-        "type code that no core has": _unknown([f"{use}_type" for use in USES], _CORE_TYPES),
+        "type code that no core has": [
+            {f"{use}_type": commands.type_code(name)} for use in USES for name in FORMATS if name not in known
+        ],
         "combination in no table": [_multiply_fields(key) for key in unknown],
         "saturation that the family has not": [
             {**its, "saturate": 1} for family, its in fields if family.saturate == "never"
