@@ -76,8 +76,6 @@ class Context:
     """Number of each register that has been met, by key."""
     widths: list[int] = field(default_factory=list)
     """Bits of each."""
-    signs: dict[int, int] = field(default_factory=dict)
-    """Of each register that is another one with a changed sign, which the assembler reads instead."""
 
     def decode(self, instruction: Instruction, index: int) -> Step:
         """Decode an instruction that ends no block, by its number in the kernel.

@@ -1,10 +1,7 @@
 """Arithmetic, through `golden.scalar`, moves between registers, conversions of addresses, and the stack."""
 
 import re
-from functools import partial
 from typing import Final
-
-import numpy as np
 
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
@@ -23,8 +20,6 @@ from golden.ptx.syntax import (
     Vector,
 )
 from golden.scalar import Operation, UnsupportedInstruction, operation
-from golden.scalar.floats import FLOATS, is_nan, result_nan
-from golden.scalar.form import Array, Evaluate
 from golden.simt.address_map import WINDOWS
 from golden.simt.code import Writer
 from golden.simt.instruction_lines import SPACES
@@ -44,10 +39,6 @@ _COUNTING: Final = ("popc", "clz", "bfind", "bmsk")
 _MOVED: Final = tuple(
     name for name in TYPES if name not in ("b8", "u8", "s8", "f16", "bf16", "f16x2", "bf16x2")
 )
-_ORDERED: Final = ("add", "sub", "mul", "fma", "mad", "min", "max")
-"""Instructions whose first two sources the assembler puts in the order in which they are defined: of two NaN
-in f64 the second prevails."""
-_F64: Final = FLOATS["f64"]
 _STACK_ALIGNMENT: Final = 8
 """What the chip aligns the stack to."""
 
@@ -76,14 +67,6 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         context.require_source(operand, bits, kind, wider=wider)
     for operand, bits in zip(results, found.results, strict=False):
         context.require_destination(operand, bits, type_, wider=wider)
-    evaluate, name, is_f64 = found.evaluate, instruction.opcode[0], instruction.opcode[-1] == "f64"
-    if name in _ORDERED and is_f64 and _place(context, others[0]) > _place(context, others[1]) >= 0:
-        others[:2] = others[1::-1]
-        if name == "sub":
-            evaluate = partial(_reversed_difference, evaluate)
-    if is_f64 and isinstance(first, Register):
-        slot = context.slot(first)
-        context.signs[slot] = _place(context, others[0]) if name in ("neg", "abs") else slot
     targets, sources = (*results, *(_CARRY,) * carries_out), (*others, *(_CARRY,) * carries_in)
 
     def write_code(writer: Writer) -> None:
@@ -92,21 +75,10 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
         ]
         if all(isinstance(operand, Immediate) for operand in sources):
             texts[0] = writer.array(sources[0], found.operands[0])
-        call = f"{writer.bind(evaluate)}({', '.join(texts)})"
+        call = f"{writer.bind(found.evaluate)}({', '.join(texts)})"
         writer.results(call, tuple(zip(targets, found.results, strict=True)), signed=found.signed)
 
     return context.step(instruction, index, sources, targets, write_code, pure=True)
-
-
-def _place(context: Context, operand: Operand) -> int:
-    """A number that is greater for registers that are defined later; -1 for other operands."""
-    slot = context.slot(operand) if isinstance(operand, Register) else -1
-    return context.signs.get(slot, slot)
-
-
-def _reversed_difference(evaluate: Evaluate, b: Array, a: Array) -> Array:
-    """The difference a - b, where a NaN in a prevails."""
-    return np.where(is_nan(a, _F64), result_nan(a, _F64), evaluate(a, b))
 
 
 def _operation(context: Context, instruction: Instruction) -> Operation:

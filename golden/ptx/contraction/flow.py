@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from golden.ptx.blocks import Block
@@ -70,12 +70,14 @@ class Flow:
             return None
         return found[0]
 
-    def source(self, user: int, operand: Operand) -> tuple[int, Operand]:
-        """An operand behind all copies, and the statement in which it stands as an operand."""
+    def source(
+        self, user: int, operand: Operand, passes: Callable[[Instruction], bool] = is_move
+    ) -> tuple[int, Operand]:
+        """An operand behind all copies, or what else passes, and the statement in which it is an operand."""
         seen: set[int] = set()
         while True:
             found = self.definition(user, operand)
-            if found is None or found in seen or not is_move(self.statements[found].instruction):
+            if found is None or found in seen or not passes(self.statements[found].instruction):
                 return user, operand
             seen.add(found)
             user, operand = found, self.statements[found].instruction.operands[1]

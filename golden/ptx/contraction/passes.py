@@ -1,4 +1,4 @@
-"""Both passes over the blocks of a kernel; the second one makes fused multiply-adds."""
+"""The passes over the blocks of a kernel; the second one makes fused multiply-adds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from golden.ptx.blocks import Block
 from golden.ptx.contraction.flow import Edits, Flow
 from golden.ptx.contraction.forms import SIGNS, Form, division, form, immediate, literal, scaled_mma
+from golden.ptx.contraction.order import may_order, order
 from golden.ptx.contraction.rule import Join, Product, join, may_join
 from golden.ptx.contraction.simplification import factors, may_simplify, simplify
 from golden.ptx.decoding import Context
@@ -36,16 +37,19 @@ def contract_blocks(
     """
     if any(may_simplify(step.instruction) for block in blocks for step in block.steps):
         simplify(Flow(context, blocks, calls, starts))
-    if not may_join([step.instruction for block in blocks for step in block.steps]):
-        return ()
-    flow = Flow(context, blocks, calls, starts)
-    joins = join(flow)
-    _Fusion(flow).run(joins)
+    joined: tuple[Contraction, ...] = ()
+    if may_join([step.instruction for block in blocks for step in block.steps]):
+        flow = Flow(context, blocks, calls, starts)
+        joins = join(flow)
+        _Fusion(flow).run(joins)
 
-    def line(place: int) -> SourceLine:
-        return context.source.line(flow.statements[place].instruction.location)
+        def line(place: int) -> SourceLine:
+            return context.source.line(flow.statements[place].instruction.location)
 
-    return tuple(Contraction(line(item.product.place), line(item.place)) for item in joins)
+        joined = tuple(Contraction(line(item.product.place), line(item.place)) for item in joins)
+    if any(may_order(step.instruction) for block in blocks for step in block.steps):
+        order(Flow(context, blocks, calls, starts))
+    return joined
 
 
 class _Fusion(Edits):
