@@ -92,8 +92,8 @@ SPECIAL: Final[dict[str, SpecialRegisterSpec]] = {
     "%globaltimer_lo": _timed(32),
     "%globaltimer_hi": _timed(32, 32),
     "%dynamic_smem_size": _uniform(32, lambda geometry: geometry.dynamic_shared),
-    "%total_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
-    "%aggr_smem_size": _uniform(32, lambda geometry: geometry.total_shared),
+    "%total_smem_size": _uniform(32, lambda geometry: geometry.total_shared + 127 & ~127),
+    "%aggr_smem_size": _uniform(32, lambda geometry: geometry.total_shared + 1024),
     "%envreg1": SpecialRegisterSpec(32, lambda geometry, thread, clock: clock.launch.workspace.address >> 32),
     "%envreg2": SpecialRegisterSpec(
         32, lambda geometry, thread, clock: clock.launch.workspace.address & _FULL

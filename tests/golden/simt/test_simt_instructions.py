@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 from golden_captures import COMPACT
+from short_kernels import run
 
 from golden.simt import Module
 
@@ -65,3 +66,24 @@ def test_every_body_equals_the_chip(first):
         if not np.array_equal(words[:, : results.shape[1]], results)
     ]
     assert differing == []
+
+
+@pytest.mark.parametrize(
+    ("static", "dynamic", "sizes"),
+    [
+        (0, 0, [0, 0, 1024]),
+        (0, 100, [128, 100, 1124]),
+        (40, 5000, [5120, 5000, 6064]),
+        (1000, 0, [1024, 0, 2024]),
+    ],
+)
+def test_sizes_of_shared_memory(static, dynamic, sizes):
+    """As an H200 gives them: the total in units of 128 bytes, and all of it with what the chip reserves."""
+    declared = f".shared .b8 tile[{static}]; st.shared.u8 [tile], %r0;" if static else ""
+    names = ("total", "dynamic", "aggr")
+    reads = " ".join(
+        f"mov.u32 %r{i}, %{name}_smem_size; st.global.u32 [%rd0+{4 * i}], %r{i};"
+        for i, name in enumerate(names)
+    )
+    found = run(f"{declared} {reads}", threads=1, array=np.zeros(3, np.uint32), shared=dynamic)
+    assert found.tolist() == sizes
