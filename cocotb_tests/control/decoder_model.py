@@ -169,7 +169,7 @@ def near_legal(rng: random.Random, opcode: int, config: CoreConfig, warp: int) -
     if opcode == Opcode.MATRIX.value:
         fields = {
             "move": rng.randrange(len(MatrixMove)),
-            "count_log2": pick(range(3), 2),
+            "count_log2": rng.choice((0, 0, 1, 1, 2, 2, 3)),
             "transposed": rng.getrandbits(1),
             "space": pick((1, 2), 2),
             "reserved": rng.getrandbits(18),
