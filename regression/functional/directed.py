@@ -68,6 +68,11 @@ _ADDRESSES: Final = 16
 
 _MATRICES: Final = 24
 _ROW: Final = 16
+_MULTIPLIES_OF_ZEROS: Final = {
+    "tile": "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32",
+    "f64": "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+    "sparse": "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32",
+}
 _SQUARE_BYTES: Final = 512
 """Of a matrix of f16 in memory, as many as four matrices of a move have."""
 
@@ -215,11 +220,12 @@ def _address_pairs(random: Generator, config: CoreConfig, image: Image) -> Itera
 
     Before each pair comes what makes it ready. The addresses are placed in the image, global memory.
     """
-    for older, younger, extent in product(UNITS, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
+    units = (*UNITS, *OPTIONS)
+    for older, younger, extent in product(units, ("ldmatrix", "stmatrix"), hazards.EXTENTS):
         if hazards.impossible("read after write", older, "ldmatrix", extent, config) is None:
             count = int(random.choice([1, 2, 4]))
             kind = LoadMatrix if younger == "ldmatrix" else StoreMatrix
-            writing = _writer(random, image, older, extent, partial(_valid_rows, random))
+            writing = _writer(random, config, image, older, extent, partial(_valid_rows, random))
             yield *writing, kind(_MATRICES, _ADDRESSES, count, bool(random.integers(2)))
 
 
@@ -239,7 +245,8 @@ def _side_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterator
             form = forms[int(random.integers(len(forms)))]
             register: dict[str, Any] = {name: _ADDRESSES}
             multiply = replace(form, d=_MATRICES, a=_BLOCK, b=_BLOCK, c=_SOURCE, **register)
-            *before, last = _writer(random, image, unit, "all" if 1 in written else "part", draw)
+            extent = "all" if 1 in written else "part"
+            *before, last = _writer(random, config, image, unit, extent, draw)
             if is_after:
                 yield *before, Fill(_ADDRESSES, 1, EVERYWHERE[0]), multiply, last
             else:
@@ -261,11 +268,16 @@ def _share_pairs(random: Generator, config: CoreConfig, image: Image) -> Iterato
 
 
 def _writer(
-    random: Generator, image: Image, unit: str, extent: str, draw: Callable[..., NDArray[np.uint32]]
+    random: Generator,
+    config: CoreConfig,
+    image: Image,
+    unit: str,
+    extent: str,
+    draw: Callable[..., NDArray[np.uint32]],
 ) -> Commands:
     """Commands of which the last one writes what is drawn to the register of addresses.
 
-    It writes others too, if not `all` is meant.
+    It writes others too, if not `all` is meant. A share of `wgmma` adds the bytes of two rows to it.
     """
     rows = draw()
     size = 1 if extent == "all" else 2
@@ -290,12 +302,25 @@ def _writer(
             image.place_words(_SOURCE, in_order),
             LoadMatrix(_ADDRESSES, _SOURCE, size),
         )
+    if unit == "wgmma":
+        # A and B are ones: each sum of k = 32 products is 32.
+        shares = (item for item in commands_of(unit, config) if isinstance(item, Wgmma))
+        share = next(item for item in shares if item.a_in_registers and item.instruction.a_type == "s8")
+        return (
+            Fill(_SOURCE, BLOCK_REGISTERS, 0x0101_0101),
+            block_store(_SOURCE, 0, "shared"),
+            image.place_words(_ADDRESSES, rows),
+            replace(share, d=_ADDRESSES, a=_SOURCE),
+        )
     # A multiply of zeros, whose C is its D: addresses are integers, or tiny numbers of f64.
-    is_f64 = unit == "f64"
-    form = "m8n8k4.row.col.f64.f64.f64.f64" if is_f64 else "m8n8k16.row.col.s32.s8.s8.s32"
-    instruction = resolve_instruction(f"mma.sync.aligned.{form}")
-    loads = [image.place_words(_BLOCK + first, draw()) for first in ((0, 2) if is_f64 else (0,))]
+    instruction = resolve_instruction(_MULTIPLIES_OF_ZEROS[unit])
+    loads: list[Command] = [
+        image.place_words(_BLOCK + first, draw()) for first in ((0, 2) if unit == "f64" else (0,))
+    ]
     multiply = Mma(instruction, d=_ADDRESSES, a=_SOURCE, b=_SOURCE + 2, c=_BLOCK)
+    if instruction.is_sparse:
+        multiply = replace(multiply, metadata=_SOURCE + 4)
+        loads.append(Fill(_SOURCE + 4, 1, EVERYWHERE[0]))
     return *loads, Fill(_SOURCE, 4, 0), multiply
 
 

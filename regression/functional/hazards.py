@@ -1,7 +1,6 @@
 """Coverpoints of dependences between commands that may be in flight at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from itertools import chain, product
 from typing import Final, NamedTuple
@@ -127,8 +126,6 @@ def option_points(config: CoreConfig) -> Iterator[Coverpoint]:
 def _no_option_hazard(config: CoreConfig, kind: str, older: str, younger: str, extent: str) -> str | None:
     if not {older, younger} & set(OPTIONS):
         return "neither is of an option"
-    if (kind, younger) == ("read after write", "ldmatrix"):
-        return "its result is no address"
     return impossible(kind, older, younger, extent, config)
 
 
@@ -137,7 +134,7 @@ def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, S
 
     `rows` has the generic addresses of the rows of each move of matrices, by its place among the commands.
     """
-    facts = [(unit_of(command), registers_of(_without_side_operands(command))) for command in commands]
+    facts = [(unit_of(command), registers_of(command, without=SIDE)) for command in commands]
     accesses = [_access(command, rows.get(index, ())) for index, command in enumerate(commands)]
     for warp in {command.warp for command in commands}:
         of_warp = [index for index, command in enumerate(commands) if command.warp == warp]
@@ -146,13 +143,6 @@ def sample_hazards(seen: Seen, commands: Sequence[Command], rows: Mapping[int, S
                 _sample_registers(seen, facts[older], facts[younger])
                 _sample_side_operands(seen, commands[older], commands[younger])
                 _sample_accesses(seen, accesses[older], accesses[younger])
-
-
-def _without_side_operands(command: Command) -> Command:
-    """The command with its metadata and scales in a register that it reads anyway."""
-    if isinstance(command, Mma):
-        return replace(command, metadata=command.a, scale_a=command.a, scale_b=command.a)
-    return command
 
 
 def _sample_side_operands(seen: Seen, older: Command, younger: Command) -> None:

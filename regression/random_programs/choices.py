@@ -1,6 +1,6 @@
 """What a random program chooses from: every instruction that a core has, with its operands."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import count, product
@@ -195,10 +195,12 @@ def operands_of(command: Command) -> dict[str, tuple[int, bool]]:
             return {"destination": (count, True), "source": (count, False)}
 
 
-def registers_of(command: Command) -> dict[str, list[range]]:
-    """What a command ``reads``, and what it ``writes``."""
+def registers_of(command: Command, without: Collection[str] = ()) -> dict[str, list[range]]:
+    """What a command ``reads``, and what it ``writes``; but for operands of some names."""
     found: dict[str, list[range]] = {"reads": [], "writes": []}
     for name, (size, is_written) in operands_of(command).items():
+        if name in without:
+            continue
         first = getattr(command, name)
         found["writes" if is_written else "reads"].append(range(first, first + size))
     return found

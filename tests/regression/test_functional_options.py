@@ -9,7 +9,7 @@ import pytest
 
 from golden.matrix_descriptors import SPANS, MatrixDescriptor
 from golden.ptx.mnemonic import parse_instruction
-from golden.tables.commands import Fill, Mma, Move, Store, StoreMatrix, Wgmma
+from golden.tables.commands import Fill, Mma, Move, MoveMatrix, Store, StoreMatrix, Wgmma
 from golden.tables.instruction_set import Shape
 from golden.tables.matrix_instructions import StoreInstruction
 from hdl.config import PRESETS
@@ -168,6 +168,12 @@ def test_hazards_of_metadata_are_told():
     assert of(seen, "option hazard") == {}
 
 
+def test_the_first_register_of_a_is_a_part_of_it():
+    seen = Counter()
+    hazards.sample_hazards(seen, [MoveMatrix(8, 40), Mma(SPARSE_F16, d=0, a=8, b=16, c=24, metadata=30)], {})
+    assert of(seen, "option hazard") == {"read after write / movmatrix / sparse / part": 1}
+
+
 @pytest.mark.parametrize("span", SPANS)
 @pytest.mark.parametrize("transposed", [False, True])
 def test_packed_rows_have_no_gaps(span, transposed):
@@ -197,7 +203,7 @@ def test_directed_programs_have_every_hazard_and_end_as_on_the_golden_machine(co
     seen = observe(program, program.golden())
     points = [point for point in model_of(config_named(core)) if "hazard" in point.name]
     assert len(points) == count
-    assert [hole for point in points for hole in point.holes(seen)] == []
+    assert [hole for point in points for hole in (*point.holes(seen), *point.contradictions(seen))] == []
     assert difference(program) is None
 
 
