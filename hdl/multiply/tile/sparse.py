@@ -106,7 +106,7 @@ class SparseSelection(Component):
     every bit is a choice of four; in a word without integers, of three.
 
     Combinational. Expected depth: two levels of look-up tables of four inputs.
-    Testbench: cocotb_tests/multiply/test_sparse_selection.py. Proof: formal/sparse_selection.py.
+    Testbench: cocotb_tests/multiply/test_sparse_selection.py. Proof: formal/test_sparse_selection.py.
 
     Parameters
     ----------
