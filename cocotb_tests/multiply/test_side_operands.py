@@ -30,7 +30,7 @@ from hdl.config import PRESETS, QUADS, CoreConfig
 from hdl.multiply.tile.metadata import CODES_OF_WORD
 from hdl.multiply.tile.rows import row_buffers, row_read_layout
 from hdl.multiply.tile.side_operands import SideOperandReader, side_request
-from hdl.multiply.tile.sparse import SparseSelection, spread
+from hdl.multiply.tile.sparse import SparseSelection, selected_units, spread
 from hdl.multiply.tile.tile_steps import Steps
 from hdl.registers.register_ports import READ_LATENCY
 from sim.testbench.parameters import parameters
@@ -88,6 +88,7 @@ class ReaderWithRows(Component):
     def __init__(self, config: CoreConfig) -> None:
         self._reader = SideOperandReader(config)
         self._rows = Steps(config).x_rows
+        self._units = selected_units(config)
         self._members = dict(self._reader.signature.members)
         for name in ("low_codes", "high_codes"):
             del self._members[name]
@@ -105,7 +106,7 @@ class ReaderWithRows(Component):
         words = [self.row.word_select(number, 128) for number in range(4)]
         halves = spread((words[0], words[1])), spread((words[2], words[3]))
         for number in range(self._rows):
-            m.submodules[f"selection_{number}"] = selection = SparseSelection()
+            m.submodules[f"selection_{number}"] = selection = SparseSelection(self._units)
             m.d.comb += [
                 selection.even.eq(Cat(even for even, _ in halves)),
                 selection.odd.eq(Cat(odd for _, odd in halves)),
@@ -327,7 +328,7 @@ class Bench:
                 for index, place in enumerate(places[number].tolist())
             )
             size = bits * len(places[number])
-            if of_bytes:
+            if of_bytes and not multiply.scales:
                 found = 0
                 for half in range(size // 128):
                     part = await self.chosen(number, half, b >> 256 * half & (1 << 256) - 1)
