@@ -132,7 +132,7 @@ class Core(Component):
         for read, port in zip((*tile.read, tile.c_read), own_reads, strict=False):
             connect(m, read, port)
         for unit, port in zip((tile,), own_writes, strict=False):
-            connect(m, unit.write, port)
+            share_write_port(m, port, [unit.write])
         rows = self._readers(m, warps, load, store, tile, registers)
         connect(m, load.bursts, memory.read_bursts)
         connect(m, memory.read_beats, load.beats)

@@ -34,6 +34,7 @@ async def random_accesses(dut: Any) -> None:
     stored = [[0] * lanes_of_word for _ in range(words)]
     await start(dut)
     await _clear(dut, words)
+    late = [0] * count
     ports = [getattr(dut, f"word_read_{number}_data") for number in range(read_ports)]
     ports += [dut.shared_read_data, dut.shared_read_word]
     reads: list[deque[int | None]] = [deque([None] * READ_LATENCY) for _ in ports]
@@ -77,12 +78,10 @@ async def random_accesses(dut: Any) -> None:
                 if port != of_one:
                     place, lanes = place + apart, (1 << len(every_lane)) - 1
             writes.append((is_enabled, place, values, lanes))
-            for name, value in zip(
-                ("enable", "address", "data", "lanes"),
-                (writes[-1][0], place, _joined(values), lanes),
-                strict=True,
-            ):
+            fields = {"enable": is_enabled, "address": place, "data": late[port], "lanes": lanes}
+            for name, value in fields.items():
                 getattr(dut, f"write_{port}_{name}").value = value
+            late[port] = _joined(values)
         is_read = [rng.random() < 0.6 for _ in range(read_ports + 1)]
         for number, word in enumerate(tile_words):
             getattr(dut, f"word_read_{number}_enable").value = is_read[number]
@@ -126,9 +125,10 @@ async def every_word_is_its_own(dut: Any) -> None:
     _enable_reads(dut, enable=False)
     for word in range(words):
         dut.write_0_address.value = word
-        dut.write_0_data.value = _joined(_numbers(word, lanes_of_word))
         await RisingEdge(dut.aclk)
+        dut.write_0_data.value = _joined(_numbers(word, lanes_of_word))
     dut.write_0_enable.value = 0
+    await RisingEdge(dut.aclk)
     _enable_reads(dut, enable=True)
     for cycle in range(quads + READ_LATENCY):
         for number in range(count):

@@ -80,8 +80,8 @@ class Decode(Fma64Stage):
         take_a = nan["a"] & ~nan["b"] & ~nan["c"]
         special = any_nan | infinite_product | infinite["c"]
         sign_c = Mux(nan["c"], sign["c"], Mux(infinite_product | invalid, invalid | sign_product, sign["c"]))
-        sign_c = third(Mux(take_b, sign["b"], Mux(take_a, sign["a"], sign_c)), "sign_c")
-        sign_product = third(sign_product, "sign_product")
+        sign_c, sign_product = third(sign_c, "sign_c"), third(sign_product, "sign_product")
+        sign = {name: third(sign[name], f"{name}_sign_3") for name in "ab"}
         one_a, one_b = third(take_b, "one_a"), third(take_a, "one_b")
         no_product = (special & ~take_a & ~take_b) | (~special & (zero["a"] | zero["b"]))
         no_product = third(no_product, "no_product_3")
@@ -104,6 +104,8 @@ class Decode(Fma64Stage):
         # Factors, addend, and how far it is from the product.
         whole = {name: Cat(fraction[name][:-1], fraction[name][-1] | quiet, hidden[name]) for name in "abc"}
         none = one_a | one_b
+        # The operand that is NaN gives its sign.
+        sign_c = Mux(one_a, sign["b"], Mux(one_b, sign["a"], sign_c))
         factor_a = Mux(no_factor, Cat(Const(0, FRACTION), one_a), whole["a"])
         factor_b = Mux(one_b, 1 << FRACTION, whole["b"])
         addend = Mux(made, Cat(Const(0, FRACTION - 1), quiet & ~none, ~none), whole["c"])

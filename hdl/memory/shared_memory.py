@@ -15,14 +15,14 @@ from hdl.memory.chunk_banks import ChunkBanks
 from hdl.memory.chunks import chunk_layout, chunk_request_layout
 from hdl.memory.fragment_geometry import log2_exact
 from hdl.registers.collision_free_memory import collision_free_memory
-from hdl.stream.pipeline import delay
+from hdl.stream.pipeline import register
 from hdl.stream.stream_buffer import StreamBuffer
 
 WORD_ADDRESS_BITS = 16
 """Bits of the address of a 32-bit word of the on-chip memory, of at most 256 KiB."""
 
 WORD_READ_LATENCY = 3
-"""Cycles from the read of a word to the word: one to read it, and two because its user is not near."""
+"""Cycles from the read of a word to the word: to read its beat, for the late block RAM, and to choose it."""
 
 _WORD_BITS = 32
 
@@ -135,10 +135,11 @@ class SharedMemory(Component):
 
         word = self.words.address
         lane_read = Signal(lane_bits)
-        word_read = read_port.data.word_select(lane_read, _WORD_BITS)
+        beat_read = register(m, read_port.data, "beat_read")
+        word_read = beat_read.word_select(register(m, lane_read, "lane_of_beat"), _WORD_BITS)
         m.d.comb += [
             self.words.ready.eq(self.words.enable & ~busy & (self.words.is_write | ~written)),
-            self.words.read_data.eq(delay(m, word_read, WORD_READ_LATENCY - 1, "word_read")),
+            self.words.read_data.eq(register(m, word_read, "word_read")),
         ]
         with m.If(self.words.ready):
             m.d.sync += lane_read.eq(word[:lane_bits])

@@ -47,7 +47,8 @@ class RegisterFile(Component):
     Members
     -------
     write : In(register_write_signature(config, registers=word_registers)).array(word_registers)
-        The first one is always ready, a second one unless both want the same memory.
+        The first one is always ready, a second one unless both want the same memory. `data` comes a cycle
+        after all else, from `hdl.registers.register_ports.share_write_port`.
     word_read : In(word_read_signature(config)).array(1 or 3)
     shared_read : In(shared_read_signature(config))
         Always ready.
@@ -90,7 +91,7 @@ class RegisterFile(Component):
             _Write(
                 register(m, port.enable & port.ready, f"write_{index}_enable", reset_less=False),
                 register(m, port.address, f"write_{index}_address"),
-                register(m, port.data, f"write_{index}_data"),
+                port.data,
                 register(m, port.lanes, f"write_{index}_lanes"),
             )
             for index, port in enumerate(self.write)

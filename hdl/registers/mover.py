@@ -86,7 +86,7 @@ class RegisterMover(Component):
         reading = Signal()
         to_read = Signal(range(QUADS))
         arrived = Signal(range(QUADS + 1))  # rows
-        readable = Signal.like(arrived)
+        available, gathered = Signal(), Signal()
         quad, row = Signal(range(QUADS)), Signal(range(QUADS))
         m.submodules.rows = rows = collision_free_memory(QUAD_BITS, QUADS, style=config.memory_style)
         into, out = rows.write_port(), rows.read_port()
@@ -124,7 +124,12 @@ class RegisterMover(Component):
             self.host.ready.eq(self.write.ready & ~writes),
             written.eq(writes & self.write.ready),
         ]
-        m.d.sync += [self.done.eq(0), arrived.eq(arrived + arrives), readable.eq(arrived)]
+        m.d.sync += [
+            self.done.eq(0),
+            arrived.eq(arrived + arrives),
+            available.eq(arrived != quad + written),
+            gathered.eq(arrived[-1]),
+        ]
         # The row of the next cycle.
         m.d.comb += out.addr.eq(quad + (written & request.is_move))
         with m.If(accepted):
@@ -146,7 +151,7 @@ class RegisterMover(Component):
                         m.next = "WRITE"
             with m.State("WRITE"):
                 m.d.comb += [
-                    writes.eq(~request.is_move | (readable != quad)),
+                    writes.eq(~request.is_move | available),
                     lanes.eq(Mux(request.is_move, 0b1111 << Cat(0, 0, quad[:inner]), ~0)),
                 ]
                 with m.If(written):
@@ -154,7 +159,6 @@ class RegisterMover(Component):
                     with m.If((quad | Mux(request.is_move, 0, config.word_quads - 1)).all()):
                         m.d.sync += [
                             arrived.eq(0),
-                            readable.eq(0),
                             request.source.eq(request.source + 1),
                             request.destination.eq(request.destination + 1),
                             request.count.eq(request.count - 1),
@@ -172,7 +176,7 @@ class RegisterMover(Component):
                     writes.eq(writing),
                     lanes.eq(1 << Cat(lane, of_quad[:inner])),
                     written_quad.eq(of_quad),
-                    shift.eq(readable[-1] & (~writing | self.write.ready)),
+                    shift.eq(gathered & (~writing | self.write.ready)),
                     out.addr.eq(row + shift),
                 ]
                 with m.If(written):
@@ -190,4 +194,4 @@ class RegisterMover(Component):
                     with m.If(row.all()):
                         m.d.sync += quad.eq(quad + 1)
                         with m.If(quad.all()):
-                            m.d.sync += [arrived.eq(0), readable.eq(0)]
+                            m.d.sync += [arrived.eq(0), gathered.eq(0)]

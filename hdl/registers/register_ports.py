@@ -8,6 +8,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hdl.config import QUADS, CoreConfig
+from hdl.stream.pipeline import register
 
 LANE_BITS = 32
 """Bits of a register in one lane."""
@@ -175,17 +176,33 @@ def share_read_port(m: Module, port: Any, words: Any, users: Sequence[Any]) -> N
 
 
 def share_write_port(m: Module, port: Any, users: Sequence[Any]) -> None:
-    """Give a write port to the first of its users that wants it; these in order of priority."""
-    _share(m, port, users, ("address", "data", "lanes"))
+    """Give a write port of the file to the first of its users that wants it.
+
+    Most data come from block RAM, late in their cycle. So each user's are registered, as zero unless it is
+    chosen, and the registers joined a cycle later.
+
+    Parameters
+    ----------
+    m : Module
+    port : register_write_signature, as a user of `RegisterFile` sees it
+    users : sequence of register_write_signature, as the file sees them
+        In order of priority.
+    """
+    data: Value = Const(0, 1)
+    for index, first in enumerate(_share(m, port, users, ("address", "lanes"))):
+        data |= register(m, Mux(first, users[index].data, 0), f"{port.data.name}_{index}")
+    m.d.comb += port.data.eq(data)
 
 
-def _share(m: Module, port: Any, users: Sequence[Any], fields: tuple[str, ...]) -> None:
+def _share(m: Module, port: Any, users: Sequence[Any], fields: tuple[str, ...]) -> list[Value]:
+    """Share enable, ready and some fields; returns for each user whether it is chosen."""
     wanted = Signal(len(users))
     m.d.comb += [wanted.eq(Cat(user.enable for user in users)), port.enable.eq(wanted.any())]
-    chosen: dict[str, Value] = dict.fromkeys(fields, Const(0, 1))
-    for index, user in enumerate(users):
-        first = wanted[: index + 1] == 1 << index
-        m.d.comb += user.ready.eq(first & port.ready)
-        for field in fields:
-            chosen[field] |= Mux(first, getattr(user, field), 0)
-    m.d.comb += [getattr(port, field).eq(value) for field, value in chosen.items()]
+    firsts: list[Value] = [wanted[: index + 1] == 1 << index for index in range(len(users))]
+    m.d.comb += [user.ready.eq(first & port.ready) for user, first in zip(users, firsts, strict=True)]
+    for field in fields:
+        chosen: Value = Const(0, 1)
+        for user, first in zip(users, firsts, strict=True):
+            chosen |= Mux(first, getattr(user, field), 0)
+        m.d.comb += getattr(port, field).eq(chosen)
+    return firsts

@@ -14,7 +14,7 @@ struct Start {
     std::uint32_t cycle, unit, footprint[3];
 };
 
-// A word that is written to the register file.
+// A word that is written to the register file, to which its data come a cycle later.
 struct RegisterWrite {
     std::uint32_t cycle, address, lanes, data[4];
 };
@@ -29,6 +29,7 @@ struct Core {
     std::vector<std::uint32_t> cycles;
     std::vector<Start> starts;
     std::vector<RegisterWrite> writes;
+    bool awaits_data = false;
 };
 
 Core *core = nullptr;
@@ -66,10 +67,10 @@ void note() {
         copy_port(start.footprint, top.scoreboard_footprint);
         core->starts.push_back(start);
     }
+    if (core->awaits_data) copy_port(core->writes.back().data, top.registers_data);
+    core->awaits_data = top.registers_enable;
     if (top.registers_enable) {
-        RegisterWrite write{core->now, top.registers_address, top.registers_lanes, {}};
-        copy_port(write.data, top.registers_data);
-        core->writes.push_back(write);
+        core->writes.push_back({core->now, top.registers_address, top.registers_lanes, {}});
     }
 }
 
