@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from golden.ptx.contraction.forms import FUSED
 from golden.scalar import operation
 from golden.simt.arrays import Values
 
@@ -23,6 +24,7 @@ ATOMICS: Final[Mapping[str, tuple[tuple[str, ...], Callable[..., Any] | None]]] 
     "exch": (_WORDS, lambda old, new: new),
     "cas": (("b16", *_WORDS), lambda old, expected, new: np.where(old == expected, new, old)),
     "inc": (("u32",), lambda old, limit: np.where(old >= limit, np.uint32(0), old + np.uint32(1))),
+    FUSED: (("f32",), lambda old, *factors: operation("fma.rn.f32").evaluate(*factors, old)),
     "dec": (("u32",), lambda old, limit: np.where((old == 0) | (old > limit), limit, old - np.uint32(1))),
 }
 """Types of each atomic, and its function from the old bits of a cell and the sources to the new bits.
@@ -33,7 +35,7 @@ Without one it is the function of the scalar instruction.
 REDUCTIONS: Final = {
     name: tuple(type_ for type_ in types if "x2" not in type_)
     for name, (types, _) in ATOMICS.items()
-    if name not in ("exch", "cas")
+    if name not in ("exch", "cas", FUSED)
 }
 """Operations that return nothing, with the types of their elements."""
 

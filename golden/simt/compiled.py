@@ -158,12 +158,12 @@ class CompiledKernel:
         self._copied = _copied(self.blocks)
         self.slots = context.slots
         self.widths = context.widths
-        self.reads_clock = any(
-            isinstance(operand, SpecialRegister) and SPECIAL[operand.name].varies
-            for instruction in flat.instructions
-            for operand in instruction.operands
-        )
+        operands = (operand for instruction in flat.instructions for operand in instruction.operands)
+        special = {operand.name for operand in operands if isinstance(operand, SpecialRegister)}
+        self.reads_clock = any(SPECIAL[name].varies for name in special)
         """Whether it uses a predefined register that changes with time."""
+        self.is_cooperative = "%envreg2" in special
+        """Whether it takes the workspace of ``grid.sync``."""
         self.is_stepped = False
         """Whether its code announces each instruction."""
         self.watched: frozenset[int] = frozenset()

@@ -6,6 +6,7 @@ Which qualifiers may stand together is as the assembler takes them for sm_90.
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from golden.ptx.contraction.forms import FUSED
 from golden.ptx.decoding import Context, Step, split_qualifiers
 from golden.ptx.scalar_types import TYPES, ScalarType
 from golden.ptx.syntax import Address, Instruction, Operand, Register, Sink, Symbol, Vector
@@ -265,7 +266,7 @@ def _atomic(context: Context, instruction: Instruction, index: int) -> Step:
     name, type_name = found.get("operation", ""), found.get("type", "")
     wide = any(isinstance(item, Vector) and item.wide for item in instruction.operands)
     _check_atomic(context, instruction, {key: found[key] for key in found if not wide or key != "vector"})
-    operands = _without_hint(context, instruction, 2 + (name == "cas") + returns)
+    operands = _without_hint(context, instruction, 2 + (name in ("cas", FUSED)) + returns)
     count = _VECTORS[found["vector"]] if "vector" in found else 1
     bits = TYPES[type_name].bits
     address = context.require_address(operands[int(returns)])

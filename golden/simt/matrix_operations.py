@@ -1,6 +1,7 @@
 """The matrix instructions of a block: from its registers to golden arithmetic and back."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -67,7 +68,7 @@ class MatrixOperations(MemoryAccess):
         strides: NDArray[np.uint32] | None,
         registers: Values,
     ) -> None:
-        """``wmma.store`` and ``stmatrix``."""
+        """``wmma.store`` and ``stmatrix``; of lines that overlap a core keeps the last, unlike an H200."""
         places, size = self._places(instruction, access, strides)
         words = _packed(registers)
         if isinstance(instruction, MoveInstruction):
@@ -75,8 +76,13 @@ class MatrixOperations(MemoryAccess):
         else:
             matrices = collect(words, "d", instruction.type, instruction.shape)
             elements = matrix_to_lines(matrices, instruction).view(f"u{size}")
-        self.store("generic", access.some(_LEADERS).at(places), [elements.reshape(-1)], size)
+        warps = access.some(_LEADERS)
+        self.store("generic", warps.at(places), [elements.reshape(-1)], size)
         self._record(instruction, access, places, size, a=words, strides=strides)
+        if _overlap(places, size):
+            order = _stored_order(instruction, size)
+            values = elements.reshape(len(places), -1)[:, order].reshape(-1)
+            self.store("generic", warps.at(places.reshape(len(places), -1)[:, order]), [values], size)
 
     def multiply(
         self,
@@ -233,3 +239,33 @@ def _unpacked(words: NDArray[np.uint32], bits: int) -> list[NDArray[Any]]:
     size = max(1, bits // 32)
     lanes = words.reshape(len(words), -1, size, LANES).transpose(1, 0, 3, 2)
     return list(np.ascontiguousarray(lanes).view(f"u{4 * size}").reshape(-1, len(words) * LANES))
+
+
+def _overlap(places: Addresses, size: int) -> bool:
+    """Whether lines of a warp have bytes in common, given the addresses of their pieces of `size` bytes."""
+    lines = places.reshape(len(places), -1, places.shape[-1])
+    between = np.diff(np.sort(lines[..., 0]))
+    return bool((between < lines[0, 0, -1] - lines[0, 0, 0] + np.uint64(size)).any())
+
+
+@cache
+def _stored_order(instruction: StoreInstruction | MoveInstruction, size: int) -> NDArray[np.int64]:
+    """The pieces of a tile, of `size` bytes, in the order in which the lanes of an H200 store them.
+
+    A lane stores one element, or two that are neighbours in memory; 128 bytes of lanes are stored at once,
+    the lowest lane last. ``stmatrix`` stores matrix after matrix, the first row last.
+    """
+    if isinstance(instruction, MoveInstruction):
+        return np.arange(64 * instruction.count).reshape(-1, 8, 8)[:, ::-1].reshape(-1)
+    layout = instruction.fragment
+    is_single = layout.is_transposed(instruction.layout)
+    is_moved = is_single and layout.element_bits == 16  # through movmatrix: then a lane has two neighbours
+    together = min(LANES, 8 * 128 // max(32, layout.element_bits * (1 if is_single else 2)))
+    ranks = np.empty(layout.extent, np.int64)
+    for lane, positions in enumerate(layout.positions):
+        for i, position in enumerate(positions):
+            by = 8 * (lane % 4) + 4 * (i % 2) + lane // 8 if is_moved else lane
+            turn = i if is_single and not is_moved else i // 2
+            ranks[position] = LANES * turn + (by ^ (together - 1))
+    lines = ranks if instruction.layout == "row" else ranks.T
+    return np.argsort(lines[:, :: max(1, 8 * size // layout.element_bits)], axis=None, kind="stable")

@@ -27,6 +27,7 @@ from golden.simt.atomics import in_order
 from golden.simt.device_memory import CELLS, Allocation, DeviceMemory
 from golden.simt.errors import KernelFault
 from golden.simt.stack import Stack
+from golden.tables.layouts import LANES
 
 
 class Piece(NamedTuple):
@@ -99,13 +100,16 @@ class MemoryAccess:
         return np.full(count, self.parameters.data[offset : offset + size].view(f"u{size}")[0])
 
     def store(self, space: str, access: Access, values: Values, size: int) -> None:
-        """Store elements of `size` bytes; where threads store to one place, the last thread's value stays."""
+        """Store elements of `size` bytes, in the order of an H200 where threads store to one place."""
         width = size * len(values)
         for piece in self._pieces(space, access, width, writes=True):
             self.launch.changed += piece.space != "local"
             view, places = piece.elements(size)
+            order = _order(piece.access.threads, places, width)
+            places = places[order]
             for i, value in enumerate(values):
-                view[places + i if i else places] = value if piece.where is None else value[piece.where]
+                some = value if piece.where is None else value[piece.where]
+                view[places + i if i else places] = some[order]
             self.note_access(piece, width, writes=True)
 
     def note_access(self, piece: Piece, width: int, *, reads: bool = False, writes: bool = False) -> None:
@@ -337,3 +341,10 @@ class MemoryAccess:
     def refuse(self, access: Access, position: int, message: str) -> NoReturn:
         """Raise the fault of the thread at a position of an access."""
         self.fault(access.number, access.threads, message, position, int(access.addresses[position]))
+
+
+def _order(threads: Threads, places: NDArray[np.int64], width: int) -> NDArray[np.int64] | slice:
+    """The order in which threads store: a warp by pieces of 128 bytes, of which the lowest lane is last."""
+    if (places[1:] > places[:-1]).all():
+        return slice(None)  # no place twice
+    return np.argsort(threads ^ (min(LANES, 128 // max(width, 4)) - 1), kind="stable")

@@ -80,12 +80,14 @@ class GpuModule:
         shared: int,
         parameters: Sequence[bytes],
         cluster: Dim3 | None = None,
+        *,
+        cooperative: bool = False,
     ) -> float:
         """Run a kernel to its end; seconds that the GPU took.
 
         The driver places the parameters, of which the bytes are given: one that is aligned to more
         than 16 bytes is not where sizes and alignments say. Without `cluster`, it is what the kernel
-        itself asks for.
+        itself asks for. The blocks of a `cooperative` launch run at the same time.
 
         LaunchError for what the driver refuses; KernelFault for what stops the kernel, after which
         the driver gives this process no GPU.
@@ -98,8 +100,11 @@ class GpuModule:
         pointers = (ctypes.c_void_p * max(1, len(values)))(*map(ctypes.addressof, values))
         start, end = (_call("cuEventCreate", 0) for _ in range(2))
         _call("cuEventRecord", start, 0)
-        if cluster is None:
-            _call("cuLaunchKernel", function, *grid, *block, shared, 0, ctypes.addressof(pointers), 0)
+        sizes = *grid, *block, shared, 0
+        if cooperative:
+            _call("cuLaunchCooperativeKernel", function, *sizes, ctypes.addressof(pointers))
+        elif cluster is None:
+            _call("cuLaunchKernel", function, *sizes, ctypes.addressof(pointers), 0)
         else:
             kind = driver.CUfunction_attribute
             _call("cuFuncSetAttribute", function, kind.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1)

@@ -91,7 +91,8 @@ def _run(
         ]
         extents = launch.grid, launch.block, launch.dynamic_shared
         cluster = None if ".reqnctapercluster" in kernel.directives else launch.cluster
-        seconds = loaded.launch(kernel.name, *extents, parameters, cluster)
+        cooperative = kernel.is_cooperative
+        seconds = loaded.launch(kernel.name, *extents, parameters, cluster, cooperative=cooperative)
         after = {each.address: read(each.address, each.nbytes) for each in allocations}
         for name, address in places.items():
             allocation, pointers = own[name]

@@ -38,6 +38,9 @@ KERNEL = """
 }
 """
 
+WAITING = KERNEL.replace("add.u32", "mov.u32 %r2, %envreg2; add.u32", 1)
+"""As a kernel with ``grid.sync``, which finds its workspace there."""
+
 
 def launch_on_golden(text, inputs, result_bytes, count, threads):
     """The kernel of `kernel_text`, on the golden model."""
@@ -107,7 +110,7 @@ class StandIn:
 
     @contextmanager
     def module(self, ptx, *, contract):
-        assert ptx == KERNEL
+        assert ptx in (KERNEL, WAITING)
         assert contract
         self.bytes[1 << 50] = bytearray(16)
         self.bytes[1 << 51] = bytearray((1 << 50).to_bytes(8, "little"))
@@ -116,9 +119,9 @@ class StandIn:
     def variable(self, name):
         return {"table": (1 << 50, 16), "pointer": (1 << 51, 8)}[name]
 
-    def launch(self, entry, grid, block, shared, parameters, cluster):
+    def launch(self, entry, grid, block, shared, parameters, cluster, *, cooperative):
         assert (entry, grid, block, shared, cluster) == ("twice", (1, 1, 1), (1, 1, 1), 0, None)
-        self.parameters = parameters
+        self.parameters, self.cooperative = parameters, cooperative
         self.run(self)
         return 0.5
 
@@ -166,6 +169,13 @@ def test_a_launch_on_a_gpu_brings_memory_back(stand_in):
     assert int(module["pointer"].numpy()) == module["table"].address
     assert gpu.bytes[1 << 51] == (1 << 50).to_bytes(8, "little")  # the driver's address is left alone
     assert (run.blocks, run.seconds) == (1, 0.5)
+
+
+@pytest.mark.parametrize(("text", "together"), [(KERNEL, False), (WAITING, True)])
+def test_blocks_that_wait_for_their_grid_run_at_the_same_time(stand_in, text, together):
+    gpu = stand_in(add)
+    openwmma.Module(text).kernel().launch(1, 1, [np.array([40, 1], np.uint32), 2], on="cuda", gpu=3)
+    assert gpu.cooperative == together
 
 
 def test_lockstep_compares_all_memory(stand_in):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from golden.ptx.blocks import Block
-from golden.ptx.contraction.forms import GUARDED_ENDS, is_expanded, is_move, literal, scaled_mma
+from golden.ptx.contraction.forms import ATOMICS, GUARDED_ENDS, inner_sum, is_expanded, is_move, literal
 from golden.ptx.decoding import Context, Statement, Step
 from golden.ptx.liveness import fixed_point, members, successors
 from golden.ptx.scalar_types import TYPES
@@ -213,7 +213,7 @@ class Flow:
         on one element of C.
         """
         statement = self.statements[place]
-        if scaled_mma(statement.instruction) is None:
+        if inner_sum(statement.instruction) is None or statement.instruction.opcode[0] in ATOMICS:
             return statement.reads
         target, a, b, added, *_ = statement.instruction.operands
         addends = [

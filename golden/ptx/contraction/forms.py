@@ -27,6 +27,10 @@ _FP8: Final = frozenset({"e4m3", "e5m2"})
 GUARDED_ENDS: Final = frozenset({"ld", "ldu", "st", "atom", "red", "shfl", "bar", "barrier", "cp"})
 """The instructions that become a branch around them under a guard."""
 
+ATOMICS: Final = ("atom", "red")
+FUSED: Final = "%fma"
+"""The operation of an atomic whose addition a product has joined; no PTX text can have the name."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -63,12 +67,15 @@ def division(instruction: Instruction) -> tuple[str, bool] | None:
     return None if kind is None else (kind if name == "div" else "rcp", "ftz" in words)
 
 
-def scaled_mma(instruction: Instruction) -> Form | None:
-    """The additions of the accumulator after a multiplication of fp8; None for other instructions.
+def inner_sum(instruction: Instruction) -> Form | None:
+    """The additions, without ``.ftz``, that are operations of their own within an instruction, if any.
 
-    On sm_90 it is two multiplications of f16 and then one addition of each register of C, without ``.ftz``.
+    On sm_90 a multiplication of fp8 is two multiplications of f16 and then one addition of each register of
+    C. An atomic addition of f32 in the block's shared memory is a loop with an addition.
     """
     words = instruction.opcode
+    if words[0] in ATOMICS and {"shared", "shared::cta"}.intersection(words):
+        return Form("add", "f32", flush=False, saturate=False) if words[-2:] == ("add", "f32") else None
     if words[:2] != ("mma", "sync") or not _FP8.intersection(words) or any(w.startswith("sp") for w in words):
         return None
     return Form("add", {"f32": "f32", "f16": "f16x2"}[words[-1]], flush=False, saturate=False)

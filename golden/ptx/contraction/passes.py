@@ -5,7 +5,17 @@ from dataclasses import dataclass, replace
 
 from golden.ptx.blocks import Block
 from golden.ptx.contraction.flow import Edits, Flow
-from golden.ptx.contraction.forms import SIGNS, Form, division, form, immediate, literal, scaled_mma
+from golden.ptx.contraction.forms import (
+    ATOMICS,
+    FUSED,
+    SIGNS,
+    Form,
+    division,
+    form,
+    immediate,
+    inner_sum,
+    literal,
+)
 from golden.ptx.contraction.order import may_order, order
 from golden.ptx.contraction.rule import Join, Product, join, may_join
 from golden.ptx.contraction.simplification import factors, may_simplify, simplify
@@ -69,7 +79,9 @@ class _Fusion(Edits):
             found = form(instruction, "add", "sub")
             first, second = self._factors(item.product, item.place)
             if found is None:
-                self._accumulate(item, first, second)
+                if item.negated:
+                    first = self._negated(item.place, first, item.product.form.type)
+                (self._add if instruction.opcode[0] in ATOMICS else self._accumulate)(item, first, second)
                 continue
             addend = instruction.operands[2 - item.operand]
             if found.name == "sub" and item.operand == 0:
@@ -78,6 +90,12 @@ class _Fusion(Edits):
                 first = self._negated(item.place, first, found.type)
             self.replace(item.place, _fma(found), first, second, addend)
         self.apply()
+
+    def _add(self, item: Join, first: Operand, second: Operand) -> None:
+        """Give an atomic the factors of what it adds."""
+        old = self._flow.statements[item.place].instruction
+        name = ".".join((*old.opcode[:-2], FUSED, "f32"))
+        self.replace(item.place, name, *old.operands[1:-1], first, second)
 
     def _accumulate(self, item: Join, first: Operand, second: Operand) -> None:
         """Take an accumulator out of a matrix multiplication."""
@@ -90,8 +108,6 @@ class _Fusion(Edits):
         elements[item.number] = immediate(0, product.type, result)
         changed = replace(addends, elements=tuple(elements))
         self.instead[item.place] = replace(old, operands=(target, a, b, changed))
-        if item.negated:
-            first = self._negated(item.place, first, product.type)
         fma = Instruction.of(_fma(product), old.location, result, first, second, result)
         self.after[item.place].append(fma)
 
@@ -105,7 +121,7 @@ class _Fusion(Edits):
                 kind, flush = divided
                 self._divided[product.place] = factors(self, product.place, kind, operands, flush=flush)
             operands = self._divided[product.place]
-        behind = scaled_mma(self._flow.statements[place].instruction) is not None
+        behind = inner_sum(self._flow.statements[place].instruction) is not None
         first, second = (self.kept(product.place, operand, place, behind=behind) for operand in operands)
         return first, second
 

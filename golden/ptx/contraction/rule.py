@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from golden.ptx.contraction.flow import Flow
-from golden.ptx.contraction.forms import Form, division, form, is_move, scaled_mma, straightens
+from golden.ptx.contraction.forms import ATOMICS, Form, division, form, inner_sum, is_move, straightens
 from golden.ptx.syntax import Instruction, Operand, Register, parts
 
 
@@ -16,6 +16,8 @@ class Product:
     form: Form
     anywhere: bool
     """Whether its uses may be outside of its straight block: one factor is known before the kernel starts."""
+    literal: bool = False
+    """Whether one factor is a constant in the code: it may join an atomic in shared memory, its only use."""
     uses: set[tuple[int, int]] = field(default_factory=set)
     """The sums that read it, each a statement and the number of the addition in it."""
     joinable: bool = True
@@ -28,7 +30,7 @@ class Join:
 
     place: int
     number: int
-    """Statement of the sum; which of its additions, other than 0 for `forms.scaled_mma` alone."""
+    """Statement of the sum; which of its additions, other than 0 for `forms.inner_sum` alone."""
     product: Product
     operand: int
     """Which operand of the addition it is, 0 or 1."""
@@ -38,7 +40,7 @@ class Join:
 def may_join(instructions: list[Instruction]) -> bool:
     """Whether there are products and sums at all, and rounding may be saved."""
     multiplies = any(form(item, "mul") or division(item) for item in instructions)
-    return multiplies and any(form(item, "add", "sub") or scaled_mma(item) for item in instructions)
+    return multiplies and any(form(item, "add", "sub") or inner_sum(item) for item in instructions)
 
 
 def join(flow: Flow) -> list[Join]:
@@ -83,7 +85,7 @@ def _product(flow: Flow, place: int) -> Product | None:
         if None not in known or any(straightens(bits, found.type) for bits in known):
             return None
         fixed = any(flow.is_fixed(place, factor, found.type) for factor in factors)
-        return Product(place, found, fixed)
+        return Product(place, found, fixed, known != [None, None])
     divided = division(instruction)
     if divided is None or divided == ("rcp", True):
         return None
@@ -119,7 +121,9 @@ def _follow(flow: Flow, product: Product, sums: dict[tuple[int, int], dict[int, 
             elif sign:
                 waiting.append((user, negated != (sign < 0), flushes))
             else:
-                additions = _additions(flow, user, target, product.form)
+                additions = _additions(flow, user, target, product)
+                if flow.statements[user].instruction.opcode[0] in ATOMICS and len(users) > 1:
+                    additions = None
                 (block, start), (other, later) = flow.places[product.place], flow.places[user]
                 near = product.anywhere or (block == other and start < later)
                 product.joinable &= additions is not None and near
@@ -132,14 +136,14 @@ def _follow(flow: Flow, product: Product, sums: dict[tuple[int, int], dict[int, 
 
 def _adds(flow: Flow, user: int, register: Register, product: Product) -> bool:
     """Whether a statement adds a register to something else in the straight block of a product."""
-    found = _additions(flow, user, register, product.form)
+    found = _additions(flow, user, register, product)
     _, *operands = flow.statements[user].instruction.operands
     added = operands if flow.statements[user].instruction.opcode[0] == "add" else operands[:1]
     near = product.anywhere or flow.places[user][0] == flow.places[product.place][0]
     return found is not None and len(found) == 1 and near and any(_is(item, register) for item in added)
 
 
-def _additions(flow: Flow, user: int, register: Register, product: Form) -> list[tuple[int, int]] | None:
+def _additions(flow: Flow, user: int, register: Register, product: Product) -> list[tuple[int, int]] | None:
     """The additions of a statement that have a register as an operand, as number and operand.
 
     None where it is read for anything else too, or the addition does not match the product.
@@ -152,10 +156,12 @@ def _additions(flow: Flow, user: int, register: Register, product: Form) -> list
     if found is not None:
         read = statement.instruction.operands[1:]
         places = [(0, i) for i, operand in enumerate(read) if _is(operand, register)]
-        return places if found.matches(product) else None
-    found = scaled_mma(statement.instruction)
-    if found is None or not found.matches(product):
+        return places if found.matches(product.form) else None
+    found = inner_sum(statement.instruction)
+    if found is None or not found.matches(product.form):
         return None
+    if statement.instruction.opcode[0] in ATOMICS:
+        return [(0, 1)] if product.literal else None
     target, *factors, addends = statement.instruction.operands
     if any(_is(part, register) for factor in factors for part in parts(factor)):
         return None
