@@ -101,21 +101,3 @@ def test_kernels_load_from_every_address_and_stride_that_the_chip_takes(name, sp
         matrix = matrix if layout == "row" else matrix.T
         expected = distribute(matrix, use, element, instruction.shape)
         np.testing.assert_array_equal(launch_load(name, space, address, stride, data), expected)
-
-
-def test_of_stored_rows_that_overlap_the_last_one_wins():
-    values = ", ".join(f"%f{i}" for i in range(8))
-    moves = "".join(f"cvt.rn.f32.u32 %f{i}, %r0; add.u32 %r0, %r0, 32;" for i in range(8))
-    kernel = f"""{HEADER}.visible .entry k(.param .u64 a) {{ {REGISTERS}
-        ld.param.u64 %rd0, [a]; mov.u32 %r0, %tid.x; mov.u32 %r1, 2; {moves}
-        wmma.store.d.sync.aligned.row.m16n16k16.global.f32 [%rd0], {{{values}}}, %r1; ret; }}"""
-    found = np.zeros(48, np.float32)
-    Module(kernel, "k.ptx").kernel().launch(1, 32, [found])
-    words = np.arange(256, dtype=np.float32).reshape(8, 32)
-    places = distribute(np.arange(256).astype(np.uint32).reshape(16, 16), "d", "f32", Shape(16, 16, 16))
-    matrix = np.zeros(256, np.float32)
-    matrix[places] = words
-    expected = np.zeros(48, np.float32)
-    for row, line in enumerate(matrix.reshape(16, 16)):
-        expected[2 * row : 2 * row + 16] = line
-    np.testing.assert_array_equal(found, expected)
