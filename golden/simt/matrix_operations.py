@@ -68,7 +68,7 @@ class MatrixOperations(MemoryAccess):
         strides: NDArray[np.uint32] | None,
         registers: Values,
     ) -> None:
-        """``wmma.store`` and ``stmatrix``; of lines that overlap a core keeps the last, unlike an H200."""
+        """``wmma.store`` and ``stmatrix``; of lines that overlap a core keeps the last one."""
         places, size = self._places(instruction, access, strides)
         words = _packed(registers)
         if isinstance(instruction, MoveInstruction):
@@ -76,6 +76,7 @@ class MatrixOperations(MemoryAccess):
         else:
             matrices = collect(words, "d", instruction.type, instruction.shape)
             elements = matrix_to_lines(matrices, instruction).view(f"u{size}")
+        # First what a core leaves, which the trace takes; then, where that differs, what an H200 leaves.
         warps = access.some(_LEADERS)
         self.store("generic", warps.at(places), [elements.reshape(-1)], size)
         self._record(instruction, access, places, size, a=words, strides=strides)
