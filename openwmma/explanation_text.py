@@ -1,13 +1,15 @@
-"""The steps of one result as tables for a terminal and as an HTML page."""
+"""The steps of one result as tables, and tables on a terminal, as an HTML page and as an SVG picture."""
 
 from html import escape
 from io import StringIO
 from pathlib import Path
 from string import Template
+from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
+from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
 from openwmma.explaining import ExplainedResult
@@ -16,7 +18,10 @@ from openwmma.explanation_picture import Facts, Row, Ruler
 _TICKS = 8
 """Places from one labelled tick of a ruler to the next."""
 
-_KEPT, _CUT = "bold green", "red"
+CELL: Final = "#111111 on "
+"""Style of a coloured cell, before the colour."""
+
+_KEPT, _CUT, _SUM = f"{CELL}#bfe3c4", f"{CELL}#f6c1b5", f"{CELL}#c5d7f2"
 
 
 def explanation_text(found: ExplainedResult) -> Group:
@@ -52,6 +57,16 @@ def html_page(content: Group, title: str) -> str:
     return page.substitute(title=escape(title), parts="\n".join(parts))
 
 
+def svg_picture(content: RenderableType, title: str) -> str:
+    """The same as an SVG picture that loads nothing, with a dark page where the reader prefers one."""
+    console = Console(record=True, file=StringIO(), width=_natural_width(content), force_terminal=True)
+    console.print(content, highlight=False)
+    template = Path(__file__).with_name("picture.svg").read_text()
+    drawn = console.export_svg(theme=DEFAULT_TERMINAL_THEME, code_format=template, unique_id="text")
+    ink = f"fill: {DEFAULT_TERMINAL_THEME.foreground_color.hex}"
+    return drawn.replace(ink, "fill: var(--ink)").replace("<title/>", f"<title>{escape(title)}</title>")
+
+
 def _natural_width(content: RenderableType) -> int:
     wide = Console(width=10_000)
     return Measurement.get(wide, wide.options, content).maximum
@@ -76,8 +91,9 @@ def _ruler_table(ruler: Ruler) -> Table:
     table.add_column("lost", no_wrap=True)
     *terms, total = ruler.rows
     for row in terms:
-        table.add_row(row.label, row.value, _bits(ruler, row), str(row.kept), str(row.cut), row.lost)
-    table.add_row(total.label, total.value, _bits(ruler, total), str(total.kept), "", "")
+        bits = _bits(ruler, row, _KEPT)
+        table.add_row(row.label, row.value, bits, str(row.kept), str(row.cut), row.lost)
+    table.add_row(total.label, total.value, _bits(ruler, total, _SUM), str(total.kept), "", "")
     return table
 
 
@@ -92,13 +108,13 @@ def _ticks(ruler: Ruler) -> str:
     return "".join(line).rstrip()
 
 
-def _bits(ruler: Ruler, row: Row) -> Text:
-    """Sign and bits; a bar stands between the unit and the places that are cut."""
+def _bits(ruler: Ruler, row: Row, kept: str) -> Text:
+    """Sign and bits, in a style where they are kept; a bar stands between the unit and what is cut."""
     text = Text("-" if row.negative else "+")
     for place in ruler.places:
         digit = row.digit(place)
         if place == ruler.unit - 1:
             text.append("|", "dim")
         is_kept = place >= ruler.unit
-        text.append(digit or ".", (_KEPT if is_kept else _CUT) if digit else "dim")
+        text.append(digit or ".", (kept if is_kept else _CUT) if digit else "dim")
     return text.append("..." if ruler.is_elided(row) else "")

@@ -7,15 +7,24 @@ multicore architectures", Communications of the ACM 52 (2009), no. 4.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from itertools import pairwise
 from math import ceil, floor, log2
+from typing import Final, Literal
 
 import svg
 
 from golden.machine import Counters
 from hdl.config import CoreConfig
-from openwmma.svg_drawing import LINE, label, page
 
+_LINE: Final = 18
+"""Pixels from one line of text to the next."""
+
+_STYLE: Final = (
+    ".paper{fill:#fff}.ink{fill:#222}.muted{fill:#666}.rule{stroke:#222}"
+    "@media (prefers-color-scheme:dark)"
+    "{.paper{fill:#14181d}.ink{fill:#e8edf3}.muted{fill:#a3b0be}.rule{stroke:#e8edf3}}"
+)
 _WIDTH, _HEIGHT, _LEFT, _TOP = 560, 300, 80, 60
 _AXES = "dot products for each byte on the busier half of the bus", "dot products in a cycle"
 
@@ -81,10 +90,10 @@ def roofline_svg(points: Sequence[Point]) -> str:
     roof: list[tuple[float, float]] = [(meets, meets * points[0].beat_bytes)] * (meets < ridge)
     roof += [(max(left, ridge), config.dot_product_units), (2.0**last, config.dot_product_units)]
     elements: list[svg.Element] = [
-        label(_LEFT, 20, "Launches and the limits of the core", bold=True),
-        label(_LEFT, 40, _AXES[1], place="muted"),
-        label(_LEFT, low + 2 * LINE + 8, _AXES[0], place="muted"),
-        label(
+        _label(_LEFT, 20, "Launches and the limits of the core", weight="bold"),
+        _label(_LEFT, 40, _AXES[1], place="muted"),
+        _label(_LEFT, low + 2 * _LINE + 8, _AXES[0], place="muted"),
+        _label(
             x(2.0**last), y(config.dot_product_units) - 6, f"{config.dot_product_units} units", anchor="end"
         ),
     ]
@@ -96,21 +105,47 @@ def roofline_svg(points: Sequence[Point]) -> str:
         for x1, y1, x2, y2 in lines
     ]
     elements += [
-        label(x(2.0**power), low + LINE, str(Fraction(2) ** power), anchor="middle", place="muted")
+        _label(x(2.0**power), low + _LINE, str(Fraction(2) ** power), anchor="middle", place="muted")
         for power in range(first, last + 1)
     ]
     elements += [
-        label(_LEFT - 8, y(2.0**power) + 4, str(Fraction(2) ** power), anchor="end", place="muted")
+        _label(_LEFT - 8, y(2.0**power) + 4, str(Fraction(2) ** power), anchor="end", place="muted")
         for power in range(bottom, top + 1)
     ]
     for number, point in enumerate(points, 1):
-        line = low + (number + 3) * LINE
-        elements.append(label(_LEFT, line, f"{number} {point}"))
+        line = low + (number + 3) * _LINE
+        elements.append(_label(_LEFT, line, f"{number} {point}"))
         if point.rate:
             across, up = x(point.intensity or 2.0**last), y(point.rate)
             elements += [
                 svg.Circle(cx=across, cy=up, r=4, fill="#c33"),
-                label(across + 7, up + 4, str(number)),
+                _label(across + 7, up + 4, str(number)),
             ]
-    height = low + (len(points) + 4) * LINE
-    return page("Roofline", _LEFT + _WIDTH + 40, height, elements)
+    width, height = _LEFT + _WIDTH + 40, low + (len(points) + 4) * _LINE
+    drawing = svg.SVG(
+        width=width,
+        height=height,
+        viewBox=svg.ViewBoxSpec(0, 0, width, height),
+        style="font:12px monospace;max-width:100%;height:auto",
+        elements=[
+            svg.Title(text="Roofline"),
+            svg.Style(text=_STYLE),
+            svg.Rect(x=0, y=0, width=width, height=height, class_=["paper"]),
+            *elements,
+        ],
+    )
+    return f"{drawing}\n"
+
+
+def _label(
+    x: float,
+    y: float,
+    text: str,
+    *,
+    anchor: Literal["start", "middle", "end"] = "start",
+    place: str = "ink",
+    weight: Literal["normal", "bold"] = "normal",
+) -> svg.Text:
+    """A line of text whose baseline is at y."""
+    shown = escape(text, quote=False)
+    return svg.Text(x=x, y=y, text=shown, class_=[place], text_anchor=anchor, font_weight=weight)

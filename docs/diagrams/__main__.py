@@ -20,8 +20,9 @@ from hdl.fma64.unit import Arithmetic as Arithmetic64
 from hdl.memory.load_engine import LoadEngine
 from hdl.memory.store_engine import StoreEngine
 from hdl.multiply.tile.multiplier import TileMultiplier
+from openwmma.explanation_text import svg_picture
 from openwmma.fragment_grid import fragment_grid
-from openwmma.layout_drawing import layout_svg
+from openwmma.layout_drawing import layout_table
 from sim.files import write_files
 
 PRESET: Final = "standard"
@@ -76,7 +77,8 @@ def diagrams() -> dict[str, str]:
     files["f64-pipeline.svg"] = pipeline_svg(Arithmetic64(), "The pipeline of the f64 unit")
     files["timeline-matrix-multiply.svg"] = timeline_svg(read_stored(), "A matrix multiply on the core")
     for fragment in FRAGMENTS:
-        files[f"fragment-{'-'.join(fragment)}.svg"] = layout_svg(fragment_grid(*fragment))
+        grid = fragment_grid(*fragment)
+        files[f"fragment-{'-'.join(fragment)}.svg"] = svg_picture(layout_table(grid), grid.title)
     return files
 
 

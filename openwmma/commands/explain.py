@@ -7,8 +7,7 @@ import typer
 
 from openwmma.core_settings import DEFAULT_PROFILE
 from openwmma.explaining import explain_text
-from openwmma.explanation_svg import explanation_svg
-from openwmma.explanation_text import explanation_text, html_page, print_wide
+from openwmma.explanation_text import explanation_text, html_page, print_wide, svg_picture
 from openwmma.options import Force
 from openwmma.output_files import require_outputs, require_suffix
 from sim.files import write_files
@@ -66,6 +65,6 @@ def explain(
     content = explanation_text(found)
     files = {html: html_page(content, found.title)} if html is not None else {}
     if svg is not None:
-        files[svg] = explanation_svg(found)
+        files[svg] = svg_picture(content, found.title)
     write_files(files)
     print_wide(content)

@@ -9,9 +9,9 @@ from rich.console import Console
 
 from golden.integers import parsed_integer, shortened
 from golden.tables.instruction_set import Use
-from openwmma.explanation_text import print_wide
+from openwmma.explanation_text import print_wide, svg_picture
 from openwmma.fragment_grid import descriptor_grid, fragment_grid, metadata_grid, scale_grid
-from openwmma.layout_drawing import layout_svg, layout_text
+from openwmma.layout_drawing import layout_table
 from openwmma.options import Force
 from openwmma.output_files import require_outputs, require_suffix
 from openwmma.usage_error import UsageError
@@ -104,5 +104,5 @@ def layout(
             raise UsageError(f"--descriptor {shortened(descriptor)}: expected an integer of 64 bits")
         grid = descriptor_grid(cast(Use, use.value), type, shape, bits, transposed=transposed)
     if svg is not None:
-        write_files({svg: layout_svg(grid)})
-    print_wide(layout_text(grid, Console().width))
+        write_files({svg: svg_picture(layout_table(grid), grid.title)})
+    print_wide(layout_table(grid, Console().width))
