@@ -8,11 +8,17 @@ the unit's is not used.
 
 from typing import Final
 
+from golden.arithmetic.decode import layout
+from golden.arithmetic.division import reciprocal
+from golden.arithmetic.fma import multiply
+from golden.arithmetic.round_pack import NEAREST
 from golden.ptx.contraction.flow import Edits, Flow
 from golden.ptx.contraction.forms import division, form, immediate, straightens
-from golden.ptx.scalar_types import TYPES, float_bits, float_value
+from golden.ptx.scalar_types import TYPES
 from golden.ptx.syntax import Instruction, Operand, Register
+from golden.tables.formats import float_format
 
+_F32: Final = layout(float_format("f32"))
 _LEAST_NORMAL: Final = 0x00800000
 _INFINITY: Final = 0x7F800000
 _SIGN: Final = 0x80000000
@@ -177,13 +183,5 @@ def _constant_scale(divisor: int, kind: str, *, flush: bool) -> int | None:
 
 
 def _constant_reciprocal(bits: int, scale: int, *, flush: bool) -> int:
-    """The correctly rounded reciprocal of a scaled constant; all f32 bits.
-
-    With `flush`, subnormal operands and results count as zeros.
-    """
-    sign, size = bits & _SIGN, float_bits(float_value(bits & ~_SIGN, 32) * float_value(scale, 32), 32)
-    if size == 0 or (flush and size < _LEAST_NORMAL):
-        return sign | _INFINITY
-    # The quotient of two f32, rounded to f64 and then to f32, is rounded correctly.
-    result = float_bits(1 / float_value(size, 32), 32)
-    return sign | (0 if flush and result < _LEAST_NORMAL else result)
+    """The correctly rounded reciprocal of a scaled constant; all f32 bits."""
+    return reciprocal(multiply(bits, scale, _F32, NEAREST), _F32, NEAREST, flush)
