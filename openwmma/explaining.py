@@ -5,33 +5,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from golden.approximation.instructions import FORMS
-from golden.approximation.steps import Approximation
+from golden.approximation.steps import ApproximateStep, Approximation
 from golden.arguments import dtype_of
 from golden.explanation.explain import explain
+from golden.explanation.record import Step
 from golden.resolve import resolve_instruction
 from golden.tables.formats import float_format
 from openwmma.element_values import parse_elements, parse_integers, parse_scalar
-from openwmma.explanation_picture import Facts, Picture, compared, pictures, pictures_of_approximation
+from openwmma.explanation_facts import Facts, compared
 from openwmma.usage_error import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainedResult:
-    """What `openwmma.explanation_text` and `openwmma.explanation_svg` draw."""
+    """What `openwmma.explanation_text.explanation_text` shows."""
 
     title: str
     notes: tuple[str, ...]
     """What was done to the operands."""
-    steps: tuple[Picture, ...]
+    steps: tuple[Step | ApproximateStep, ...]
     comparison: Facts
     """The result beside the exact one."""
     result: int
     """Bit pattern of floating point, value of integers."""
-
-    @property
-    def pictures(self) -> tuple[Picture, ...]:
-        """The steps, and the comparison as the last one."""
-        return (*self.steps, Picture(title="result", ruler=None, facts=self.comparison))
 
 
 def explain_text(
@@ -76,7 +72,7 @@ def explain_text(
     return ExplainedResult(
         title=f"{parsed}, profile {found.profile}",
         notes=(*a_notes, *b_notes, *c_notes, *found.notes),
-        steps=pictures(found),
+        steps=found.steps,
         comparison=compared(parsed, found, exact),
         result=found.result,
     )
@@ -97,7 +93,7 @@ def _approximate(instruction: str, a: str, b: str | None, c: str | None, profile
     return ExplainedResult(
         title=found.instruction,
         notes=(*notes, *found.notes),
-        steps=pictures_of_approximation(found),
+        steps=found.steps,
         comparison=_beside_correct(found, float_format(form.element).bits // 4),
         result=found.result,
     )

@@ -12,10 +12,14 @@ from rich.table import Table
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
 from rich.text import Text
 
+from golden.explanation.record import FusedSum
 from openwmma.explaining import ExplainedResult
-from openwmma.explanation_picture import Facts, Row, Ruler
+from openwmma.explanation_facts import Facts, described, term_label, value_text
 
-_TICKS = 8
+_PLACES: Final = 56
+"""The most binary places of a ruler; what lies lower is only counted."""
+
+_TICKS: Final = 8
 """Places from one labelled tick of a ruler to the next."""
 
 CELL: Final = "#111111 on "
@@ -28,12 +32,13 @@ def explanation_text(found: ExplainedResult) -> Group:
     """Tables of all steps, one below the other, and of the result beside the exact one."""
     parts: list[RenderableType] = [Text(found.title, style="bold")]
     parts += [Text(f"note: {note}") for note in found.notes]
-    for step in found.pictures:
-        parts += [Text(), Text(step.title, style="bold")]
-        if step.ruler is not None and len(step.ruler.rows) > 1:
-            parts += [_ruler_table(step.ruler)]
-        parts += [_facts_table(step.facts)]
-    return Group(*parts)
+    for number, step in enumerate(found.steps, 1):
+        title, facts = described(step)
+        parts += [Text(), Text(f"step {number} of {len(found.steps)}: {title}", style="bold")]
+        if isinstance(step, FusedSum) and any(term.kind == "finite" for term in step.terms):
+            parts += [_ruler_table(step)]
+        parts += [_facts_table(facts)]
+    return Group(*parts, Text(), Text("result", style="bold"), _facts_table(found.comparison))
 
 
 def print_wide(content: RenderableType) -> None:
@@ -81,40 +86,54 @@ def _facts_table(facts: Facts) -> Table:
     return table
 
 
-def _ruler_table(ruler: Ruler) -> Table:
+def _ruler_table(step: FusedSum) -> Table:
+    """The terms that are not zero, and the sum as the last row; every column is one binary place."""
+    unit, magnitude = step.unit_exponent, abs(step.total)
+    terms = [term for term in step.terms if term.kind == "finite"]
+    lowest = [term.exponent - term.fraction_bits for term in terms]
+    lengths = [term.significand.bit_length() for term in terms]
+    tops = [low + length - 1 for low, length in zip(lowest, lengths, strict=True)]
+    top = max(unit, unit + magnitude.bit_length() - 1, *tops)
+    top = top if step.largest_exponent is None else max(top, step.largest_exponent)
+    places = range(top, max(min(unit, *lowest), top - _PLACES + 1) - 1, -1)
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("term", style="cyan", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
-    table.add_column(Text(_ticks(ruler)), no_wrap=True)
+    table.add_column(Text(_ticks(places, unit)), no_wrap=True)
     table.add_column("kept", justify="right", no_wrap=True)
     table.add_column("cut", justify="right", no_wrap=True)
     table.add_column("lost", no_wrap=True)
-    *terms, total = ruler.rows
-    for row in terms:
-        bits = _bits(ruler, row, _KEPT)
-        table.add_row(row.label, row.value, bits, str(row.kept), str(row.cut), row.lost)
-    table.add_row(total.label, total.value, _bits(ruler, total, _SUM), str(total.kept), "", "")
+    for term, low, length in zip(terms, lowest, lengths, strict=True):
+        cut = min(term.cut_bits, length)
+        value = value_text(term.significand, low, negative=term.negative)
+        bits = _bits(places, unit, term.negative, term.significand, low, _KEPT)
+        lost = value_text(term.lost, low) if cut else ""
+        table.add_row(term_label(term), value, bits, str(length - cut), str(cut), lost)
+    value = value_text(magnitude, unit, negative=step.total < 0)
+    bits = _bits(places, unit, step.total < 0, magnitude, unit, _SUM)
+    table.add_row("sum", value, bits, str(magnitude.bit_length()), "", "")
     return table
 
 
-def _ticks(ruler: Ruler) -> str:
+def _ticks(places: range, unit: int) -> str:
     """The exponents of every eighth place, each above the place, with the bar below the unit."""
-    line = [" "] * (len(ruler.places) + 4)
-    for column, place in enumerate(ruler.places):
+    line = [" "] * (len(places) + 4)
+    for column, place in enumerate(places):
         label = f"2^{place}"
-        if place % _TICKS == 0 and column + len(label) <= len(ruler.places):
-            at = column + 1 + (place < ruler.unit)
+        if place % _TICKS == 0 and column + len(label) <= len(places):
+            at = column + 1 + (place < unit)
             line[at : at + len(label)] = label
     return "".join(line).rstrip()
 
 
-def _bits(ruler: Ruler, row: Row, kept: str) -> Text:
-    """Sign and bits, in a style where they are kept; a bar stands between the unit and what is cut."""
-    text = Text("-" if row.negative else "+")
-    for place in ruler.places:
-        digit = row.digit(place)
-        if place == ruler.unit - 1:
+def _bits(places: range, unit: int, negative: bool, magnitude: int, lowest: int, kept: str) -> Text:
+    """Sign and bits of ``magnitude * 2**lowest``, in a style where they are kept; a bar follows the unit."""
+    text = Text("-" if negative else "+")
+    for place in places:
+        if place == unit - 1:
             text.append("|", "dim")
-        is_kept = place >= ruler.unit
-        text.append(digit or ".", (kept if is_kept else _CUT) if digit else "dim")
-    return text.append("..." if ruler.is_elided(row) else "")
+        if 0 <= place - lowest < magnitude.bit_length():
+            text.append(str(magnitude >> place - lowest & 1), kept if place >= unit else _CUT)
+        else:
+            text.append(".", "dim")
+    return text.append("..." if magnitude and lowest < places[-1] else "")

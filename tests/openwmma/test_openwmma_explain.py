@@ -15,8 +15,8 @@ from golden.tables.formats import FORMATS, FloatFormat
 from openwmma.cli import main
 from openwmma.element_values import parse_elements, parse_scalar
 from openwmma.explaining import explain_text
-from openwmma.explanation_picture import pictures, value_text
-from openwmma.explanation_text import explanation_text, svg_picture
+from openwmma.explanation_facts import value_text
+from openwmma.explanation_text import explanation_text, print_wide, svg_picture
 
 F16 = "wmma.mma.sync.aligned.row.col.m16n16k16.f16.f16"
 F32 = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32"
@@ -88,34 +88,33 @@ def test_the_result_is_that_of_golden(text):
         assert not any("rounded" in note or "others" in note for note in found.notes)
 
 
+RULER_ROW = re.compile(r"([+-])([01.]{8,})(?:\|([01.]*))? +([0-9]+)(?: +([0-9]+))?")
+"""Sign, bits before and behind the bar, and how many of them are kept and cut."""
+
+
 @pytest.mark.parametrize("text", [F16, F32, INSTRUCTIONS[2]])
-def test_kept_bits_of_a_ruler_add_up_to_the_sum(text):
+def test_kept_bits_of_a_ruler_add_up_to_the_sum(text, capsys):
     rng = np.random.default_rng(23)
     instruction = resolve_instruction(text)
     lost = 0
     for _ in range(20):
-        rows = [
-            parse_elements("", random_text(type, instruction.shape.k, rng)[0], type, instruction.shape.k)[0]
-            for type in (instruction.a_type, instruction.b_type)
-        ]
-        c = parse_scalar("", random_text(instruction.c_type, 1, rng)[0], instruction.c_type)[0]
-        explanation = golden.explain(text, *rows, c)
-        for picture, step in zip(pictures(explanation), explanation.steps, strict=True):
-            ruler = picture.ruler
-            *terms, total = ruler.rows
-            kept, cut = 0, 0
-            for row in terms:
-                bits = {place: row.digit(place) for place in ruler.places}
-                sign = -1 if row.negative else 1
-                kept += sign * sum(
-                    1 << p - ruler.unit for p, b in bits.items() if b == "1" and p >= ruler.unit
-                )
-                cut += sum(b != "" for p, b in bits.items() if p < ruler.unit)
-                assert row.kept == sum(b != "" for p, b in bits.items() if p >= ruler.unit)
-            assert kept == step.total
-            assert total.magnitude == abs(kept)
-            assert cut == sum(row.cut for row in terms)
-            lost += cut
+        types = (instruction.a_type, instruction.shape.k), (instruction.b_type, instruction.shape.k)
+        a, b, c = (random_text(type, count, rng)[0] for type, count in (*types, (instruction.c_type, 1)))
+        found = explain_text(text, a, b, c, "hopper")
+        print_wide(explanation_text(found))
+        rulers = re.split(r"^term .*\n", capsys.readouterr().out, flags=re.MULTILINE)[1:]
+        assert len(rulers) == len(found.steps)
+        for ruler, step in zip(rulers, found.steps, strict=True):
+            rows = [RULER_ROW.search(line) for line in ruler.splitlines()]
+            *terms, total = [row.groups("") for row in rows[: rows.index(None)]]
+            kept = 0
+            for sign, bits, behind, count, cut in terms:
+                kept += int(sign + bits.replace(".", "0"), 2)
+                assert int(count) == len(bits.replace(".", ""))
+                assert int(cut) == len(behind.replace(".", ""))
+                lost += int(cut)
+            assert kept == step.total == int(total[0] + total[1].replace(".", "0"), 2)
+            assert int(total[3]) == len(total[1].replace(".", ""))
     assert lost > 100
 
 
@@ -206,10 +205,11 @@ def test_the_picture_colours_each_bit():
     bits = Counter()
     for cell in cells:
         bits[cell.get("fill")] += round(float(cell.get("width")) / width)
-    *terms, total = found.steps[0].ruler.rows
-    assert bits["#bfe3c4"] == sum(row.kept for row in terms)
-    assert bits["#f6c1b5"] == sum(row.cut for row in terms)
-    assert bits["#c5d7f2"] == total.magnitude.bit_length()
+    (step,) = found.steps
+    terms = [(term.significand.bit_length(), term.cut_bits) for term in step.terms if term.kind == "finite"]
+    assert bits["#bfe3c4"] == sum(max(0, length - cut) for length, cut in terms)
+    assert bits["#f6c1b5"] == sum(min(length, cut) for length, cut in terms)
+    assert bits["#c5d7f2"] == abs(step.total).bit_length()
 
 
 def test_a_picture_has_the_readers_colours_and_escaped_text():

@@ -13,7 +13,7 @@ from golden.explanation.record import (
     Term,
 )
 from golden.tables.formats import SCALE_FORMATS, FloatFormat, float_format
-from openwmma.explanation_picture import bits_text, hexadecimal, number_text, term_label, value_text
+from openwmma.explanation_facts import bits_text, hexadecimal, number_text, term_label, value_text
 
 
 def json_of_step(step: Step) -> dict[str, Any]:

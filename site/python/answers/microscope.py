@@ -19,7 +19,7 @@ from golden.tables.instruction_set import SCALES
 from golden.tables.matrix_instructions import IllegalInstruction, MmaInstruction
 from golden.tables.profiles import EXACT_PROFILES, PROFILES
 from openwmma.element_values import parse_elements, parse_integers, parse_scalar
-from openwmma.explanation_picture import bits_text, hexadecimal, ordinal, value_text
+from openwmma.explanation_facts import bits_text, hexadecimal, ordinal, value_text
 from openwmma.usage_error import UsageError
 
 BAD_INPUT = (UsageError, InvalidArgument, IllegalInstruction, PtxError)

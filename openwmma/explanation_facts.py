@@ -1,12 +1,10 @@
-"""The steps of one result, ready to be drawn: rulers of binary places, and facts in words."""
+"""The steps of one result in words: a title and facts for each, and values as text."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final
 
-from golden.approximation.steps import Approximation
+from golden.approximation.steps import ApproximateStep
 from golden.arithmetic.number import Number, decoded
 from golden.explanation.record import (
     BitStep,
@@ -22,87 +20,28 @@ from golden.explanation.record import (
 from golden.tables.formats import FORMATS, FloatFormat, float_format
 from golden.tables.matrix_instructions import MmaInstruction
 
-PLACES: Final = 56
-"""The most binary places of a ruler; what lies lower is only counted."""
-
 Facts = tuple[tuple[str, str], ...]
+"""Names and texts."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One number on a ruler: ``magnitude * 2**lowest`` with its sign."""
-
-    label: str
-    value: str
-    negative: bool
-    magnitude: int
-    lowest: int
-    """Binary place of the lowest bit of the magnitude."""
-    kept: int
-    cut: int
-    """Bits of the magnitude at and below the unit's place."""
-    lost: str
-    """Value of the bits that are cut."""
-
-    def digit(self, place: int) -> str:
-        """The bit at a binary place; empty outside of the number."""
-        position = place - self.lowest
-        if not 0 <= position < self.magnitude.bit_length():
-            return ""
-        return str(self.magnitude >> position & 1)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ruler:
-    """Numbers above each other, every column one binary place."""
-
-    rows: tuple[Row, ...]
-    """The terms that are not zero, and the sum as the last one."""
-    top: int
-    bottom: int
-    """Highest and lowest place shown."""
-    unit: int
-    """Lowest place that alignment keeps."""
-
-    @property
-    def places(self) -> range:
-        """The places shown, from left to right."""
-        return range(self.top, self.bottom - 1, -1)
-
-    def is_elided(self, row: Row) -> bool:
-        """Whether the number has bits to the right of the ruler."""
-        return row.magnitude > 0 and row.lowest < self.bottom
-
-
-@dataclass(frozen=True, kw_only=True)
-class Picture:
-    """One step."""
-
-    title: str
-    ruler: Ruler | None
-    facts: Facts
-    """Name and text."""
-
-
-def pictures(explanation: Explanation) -> tuple[Picture, ...]:
-    """A picture of each step of a multiply."""
-    count = len(explanation.steps)
-    return tuple(
-        _picture(f"step {number} of {count}", step) for number, step in enumerate(explanation.steps, 1)
-    )
-
-
-def pictures_of_approximation(approximation: Approximation) -> tuple[Picture, ...]:
-    """A picture of each step of an approximate instruction, without rulers."""
-    count = len(approximation.steps)
-    return tuple(
-        Picture(
-            title=f"step {number} of {count}: {step.__class__.__name__.lower()}",
-            ruler=None,
-            facts=tuple((line[:10].strip(), line[10:].strip()) for line in str(step).splitlines()),
-        )
-        for number, step in enumerate(approximation.steps, 1)
-    )
+def described(step: Step | ApproximateStep) -> tuple[str, Facts]:
+    """What a step does, and its facts."""
+    if isinstance(step, FusedSum):
+        return "products and c on one ruler of binary places", _sum_facts(step)
+    if isinstance(step, Conversion):
+        format = float_format(step.result_format)
+        facts = (("operand", _number_fact(step.source)), *_rounding_facts(step.rounding))
+        title = f"{step.source.name} from {step.source.format} to {format.name}"
+        return title, (*facts, _result(step.result, format))
+    if isinstance(step, Saturation):
+        rule = ("rule", "infinity to the largest finite number, NaN to 0")
+        return "saturation", (rule, ("result", f"{step.before:#x} to {step.result:#x}"))
+    if isinstance(step, IntegerSum):
+        return "integer products and c", _integer_facts(step)
+    if isinstance(step, BitStep):
+        return "single bits and c", _bit_facts(step)
+    lines = str(step).splitlines()
+    return step.__class__.__name__.lower(), tuple((line[:10].strip(), line[10:].strip()) for line in lines)
 
 
 def compared(instruction: MmaInstruction, explanation: Explanation, exact: Explanation) -> Facts:
@@ -137,62 +76,6 @@ def value_text(magnitude: int, exponent: int, *, negative: bool = False) -> str:
     if Fraction(value) != Fraction(magnitude) * Fraction(2) ** exponent:
         return f"{sign}{magnitude:#x} * 2^{exponent}"
     return f"{sign}{repr(value).removesuffix('.0')}"
-
-
-def _picture(place: str, step: Step) -> Picture:
-    if isinstance(step, FusedSum):
-        title = "products and c on one ruler of binary places"
-        return Picture(title=f"{place}: {title}", ruler=_ruler(step), facts=_sum_facts(step))
-    if isinstance(step, Conversion):
-        facts = (("operand", _number_fact(step.source)), *_rounding_facts(step.rounding))
-        format = float_format(step.result_format)
-        title = f"{step.source.name} from {step.source.format} to {format.name}"
-        return Picture(title=f"{place}: {title}", ruler=None, facts=(*facts, _result(step.result, format)))
-    if isinstance(step, Saturation):
-        facts = (("rule", "infinity to the largest finite number, NaN to 0"),)
-        change = ("result", f"{step.before:#x} to {step.result:#x}")
-        return Picture(title=f"{place}: saturation", ruler=None, facts=(*facts, change))
-    if isinstance(step, IntegerSum):
-        return Picture(title=f"{place}: integer products and c", ruler=None, facts=_integer_facts(step))
-    return Picture(title=f"{place}: single bits and c", ruler=None, facts=_bit_facts(step))
-
-
-def _ruler(step: FusedSum) -> Ruler:
-    rows = [_row(term, step.unit_exponent) for term in step.terms if term.kind == "finite"]
-    negative, magnitude = step.total < 0, abs(step.total)
-    sum_row = Row(
-        label="sum",
-        value=value_text(magnitude, step.unit_exponent, negative=negative),
-        negative=negative,
-        magnitude=magnitude,
-        lowest=step.unit_exponent,
-        kept=magnitude.bit_length(),
-        cut=0,
-        lost="",
-    )
-    everything = [*rows, sum_row]
-    unit = step.unit_exponent
-    top = max([unit, *(row.lowest + row.magnitude.bit_length() - 1 for row in everything)])
-    if step.largest_exponent is not None:
-        top = max(top, step.largest_exponent)
-    bottom = max(min([unit, *(row.lowest for row in rows)]), top - PLACES + 1)
-    return Ruler(rows=tuple(everything), top=top, bottom=bottom, unit=unit)
-
-
-def _row(term: Term, unit: int) -> Row:
-    lowest = term.exponent - term.fraction_bits
-    length = term.significand.bit_length()
-    cut = min(term.cut_bits, length)
-    return Row(
-        label=term_label(term),
-        value=value_text(term.significand, lowest, negative=term.negative),
-        negative=term.negative,
-        magnitude=term.significand,
-        lowest=lowest,
-        kept=length - cut,
-        cut=cut,
-        lost=value_text(term.lost, lowest) if cut else "",
-    )
 
 
 def term_label(term: Term) -> str:
