@@ -33,13 +33,6 @@ class Buffers:
         self.memory_size = max(1, -(-(end - BASE) // _PAGE)) * _PAGE
         """Bytes of a memory that begins at `BASE` and holds them all."""
 
-    def find(self, address: int) -> tuple[str, int, int] | None:
-        """Name, address and bytes of the array that holds an address; None where there is none."""
-        for name, start in self.addresses.items():
-            if start <= address < start + self._sizes[name]:
-                return name, start, self._sizes[name]
-        return None
-
     def write(self, memory: Storage, name: str, data: NDArray[Any]) -> None:
         """Put the bytes of `data` at the beginning of an array."""
         memory.write(self.addresses[name], np.ascontiguousarray(data).reshape(-1).view(np.uint8))
