@@ -43,6 +43,9 @@ class TraceRecorder:
         self._writer = TraceWriter(file)
         self._profile = profile
         self._mirrors: dict[int, Allocation] = {}
+        self._changed = -1
+        self._compared: set[tuple[int, ...]] = set()
+        """The ranges that have been compared since memory last changed: block, address of the memory, pages."""
         self.counters = Counters()
         """What machines have done that executed the trace."""
 
@@ -84,12 +87,18 @@ class TraceRecorder:
         """Bring the mirror up to date before a load; `places` has shape (warps, ...)."""
         for memory, mirror, some, first, last in self._mirrored(block, places, size):
             if memory is block.shared or last - first <= _NEAR_BYTES:
-                self._update(memory, mirror, first >> _PAGE_BITS, (last - 1 >> _PAGE_BITS) + 1)
+                pages = first >> _PAGE_BITS, (last - 1 >> _PAGE_BITS) + 1
+                if self._changed != block.launch.changed:
+                    self._changed = block.launch.changed
+                    self._compared.clear()
+                if (key := (block.number, memory.address, *pages)) not in self._compared:
+                    self._compared.add(key)
+                    self._update(memory, mirror, *pages)
                 continue
             elements = _elements(memory, some, size)
             if not np.array_equal(memory.views[size][elements], mirror.views[size][elements]):
-                pages = np.unique(elements * size >> _PAGE_BITS)
-                for run in np.split(pages, np.flatnonzero(np.diff(pages) > 1) + 1):
+                numbers = np.unique(elements * size >> _PAGE_BITS)
+                for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1):
                     self._update(memory, mirror, int(run[0]), int(run[-1]) + 1)
 
     def writes(self, block: MemoryAccess, places: Addresses, size: int) -> None:
@@ -114,7 +123,7 @@ class TraceRecorder:
         Where their bytes begin and end in the memory follows.
         The places of a warp all lie in one memory, or have no mirror.
         """
-        first, last = int(places.min()), int(places.max()) + size
+        first, last = int(np.minimum.reduce(places, None)), int(np.maximum.reduce(places, None)) + size
         memory = block.shared if first < GLOBAL else block.device.find(first)
         base = memory.address or SHARED if memory is not None else 0
         if memory is not None and base <= first < last <= base + memory.nbytes:
