@@ -45,12 +45,13 @@ class TraceRecorder:
         self._mirrors: dict[int, Allocation] = {}
         self._changed = -1
         self._compared: set[tuple[int, ...]] = set()
-        """The ranges that have been compared since memory last changed: block, address of the memory, pages."""
+        """Pages compared since memory last changed: block, address of the memory, the first, and the end."""
         self.counters = Counters()
         """What machines have done that executed the trace."""
 
     def begin(self, kernel: str, shared_bytes: int) -> None:
         """Write what the trace is of."""
+        self._changed = -1
         self._writer.begin(Head(kernel, self._profile, shared_bytes))
 
     def reporting(self, on_block: Progress | None, blocks: int) -> Progress | None:
