@@ -72,8 +72,11 @@ class _Call(NamedTuple):
 
     def passes(self, signature: Signature) -> list[tuple[Variable, Any, bool]]:
         """Each result and parameter of a signature, what is given for it, and whether it is a parameter."""
-        outputs = [(*pair, False) for pair in zip(signature[0], self.results, strict=True)]
-        return [*outputs, *((*pair, True) for pair in zip(signature[1], self.arguments, strict=True))]
+        found = []
+        for formal, actual in zip(signature[0], self.results, strict=True):
+            dropped = Register("_", f"{self.prefix}{formal.name}@_", formal.type, self.at)
+            found.append((formal, dropped if isinstance(actual, Sink) else actual, False))
+        return [*found, *((*pair, True) for pair in zip(signature[1], self.arguments, strict=True))]
 
 
 @dataclass
@@ -252,7 +255,7 @@ class _Inliner:
         for actual in call.results:
             if isinstance(actual, Symbol):
                 self._emit("st.param.b32", call.at, Address(actual, 0, call.at), result)
-            else:
+            elif isinstance(actual, Register):
                 self._emit("mov.b32", call.at, actual, result)
 
     def _call_function(self, call: _Call, name: str) -> None:

@@ -93,3 +93,25 @@ def test_arguments_of_another_size(call, message):
     with pytest.raises(PtxError) as caught:
         kernel(CALL.format(call=call), ".global .b32 tile;" + FUNCTION.format(body=""))
     assert message in str(caught.value)
+
+
+THREE = """
+.func (.reg .b32 a, .reg .b64 b, .reg .pred c) three (.reg .b32 x, .reg .pred p)
+{ add.u32 a, x, 1; @p add.u32 a, a, 50; mul.wide.u32 b, x, 7; setp.gt.u32 c, x, 2; ret; }"""
+DEEP = """
+.func (.param .b32 r) deep (.param .b32 n)
+{ .reg .b32 %q<3>; .reg .pred %c; ld.param.b32 %q0, [n]; setp.eq.u32 %c, %q0, 0; @%c bra DONE;
+  { .param .b32 m; sub.u32 %q1, %q0, 1; st.param.b32 [m], %q1; call (_), deep, (m); }
+  DONE: mul.lo.u32 %q0, %q0, 3; st.param.b32 [r], %q0; ret; }"""
+
+
+def test_underscores_drop_results_of_a_function_that_is_inlined():
+    body = """
+    setp.eq.u32 %p0, %r0, 1; call (%r1, _, %p1), three, (%r0, %p0); call (_, %rd2, _), three, (%r1, %p1);
+    cvt.u32.u64 %r2, %rd2; @%p1 add.u32 %r2, %r2, 10; st.global.u32 [%rd1], %r2;"""
+    assert run(body, 5, before=THREE).tolist() == [7, 364, 21, 38, 45]
+
+
+def test_underscores_drop_results_of_a_function_that_calls_itself():
+    body = "call (_), deep, (%r0); call (%r3), deep, (%r0); st.global.u32 [%rd1], %r3;"
+    assert run(body, 5, before=DEEP).tolist() == [0, 3, 6, 9, 12]
