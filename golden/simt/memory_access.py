@@ -99,13 +99,16 @@ class MemoryAccess:
         """A parameter of the entry, the same in all threads."""
         return np.full(count, self.parameters.data[offset : offset + size].view(f"u{size}")[0])
 
-    def store(self, space: str, access: Access, values: Values, size: int) -> None:
-        """Store elements of `size` bytes, in the order of an H200 where threads store to one place."""
+    def store(self, space: str, access: Access, values: Values, size: int, *, lowest: bool = True) -> None:
+        """Store elements of `size` bytes; of lanes that store to one place the lowest or highest stays."""
         width = size * len(values)
         for piece in self._pieces(space, access, width, writes=True):
             self.launch.changed += piece.space != "local"
             view, places = piece.elements(size)
-            order = _order(piece.access.threads, places, width)
+            order: NDArray[np.int64] | slice = slice(None)
+            if lowest and not (places[1:] > places[:-1]).all():  # a place twice: as an H200, by 128 bytes
+                lanes = min(LANES, 128 // max(width, 4))
+                order = np.argsort(piece.access.threads ^ (lanes - 1), kind="stable")
             places = places[order]
             for i, value in enumerate(values):
                 some = value if piece.where is None else value[piece.where]
@@ -146,23 +149,24 @@ class MemoryAccess:
         that they are in flight.
         """
         if valid is None:
-            self.store("shared", target, [self.load("global", source, size, 1)], size)
-            return
+            cells = self.load("global", source, size, 1)
+        else:
+            cells = self._load_part(target, source, size, valid)
+        self.store("shared", target, [cells], size, lowest=False)
+
+    def _load_part(self, target: Access, source: Access, size: int, valid: NDArray[np.uint32]) -> Any:
         if int(valid.max()) > size:
             position = int(np.argmax(valid))
             message = f"a copy of {size} bytes with {int(valid[position])} from its source"
             self.fault(target.number, target.threads, message, position)
-        for count in np.unique(valid).tolist():
-            where = np.flatnonzero(valid == count)
-            self._copy_part(target.some(where), source.some(where), size, count)
-
-    def _copy_part(self, target: Access, source: Access, size: int, count: int) -> None:
         words = np.zeros((source.threads.size, size), dtype=np.uint8)
-        unit = min(count & -count, 8)
-        for at in range(0, count, unit or 1):
-            part = source._replace(addresses=source.addresses + np.uint64(at))
-            words[:, at : at + unit] = self.load("global", part, unit, 1).view(np.uint8).reshape(-1, unit)
-        self.store("shared", target, [words.view(CELLS[size])[:, 0]], size)
+        for count in np.unique(valid).tolist():
+            where, unit = np.flatnonzero(valid == count), min(count & -count, 8)
+            for at in range(0, count, unit or 1):
+                part = source.some(where)._replace(addresses=source.addresses[where] + np.uint64(at))
+                found = self.load("global", part, unit, 1)
+                words[where, at : at + unit] = found.view(np.uint8).reshape(-1, unit)
+        return words.view(CELLS[size])[:, 0]
 
     def fence_proxy(self, threads: Threads) -> None:
         """``fence.proxy.async``."""
@@ -341,10 +345,3 @@ class MemoryAccess:
     def refuse(self, access: Access, position: int, message: str) -> NoReturn:
         """Raise the fault of the thread at a position of an access."""
         self.fault(access.number, access.threads, message, position, int(access.addresses[position]))
-
-
-def _order(threads: Threads, places: NDArray[np.int64], width: int) -> NDArray[np.int64] | slice:
-    """The order in which threads store: a warp by pieces of 128 bytes, of which the lowest lane is last."""
-    if (places[1:] > places[:-1]).all():
-        return slice(None)  # no place twice
-    return np.argsort(threads ^ (min(LANES, 128 // max(width, 4)) - 1), kind="stable")

@@ -46,9 +46,9 @@ def arrays(name: str) -> Mapping[str, Any]:
 @cache
 def cases() -> Mapping[str, Mapping[str, Any]]:
     found = {}
-    for name in ("public_kernels", "library", "triton", "triton_sm90", "hopper", "templates", "lanes"):
-        for case in json.loads((DATA / f"{name}.json").read_text()):
-            found[case["case"]] = {**case, "set": name}
+    for file in sorted(DATA.glob("*.json")):
+        for case in json.loads(file.read_text()):
+            found[case["case"]] = {**case, "set": file.stem}
     return found
 
 
