@@ -97,7 +97,7 @@ async def decode(dut: Any, bits: int) -> Any:
 
 def cause_of(decoded: Any) -> int:
     """Zero, or why a decoded command is refused."""
-    return int(decoded.cause) or (0 if decoded.in_range else Cause.REGISTER_RANGE)
+    return int(decoded.cause) or (Cause.REGISTER_RANGE if decoded.beyond else 0)
 
 
 def warp() -> int:

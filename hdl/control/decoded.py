@@ -1,6 +1,6 @@
 """A command as the decoder gives it, and the operands that it finds on the way."""
 
-from typing import Any
+from typing import Any, Final
 
 from amaranth.hdl import Value, signed, unsigned
 from amaranth.lib import data
@@ -16,15 +16,20 @@ from hdl.multiply.tile.request import TileRequest
 from hdl.multiply.tile.side_operands import side_registers, side_request
 from hdl.registers.mover import MoveRequest
 
+MAX_OPERANDS: Final = 7
+"""Of a multiply: three fragments that it reads, one that it writes, metadata and two scales."""
+
 
 class Decoded(data.Struct):
     """A command as the units take it; only the request for its `unit` has a meaning."""
 
     unit: Unit
+    accesses: unsigned(1)
+    """It is a load or store, which is checked."""
     cause: unsigned(CAUSE_BITS)
     """Zero, or why the command is refused whatever its registers are."""
-    in_range: unsigned(1)
-    """Whether its warp has all registers of the command; otherwise `Cause.REGISTER_RANGE`."""
+    beyond: unsigned(MAX_OPERANDS)
+    """Of each operand whether its warp lacks a register of it: `Cause.REGISTER_RANGE`."""
     footprint: Footprint
     """The registers of its warp that it reads and writes."""
     memory: AccessRequest

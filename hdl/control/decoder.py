@@ -73,7 +73,9 @@ class Decoder(Component):
 
     def _logic(self, m: Module) -> None:
         command = Signal(COMMAND_BITS, reset_less=True)
-        found = Signal(Constants, reset_less=True)
+        # It begins with ones, so the many zeros of the tables become no synchronous resets, which come late.
+        ones = Constants.from_bits((1 << Constants.as_shape().size) - 1)
+        found = Signal(Constants, reset_less=True, init=ones)
         is_tile = Signal()
         with m.If(self.take):
             m.d.sync += [command.eq(self.command), found.eq(look_up(m, self._config, self.command))]
@@ -112,22 +114,26 @@ class Decoder(Component):
                 with m.Case(Opcode.WGMMA):
                     self._share(m, WgmmaCommand(command), found, operands, legal, is_tile)
         footprint = self.decoded.footprint
-        covers = [
-            self._cover(m, range_, operand)
+        beyond = [
+            self._beyond(m, range_, operand)
             for range_, operand in (
                 *((footprint.reads[index], operands.reads[index]) for index in range(3)),
                 (footprint.write, operands.write),
                 *ranges,
             )
         ]
-        m.d.comb += self.decoded.in_range.eq(Cat(covers).all())
+        unit = self.decoded.unit
+        m.d.comb += [
+            self.decoded.beyond.eq(Cat(beyond)),
+            self.decoded.accesses.eq((unit == Unit.LOAD) | (unit == Unit.STORE)),
+        ]
         with m.If(memory.warp != self._warp):
             m.d.comb += self.decoded.cause.eq(Cause.WARP_RANGE)
         with m.Elif(~legal):
             m.d.comb += self.decoded.cause.eq(Cause.ILLEGAL_INSTRUCTION)
 
-    def _cover(self, m: Module, range_: data.View, operand: data.View) -> Value:
-        """Let `range_` be the registers of an operand; returns whether there are so many."""
+    def _beyond(self, m: Module, range_: data.View, operand: data.View) -> Value:
+        """Let `range_` be the registers of an operand; returns whether some of them are missing."""
         bits = log2_exact(self._config.registers)
         last = Signal(signed(MORE_BITS + 1))
         m.d.comb += [
@@ -136,7 +142,7 @@ class Decoder(Component):
             range_.first.eq(operand.first[:bits]),
             range_.last.eq(last[:bits]),
         ]
-        return (last[bits:] == 0) | last[-1]
+        return (last[bits:] != 0) & ~last[-1]
 
     def _in_file(self, register: Value) -> Value:
         """A register of the warp, as the register file numbers it."""

@@ -232,7 +232,7 @@ class Sequencer(Component):
         checked_cause = check.checked.payload.cause
         if shares is not None:
             checked_cause = Mux(decoded.unit == Unit.WGMMA, Cause.ADDRESS_RANGE, checked_cause)
-        refused_cause = Mux(decoded.in_range, checked_cause, Cause.REGISTER_RANGE)
+        refused_cause = Mux(decoded.beyond == 0, checked_cause, Cause.REGISTER_RANGE)
         refused_cause = Mux(decoded.cause == 0, refused_cause, decoded.cause)
         self._stop(m, pipe, scoreboard, refused_cause, bus_fault, quiet & check.request.ready)
         has_any = pipe.has_command | pipe.has_decoded | pipe.has_issued
@@ -294,7 +294,7 @@ class Sequencer(Component):
     ) -> None:
         """Second stage: compare operands with those in flight; accesses are checked meanwhile."""
         checked = check.checked.payload
-        in_memory = _is_access(decoded.unit)
+        in_memory = decoded.accesses
         m.d.comb += [
             check.request.payload.eq(decoded.memory),
             scoreboard.unit.eq(decoded.unit),
@@ -314,7 +314,7 @@ class Sequencer(Component):
                 with m.If(pipe.decode & ~pipe.halt):
                     m.next = "FIRST"
             with m.State("FIRST"):
-                legal = (decoded.cause == 0) & decoded.in_range
+                legal = (decoded.cause == 0) & (decoded.beyond == 0)
                 m.d.comb += check.request.valid.eq(in_memory & legal & ~pipe.halt)
                 if shares is not None:
                     m.d.comb += shares.start.eq(1)
@@ -379,7 +379,7 @@ class Sequencer(Component):
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
         issued = Signal(_Issued, reset_less=True)
-        listed = decoded.memory.listed & _is_access(decoded.unit)
+        listed = decoded.memory.listed & decoded.accesses
         if side is not None:
             listed |= side.present
             asked = Signal(side_layout(self._config), name="issued_side", reset_less=True)
@@ -528,10 +528,6 @@ class Sequencer(Component):
         with m.Elif(load_first):
             m.d.sync += oldest.eq(load)
         return oldest
-
-
-def _is_access(unit: Value) -> Value:
-    return (unit == Unit.LOAD) | (unit == Unit.STORE)
 
 
 def _replaces(oldest: data.View, tag: Value) -> Value:
