@@ -130,8 +130,15 @@ class RegisterMover(Component):
             available.eq(arrived != quad + written),
             gathered.eq(arrived[-1]),
         ]
-        # The row of the next cycle.
-        m.d.comb += out.addr.eq(quad + (written & request.is_move))
+        # The row of the next cycle, made for both answers of the write port, which is late.
+        current = Signal(range(QUADS))
+        if_waiting, if_written = Signal(), Signal()
+        rows_after = [(current + is_next)[: len(current)] for is_next in (if_waiting, if_written)]
+        m.d.comb += [
+            current.eq(quad),
+            if_written.eq(writes & request.is_move),
+            out.addr.eq(Mux(self.write.ready, rows_after[1], rows_after[0])),
+        ]
         with m.If(accepted):
             m.d.sync += [to_read.eq(to_read + 1), reading.eq(~to_read.all())]
         with m.FSM(name="mover"):
@@ -177,7 +184,9 @@ class RegisterMover(Component):
                     lanes.eq(1 << Cat(lane, of_quad[:inner])),
                     written_quad.eq(of_quad),
                     shift.eq(gathered & (~writing | self.write.ready)),
-                    out.addr.eq(row + shift),
+                    current.eq(row),
+                    if_waiting.eq(gathered & ~writing),
+                    if_written.eq(gathered),
                 ]
                 with m.If(written):
                     m.d.sync += writing.eq(0)
