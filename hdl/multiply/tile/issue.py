@@ -1,5 +1,8 @@
 """Second stage of the tile multiplier: hands rows and elements to the dot-product units."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
@@ -197,17 +200,13 @@ class TileIssue(Component):
         """Offer rows and elements until every unit has taken its own."""
         steps = Steps(self._config)
         rows = {"x": self._rows(read, "x", steps.x_rows), "y": self._rows(read, "y", steps.y_rows)}
-        elements = [self._element(unit, step, read) for unit in range(steps.units)]
-        operation: Value = Value.cast(read.operation)
+        elements = _Elements(words=self._words_of_c(step), carry=self.carry, step=step, read=read)
         choice = self._choice(read, is_sparse)
         if has_conversion(self._config):
-            # From block RAM to block RAM, so through a register.
-            m.d.sync += [
-                self.addend_enable.eq(advance & valid & read.converted & read.is_later),
-                self.addend_step.eq(step),
-                self.addend_data.eq(Cat(self._element_of_c(unit, step, read) for unit in range(steps.units))),
-            ]
-            operation, valid = self._convert(m, advance, valid, read, rows, elements)
+            m.d.sync += self.addend_enable.eq(advance & valid & read.converted & read.is_later)
+            valid, elements = self._convert(m, advance, valid, rows, elements)
+            c = [self._element_of_c(unit, elements) for unit in range(steps.units)]
+            m.d.comb += [self.addend_step.eq(elements.step), self.addend_data.eq(Cat(c))]
             choice = {
                 name: [_held(m, advance, item, f"late_{name}_{number}") for number, item in enumerate(some)]
                 for name, some in choice.items()
@@ -233,8 +232,8 @@ class TileIssue(Component):
             # A register for each unit. All are loaded in the same cycles, but synthesis, which would make one
             # of equal registers and let it drive all units, cannot tell from these enables.
             own = taken & (pending[unit] == accepted[unit])
-            offered = _held(m, own, operation, f"operation_{unit}")
-            c = _held(m, taken, elements[unit], f"c_{unit}")
+            offered = _held(m, own, Value.cast(elements.read.operation), f"operation_{unit}")
+            c = _held(m, taken, self._element(unit, elements), f"c_{unit}")
             m.d.comb += [
                 port.valid.eq(pending[unit]),
                 port.payload.a.eq(held["x"][x_number]),
@@ -258,16 +257,21 @@ class TileIssue(Component):
         m: Module,
         advance: Signal,
         valid: Signal,
-        read: data.View,
         rows: dict[str, list[Value]],
-        elements: list[Value],
-    ) -> tuple[Value, Signal]:
-        """Put a register and the conversion behind rows and elements; returns operation and valid, late."""
-        late = Signal(Operation, reset_less=True, name="late_operation")
+        elements: "_Elements",
+    ) -> tuple[Signal, "_Elements"]:
+        """Put a register and the conversion behind rows and elements; returns valid and elements, late."""
+        read = elements.read
         late_valid = Signal()
+        late = Signal(_ReadStep, reset_less=True, name="late_read")
         with m.If(advance):
-            m.d.sync += [late.eq(read.operation), late_valid.eq(valid)]
-        elements[:] = [_held(m, advance, element, f"late_c_{unit}") for unit, element in enumerate(elements)]
+            m.d.sync += [late.eq(read), late_valid.eq(valid)]
+        held = _Elements(
+            words=[_held(m, advance, word, f"late_c_{unit}") for unit, word in enumerate(elements.words)],
+            carry=_held(m, advance, elements.carry, "late_carry"),
+            step=_held(m, advance, elements.step, "late_step"),
+            read=late,
+        )
         for name, is_e5m2 in (("x", read.operation.a_e5m2), ("y", read.operation.b_e5m2)):
             is_e4m3 = _held(m, advance, read.converted & ~is_e5m2, f"late_{name}_is_e4m3")
             for number, given in enumerate(rows[name]):
@@ -278,7 +282,7 @@ class TileIssue(Component):
                     conversion.is_e4m3.eq(is_e4m3),
                 ]
                 rows[name][number] = conversion.converted
-        return Value.cast(late), late_valid
+        return late_valid, held
 
     def _scales(self, m: Module, taken: Value, read: data.View) -> dict[str, list[Signal]]:
         """The scales of the rows of X and Y, in a register as these are."""
@@ -349,24 +353,32 @@ class TileIssue(Component):
             rows.append(Cat(low, Mux(read.whole_rows, high, 0)))
         return rows
 
-    def _element_of_c(self, unit: int, step: Signal, read: data.View) -> Value:
-        """The element of C for a unit."""
-        # With one unit, the step has the pair.
-        index, of_pair = divmod(unit, 2)
-        pairs = [word.word_select(index, LANE_BITS) for word in (self.c_0, self.c_1)]
-        odd = step[0] if Steps(self._config).units == 1 else Const(of_pair, 1)
-        element = Mux(odd, pairs[1], pairs[0])
-        half = LANE_BITS // 2
-        is_f16 = read.operation.c_is_f16
-        low = Mux(is_f16 & odd, element[half:], element[:half])
-        return Cat(low, Mux(is_f16, 0, element[half:]))
+    def _words_of_c(self, step: Signal) -> list[Value]:
+        """For each unit the word of C with its element; with one unit, the step has the pair."""
+        units = Steps(self._config).units
+        pairs = [
+            [word.word_select(index, LANE_BITS) for word in (self.c_0, self.c_1)]
+            for index in range((units + 1) // 2)
+        ]
+        if units == 1:
+            return [Mux(step[0], pairs[0][1], pairs[0][0])]
+        return [word for pair in pairs for word in pair]
 
-    def _element(self, unit: int, step: Signal, read: data.View) -> Value:
+    def _element_of_c(self, unit: int, given: "_Elements") -> Value:
+        """The element of C for a unit."""
+        word = given.words[unit]
+        odd = given.step[0] if Steps(self._config).units == 1 else Const(unit % 2, 1)
+        half = LANE_BITS // 2
+        is_f16 = given.read.operation.c_is_f16
+        low = Mux(is_f16 & odd, word[half:], word[:half])
+        return Cat(low, Mux(is_f16, 0, word[half:]))
+
+    def _element(self, unit: int, given: "_Elements") -> Value:
         """C for a unit: its element, or the result of the pass before; and above it, `c_beyond`."""
-        c = self._element_of_c(unit, step, read)
+        c, read = self._element_of_c(unit, given), given.read
         if not has_chains(self._config):
             return Cat(c, Const(0, 1))
-        carry = self.carry.word_select(unit, LANE_BITS)
+        carry = given.carry.word_select(unit, LANE_BITS)
         beyond: Value = Const(0, 1)
         if has_integer_chains(self._config):
             # The products of a pass are less than 2**30, so only an element beyond that can leave the range,
@@ -375,6 +387,21 @@ class TileIssue(Component):
         if has_conversion(self._config):
             c = Mux(read.converted, 0, c)
         return Cat(Mux(read.is_later, carry, c), beyond)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Elements:
+    """What C of the units is made of.
+
+    Block RAM gives it late, so the register in front of the conversion stands before all other choices.
+    """
+
+    words: Sequence[Value]
+    """Of C, one for each unit."""
+    carry: Value
+    """The results of the pass before."""
+    step: Value
+    read: data.View
 
 
 def _held(m: Module, advance: Signal, value: Value, name: str) -> Signal:
