@@ -249,7 +249,7 @@ class CoreConfig:
 
 _DEPTH: Final = 14
 _F64_DEPTH: Final = 10
-"""Of the presets' units: no core's clock needs a deeper one."""
+"""Of the presets' units: no core's clock needs a deeper one, but `small`'s with its options."""
 
 PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
     {
@@ -257,7 +257,7 @@ PRESETS: Final[Mapping[str, CoreConfig]] = MappingProxyType(
             dot_product=DotProductConfig(depth=_DEPTH), registers=32, queue_depth=4, outstanding_reads=2
         ),
         "small": CoreConfig(
-            dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH),
+            dot_product=DotProductConfig(formats=_ALL, depth=_DEPTH + 1),
             f64_units=1,
             f64_depth=_F64_DEPTH,
             shared_bytes=4 * PAGE_BYTES,

@@ -28,7 +28,7 @@ class Distance(DotProductStage):
         32 and more stand for anything beyond.
     """
 
-    delays = (4.2,)
+    delays = (5.2,)
     input_fields = "operation maximum product_exponent c_exponent"
     output_fields = "fine coarse quarter foreign c_distance"
 

@@ -19,7 +19,7 @@ class Fp8Align(DotProductStage):
 
     A window of 27 bits has places for shifts by 0, 8, 16 and 24, of which no more than two meet in a bit.
 
-    Expected critical path: the multiplier before the first cut.
+    Expected critical path: as in `Align`.
     Testbench: cocotb_tests/dot_product/test_fp8_align.py.
 
     Members
@@ -33,31 +33,31 @@ class Fp8Align(DotProductStage):
         One is to be added for each set bit.
     """
 
-    delays = (6.6, 1.5)
+    delays = (4.4,)
     input_fields = (
         "operation product fp8_quarter fp8_near fp8_far fp8_middle fp8_farthest fp8_shifted fp8_sign"
     )
     output_fields = "fp8_term fp8_carry"
 
-    def _logic(self, m: Module, first: Cut, second: Cut) -> None:
+    def _logic(self, m: Module, cut: Cut) -> None:
         given = self.input
         widths = self.widths
         lanes, window = widths.fp8_lanes, widths.fp8_window
         fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
-        sign = first(Mux(fp8, given.fp8_sign, 0), "sign")
-        quarter = first(given.fp8_quarter, "quarter")
+        sign = cut(Mux(fp8, given.fp8_sign, 0), "sign")
+        quarter = cut(given.fp8_quarter, "quarter")
         for lane in range(lanes):
             lowest = self.widths.fp8_upper if lane >= LANES else 0
             product = Value.cast(given.product[lane % LANES])[lowest : lowest + _BITS]
             if self.widths.lanes:
                 product = Cat(product[:-1], product[-1] & given.fp8_shifted[lane])
             coarse = (
-                self._short(lane, product, first) if widths.fp8_is_short else self._long(lane, product, first)
+                self._short(lane, product, cut) if widths.fp8_is_short else self._long(lane, product, cut)
             )
             magnitude = Mux(quarter[lane], coarse >> 4, coarse)
             term = magnitude ^ sign[lane].replicate(window + 1)
-            m.d.comb += self.output.fp8_term[lane].eq(second(term[: window + 1], f"term{lane}"))
-        m.d.comb += self.output.fp8_carry.eq(second(sign, "carry"))
+            m.d.comb += self.output.fp8_term[lane].eq(term[: window + 1])
+        m.d.comb += self.output.fp8_carry.eq(sign)
 
     def _short(self, lane: int, product: Value, cut: Cut) -> Value:
         """A product shifted right by 0 or 8 in a window of 15 bits, behind a cut."""

@@ -37,7 +37,7 @@ class Fp8Distance(DotProductStage):
         formats.
     """
 
-    delays = (4.2,)
+    delays = (5.2,)
     input_fields = "operation maximum fp8_exponent fp8_significand_a fp8_significand_b"
     output_fields = "fp8_fine fp8_quarter fp8_near fp8_far fp8_middle fp8_farthest fp8_shifted fp8_a fp8_b"
 

@@ -16,9 +16,8 @@ class Reduce(DotProductStage):
     inputs, one for each product's missing one.
 
     fp8 lanes add one tree of sixteen terms beside the terms' tree, or two trees where only fp8 is computed.
-    The last level then adds the sums of two trees and C: a row
-    of full adders, which makes two numbers of the three, and an adder. The lowest bit of their second number
-    is free, so both trees have sixteen carry inputs.
+    The sums of two trees and C meet in front of the last level: a row of full adders makes two numbers of the
+    three. The lowest bit of the second is free, so both trees have sixteen carry inputs.
 
     Widths: each level adds one bit to the terms' ``window + 1``; `Widths.total` tells why the last needs no
     more.
@@ -34,13 +33,13 @@ class Reduce(DotProductStage):
     output.sum : signed(total)
     """
 
-    delays = (2.9, 2.4, 2.4, 2.6, 3.4)
+    delays = (4.5, 2.4, 2.4, 3.4, 2.6)
     input_fields = "term carry fp8_term fp8_carry c_term"
     output_fields = "sum"
 
     def _logic(self, m: Module, *cuts: Cut) -> None:
         given, widths = self.input, self.widths
-        *levels, last = cuts
+        *levels, before, last = cuts
         sums = []
         if widths.lanes:
             sums.append(_tree(m, levels, list(given.term), given.carry, "sum"))
@@ -51,17 +50,20 @@ class Reduce(DotProductStage):
         total, carry = sums[0]
         if widths.fp8:
             total, c_term = _two_of_three(total, *sums[1], c_term, widths.fp8_padding)
+        total, c_term, carry = before(total, "total"), before(c_term, "c_term_4"), before(carry, "carry")
         # One adder with a carry input.
         m.d.comb += self.output.sum.eq(last((total + c_term + carry)[: widths.total].as_signed(), "sum"))
 
 
 def _tree(m: Module, cuts: list[Cut], level: list[Value], carries: Value, name: str) -> tuple[Value, Value]:
-    """The sum of sixteen terms and fifteen carries, and the last carry; a level of adders before each cut."""
-    for depth, cut in enumerate(cuts, 1):
+    """The sum of sixteen terms and fifteen carries, and the last carry; a cut between levels of adders."""
+    for depth in range(len(cuts) + 1):
         half = len(level) // 2
-        added = signed_sums(m, level[:half], level[half:], list(carries)[:half])
-        level = [cut(value, f"{name}_{depth}_{index}") for index, value in enumerate(added)]
-        carries = cut(carries[half:], f"{name}_carries_{depth}")
+        level = signed_sums(m, level[:half], level[half:], list(carries)[:half])
+        carries = carries[half:]
+        if depth < len(cuts):
+            level = [cuts[depth](value, f"{name}_{depth + 1}_{index}") for index, value in enumerate(level)]
+            carries = cuts[depth](carries, f"{name}_carries_{depth + 1}")
     return level[0], carries[0]
 
 
