@@ -1,11 +1,14 @@
 #!/bin/sh
-# A 64-bit shift by a register that a float instruction has written.
+# A 64-bit shift by a register that a float instruction has written, and a store of the low word of an f64.
 #
 # Guess: a shift takes the bits of a .b32 register as its amount: 1.0 is 0x3f800000, and shifts everything out.
 # Seen:  ptxas 13.0.88 and 13.5.37 for sm_90a convert the float to an integer before a 64-bit shift: F2I is there, and
 #        the code is that of an explicit cvt.rzi, so 1.0 shifts by 1. mov.b32 between both brings the bits back, and a
 #        32-bit shift takes them too.
-# No instruction of the text asks for this conversion. An H200 shifts as the machine code says.
+#        13.0.88, and not 13.5.37: st.global.u32 of a .b64 register that an f64 instruction has written stores the f64
+#        as an integer, not its low word; the code is that of cvt.rzi.u32.f64. nvcc writes such a store for (unsigned)z after inline assembly with
+#        an f64 result in "=l"(z). A cvt.u32.u64 between both brings the low word back.
+# No instruction of the text asks for these conversions. An H200 shifts and stores as the machine code says.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -51,5 +54,18 @@ for environment in ("environment", "later"):
             assert len(extra) == 1 and code == explicit and not any("F2I" in line for line in moved)
         short = machine_code(environment, f"{single} shr.s32 %r5, %r2, %r4; st.global.b32 [%x0], %r5;")
         assert not any("F2I" in line for line in short)
+    for double in ("cvt.rn.f64.s64 %x2, %x1;", "cvt.f64.f32 %x2, %r1;", "sqrt.rm.f64 %x2, %x1;"):
+        code, explicit, word = (
+            machine_code(environment, f"{load} {double} {narrow} st.global.u32 [%x0], {stored};")
+            for narrow, stored in (
+                ("", "%x2"),
+                ("cvt.rzi.u32.f64 %r5, %x2;", "%r5"),
+                ("cvt.u32.u64 %r5, %x2;", "%r5"),
+            )
+        )
+        extra = [line for line in code if line.startswith("F2I")]
+        print(f"{environment:12} {double:28} st.u32 {extra}, the code of cvt.rzi.u32.f64: {code == explicit}")
+        assert (code == explicit) == (environment == "environment") and not any("F2I" in line for line in word)
+        assert len(extra) == (environment == "environment")
 EOF
 "$folder/environment/bin/python" "$folder/translate.py" "$folder"
