@@ -31,6 +31,7 @@ STATED: Final = Path(__file__).parent / "data" / "fpga.json"
 """What the README states: of each row TRELLIS_COMB and the clocks of its seeds."""
 
 _SMALL: Final = PRESETS["small"]
+_STANDARD: Final = PRESETS["standard"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +58,7 @@ class Row:
 
 
 ROWS: Final = {
-    "dot-product": Row(make=lambda: DotProductUnit(_SMALL.dot_product), placer="heap", target=200),
+    "dot-product": Row(make=lambda: DotProductUnit(_STANDARD.dot_product), placer="heap", target=200),
     "fma64": Row(make=lambda: FusedMultiplyAdd64(_SMALL.f64_depth), placer="heap", target=200),
     "tiny": Row(make=lambda: Core(PRESETS["tiny"])),
     "small": Row(make=lambda: Core(_SMALL), placer="heap", target=110),
@@ -65,7 +66,7 @@ ROWS: Final = {
     "small sparse": Row(make=lambda: Core(CORES["small-sparse"])),
     "small block-scale": Row(make=lambda: Core(CORES["small-block-scale"])),
     "small mxf4": Row(make=lambda: Core(CORES["small-mxf4"])),
-    "standard": Row(make=lambda: Core(PRESETS["standard"]), router="router2", target=90, minutes=240),
+    "standard": Row(make=lambda: Core(_STANDARD), router="router2", target=90, minutes=240),
 }
 
 
