@@ -24,8 +24,6 @@ class Decoded(data.Struct):
     """A command as the units take it; only the request for its `unit` has a meaning."""
 
     unit: Unit
-    accesses: unsigned(1)
-    """It is a load or store, which is checked."""
     cause: unsigned(CAUSE_BITS)
     """Zero, or why the command is refused whatever its registers are."""
     beyond: unsigned(MAX_OPERANDS)

@@ -55,6 +55,8 @@ class Decoder(Component):
         The command is taken.
     decoded : Out(Decoded)
         Of the command that was taken last.
+    accesses : Out(1)
+        It is a load or store, whose addresses are checked.
     side : Out(side_layout(config))
         Likewise, if multiplies may have side operands.
     share : Out(WgmmaRequest)
@@ -64,7 +66,7 @@ class Decoder(Component):
     def __init__(self, config: CoreConfig, warp: int = 0) -> None:
         self._config = config
         self._warp = warp
-        members = {"command": In(COMMAND_BITS), "take": In(1), "decoded": Out(Decoded)}
+        members = {"command": In(COMMAND_BITS), "take": In(1), "decoded": Out(Decoded), "accesses": Out(1)}
         if config.has_side_operands:
             members["side"] = Out(side_layout(config))
         if config.wgmma:
@@ -125,7 +127,7 @@ class Decoder(Component):
         unit = self.decoded.unit
         m.d.comb += [
             self.decoded.beyond.eq(Cat(beyond)),
-            self.decoded.accesses.eq((unit == Unit.LOAD) | (unit == Unit.STORE)),
+            self.accesses.eq((unit == Unit.LOAD) | (unit == Unit.STORE)),
         ]
         with m.If(memory.warp != self._warp):
             m.d.comb += self.decoded.cause.eq(Cause.WARP_RANGE)

@@ -70,7 +70,8 @@ class _Handover:
     """What the stages tell each other.
 
     `has_command`, `has_decoded` and `has_issued` say that a stage has a command. In this cycle, a command is
-    decoded (`decode`), takes its slot (`allocate`), or starts (`start`). `refused` is the second stage's
+    decoded (`decode`), takes its slot (`allocate`), or starts (`start`). `accesses`: the second stage's
+    command is a load or store, which is checked. `refused` is the second stage's
     command, `refused_rows` the third stage's, for its rows. `failed`: a memory has reported a failure.
     `halt` empties all stages. After it, `stopped` says that everything in flight has ended.
     """
@@ -81,6 +82,7 @@ class _Handover:
     decode: Signal
     allocate: Signal
     start: Signal
+    accesses: Signal
     refused: Signal
     refused_rows: Signal
     reading_rows: Signal
@@ -259,7 +261,11 @@ class Sequencer(Component):
             pipe.decode.eq(pipe.has_command & (~pipe.has_decoded | pipe.allocate)),
         ]
         with m.If(pipe.decode):
-            m.d.sync += [decoded.eq(decoder.decoded), pipe.has_command.eq(0)]
+            m.d.sync += [
+                decoded.eq(decoder.decoded),
+                pipe.accesses.eq(decoder.accesses),
+                pipe.has_command.eq(0),
+            ]
             if side is not None:
                 m.d.sync += side.eq(decoder.side)
             m.d.sync += [compared[index].eq(decoder.decoded.footprint.reads[index]) for index in (0, 1)]
@@ -294,7 +300,7 @@ class Sequencer(Component):
     ) -> None:
         """Second stage: compare operands with those in flight; accesses are checked meanwhile."""
         checked = check.checked.payload
-        in_memory = decoded.accesses
+        in_memory = pipe.accesses
         m.d.comb += [
             check.request.payload.eq(decoded.memory),
             scoreboard.unit.eq(decoded.unit),
@@ -379,7 +385,7 @@ class Sequencer(Component):
     ) -> None:
         """Third stage: wait for the last conflict to end, and give the command to its unit."""
         issued = Signal(_Issued, reset_less=True)
-        listed = decoded.memory.listed & decoded.accesses
+        listed = decoded.memory.listed & pipe.accesses
         if side is not None:
             listed |= side.present
             asked = Signal(side_layout(self._config), name="issued_side", reset_less=True)
