@@ -37,16 +37,9 @@ _conversion: Callable[..., str] | None = None
 def counting(conversion: Conversion) -> Iterator[Mapping[Path, str]]:
     """Let the cores that are built meanwhile count what they execute.
 
-    Parameters
-    ----------
-    conversion : Conversion
-        Gives Verilog of which each line has a place.
-
-    Yields
-    ------
-    mapping of Path to str
-        The libraries so far, and the Verilog of each. `openwmma_write_counts` of a library writes what its
-        simulations have counted, those that are closed, as Verilator's coverage.
+    `conversion` gives Verilog of which each line has a place. Yields the Verilog of each library so far.
+    `openwmma_write_counts` of a library writes what its simulations have counted, those that are closed, as
+    Verilator's coverage.
     """
     global _conversion  # noqa: PLW0603  simulations are opened deep inside of what is tested
     _counted.clear()
@@ -58,26 +51,12 @@ def counting(conversion: Conversion) -> Iterator[Mapping[Path, str]]:
 
 
 def build_core(config: CoreConfig, *, observed: bool = False, verilog: str | None = None) -> Path:
-    """Build the simulation of a core, or find it built.
+    """Build the simulation of a core, or find it built: the shared library, in the user's cache directory.
 
-    Parameters
-    ----------
-    config : CoreConfig
-    observed : bool
-        Whether the simulation can write waveforms and record signals for a trace; it is slower then.
-    verilog : str or None
-        Verilog with a module of the core's name and ports that is to be simulated in its place; its registers
-        cannot be inspected, and it does not count.
-
-    Returns
-    -------
-    Path
-        The shared library, in the user's cache directory.
-
-    Raises
-    ------
-    sim.verilate.BuildError
-        With what Verilator or the compiler said.
+    With `observed`, the simulation can write waveforms and record signals for a trace; it is slower then.
+    `verilog` has a module of the core's name and ports that is to be simulated in its place; its registers
+    cannot be inspected, and it does not count. `sim.verilate.BuildError` has what Verilator or the compiler
+    said.
     """
     constants = {
         "BEAT_BYTES": beat_bytes(config),

@@ -26,12 +26,7 @@ class CacheError(OSError):
 
 
 def cache_folder() -> Path:
-    """Where what was built once is kept: the user's cache directory on this system.
-
-    Raises
-    ------
-    CacheError
-    """
+    """Where what was built once is kept: the user's cache directory; CacheError where it cannot be made."""
     folder = platformdirs.user_cache_path("openwmma").absolute()
     with _explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -43,18 +38,9 @@ def cached(paths: Sequence[Path], build: Callable[[Path], Sequence[Path]]) -> No
 
     A file that was damaged, emptied or replaced does not have the checksum beside it, and is built again.
 
-    Parameters
-    ----------
-    paths : sequence of Path
-        The files, in one folder that exists.
-    build : callable
-        Takes an empty folder, and returns the files built there in the order of `paths`. The folder is
-        removed at the end; one that a killed process left is removed before the next build.
-
-    Raises
-    ------
-    CacheError
-        When the folder cannot be written.
+    The files are in one folder that exists. `build` takes an empty folder, and returns the files built there
+    in the order of `paths`. This folder is removed at the end; one that a killed process left is removed
+    before the next build. CacheError when the folder of the files cannot be written.
     """
     if all(map(is_whole, paths)):
         return
@@ -71,12 +57,7 @@ def cached(paths: Sequence[Path], build: Callable[[Path], Sequence[Path]]) -> No
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file's bytes.
-
-    Raises
-    ------
-    OSError
-    """
+    """SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

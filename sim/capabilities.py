@@ -70,13 +70,8 @@ class Capabilities:
     def read(cls, read: Callable[[int, int], NDArray[np.uint32]]) -> "Capabilities":
         """Ask a core; `read` takes an address and a count, as `sim.simulation.Simulation.read` does.
 
-        Identity and version are read first: where this software has others, no more is read, for
-        nothing is known of the other registers.
-
-        Raises
-        ------
-        CapabilityError
-            For another identity or another version of the register map.
+        Identity and version are read first. Where this software has others, no more is read, for nothing is
+        known of the other registers: CapabilityError.
         """
 
         def word(name: str) -> int:
@@ -108,10 +103,7 @@ class Capabilities:
     def configuration(self) -> CoreConfig:
         """The configuration of a core that shows this, with units of the greatest depth: no host sees it.
 
-        Raises
-        ------
-        CapabilityError
-            When there is none, or when its profile is not in `golden.tables.profiles.PROFILES`.
+        CapabilityError when there is none, or when its profile is not in `golden.tables.profiles.PROFILES`.
         """
         if self.profile not in PROFILES:
             raise CapabilityError(
@@ -134,13 +126,7 @@ class Capabilities:
             raise CapabilityError(f"the core's account of itself is of no configuration: {error}") from error
 
     def require(self, expected: "Capabilities") -> None:
-        """Refuse a core that is not as expected.
-
-        Raises
-        ------
-        CapabilityError
-            For the first difference, with both values.
-        """
+        """Refuse a core that is not as expected: CapabilityError for the first difference."""
         for field in fields(self):
             _require(field.name, getattr(self, field.name), getattr(expected, field.name))
 

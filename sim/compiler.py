@@ -84,10 +84,7 @@ def using(tool: Compiler) -> Iterator[None]:
 def installed(*, zig: bool = False) -> list[Compiler]:
     """The compilers that are there, each version once: ``c++``, ``clang++``, and clang of package `ziglang`.
 
-    Parameters
-    ----------
-    zig : bool
-        Whether package `ziglang` counts, which compiles its own C++ library first, for a minute.
+    The last one counts with `zig` alone: it compiles its own C++ library first, for a minute.
     """
     commands = [(command,) for command in _SYSTEM]
     found: dict[str, Compiler] = {}

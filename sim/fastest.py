@@ -45,16 +45,8 @@ def fastest(config: CoreConfig, build: Callable[[], Path] | None = None) -> Comp
     cores are idle. A core that is no preset takes what was measured of the preset whose number of dot-product
     units is nearest.
 
-    Parameters
-    ----------
-    config : CoreConfig
-    build : callable or None
-        Builds the library; None where nothing is to be measured.
-
-    Raises
-    ------
-    sim.verilate.BuildError
-        Of the first compiler, if none can build it.
+    `build` builds the library; None where nothing is to be measured. BuildError of the first compiler, if
+    none can build it.
     """
     if named():
         return compiler()
@@ -77,17 +69,8 @@ def fastest(config: CoreConfig, build: Callable[[], Path] | None = None) -> Comp
 def measure(config: CoreConfig, build: Callable[[], Path], tools: Sequence[Compiler]) -> None:
     """Build with compilers side by side, measure what they made, and keep the rates.
 
-    Parameters
-    ----------
-    config : CoreConfig
-    build : callable
-        Builds the library with the compiler in use.
-    tools : sequence of Compiler
-
-    Raises
-    ------
-    sim.verilate.BuildError
-        Of the first compiler, if none can build it.
+    `build` builds the library with the compiler in use. BuildError of the first compiler, if none can build
+    it.
     """
     failures: list[BuildError] = []
 

@@ -38,17 +38,8 @@ def write_files(contents: Mapping[Path, str | bytes]) -> None:
     """Write files so that nobody ever finds half of one, and an error leaves the old ones as they were.
 
     Each goes to a file beside its place, which takes the place when all have been written. A link stays one:
-    the file behind it is written. Pipes and devices are written last, as they are.
-
-    Parameters
-    ----------
-    contents : mapping of Path to str or bytes
-        All of the paths in folders that exist.
-
-    Raises
-    ------
-    OSError
-        As writing or renaming fails.
+    the file behind it is written. Pipes and devices are written last, as they are. All paths are in folders
+    that exist. OSError as writing or renaming fails.
     """
     for path in contents:
         if path.is_dir():

@@ -36,32 +36,16 @@ _INDICES: Final = 1 << 32
 class HostedMachine(ABC):
     """A core behind its host registers; how commands get there is left to those who inherit from it.
 
+    Attributes are as of `golden.machine.Machine`; `config` is the core's.
+
     Parameters
     ----------
     config : CoreConfig or None
-        What the core must be; None for whatever it says that it is.
+        What the core must be, else CapabilityError; None for whatever it says that it is.
     read_host : callable
         From the address of a host register or window, and a number of words, to their values.
     write_host : callable
         From an address and values.
-
-    Attributes
-    ----------
-    config : CoreConfig
-        Of the core.
-    memory : Storage
-        Global memory; writing into it is seen by the next command.
-    shared : WordStorage or None
-        Shared memory, by generic addresses; None where there is none.
-    profile : Profile
-        Constants of the core's arithmetic.
-    register_count, warp_count : int
-        Registers of a lane of a warp, and warps.
-
-    Raises
-    ------
-    sim.capabilities.CapabilityError
-        When the core's own account of itself is not what `config` says, or is of no configuration.
     """
 
     memory: Storage
@@ -114,10 +98,7 @@ class HostedMachine(ABC):
     def write_registers(self, first: int, values: NDArray[np.uint32], *, warp: int = 0) -> None:
         """Set consecutive registers through the host interface; `values` has shape (count, 32 lanes).
 
-        Raises
-        ------
-        ValueError
-            For registers that do not exist, or another shape.
+        ValueError for registers that do not exist, or another shape.
         """
         if values.ndim != 2 or values.shape[1] != LANES:
             raise ValueError(f"register values must have shape (count, {LANES}), not {values.shape}")
@@ -128,14 +109,9 @@ class HostedMachine(ABC):
         self._write_host(register_map.lane_address(first), values)
 
     def execute(self, command: Command) -> None:
-        """Execute one command in serial mode, to its end.
+        """Execute one command in serial mode, to its end; a Fault that it raises has been cleared.
 
-        Raises
-        ------
-        golden.tables.faults.Fault
-            The core refused it or it failed; the fault has been cleared.
-        ValueError
-            An operand does not fit its field of the command.
+        ValueError for an operand that does not fit its field of the command.
         """
         self._queue((command,), serial=True)
         self.finish()
@@ -148,29 +124,15 @@ class HostedMachine(ABC):
     def queue(self, commands: Iterable[Command]) -> None:
         """Hand over commands as fast as the queue takes them, and return while the core is still at work.
 
-        The core overlaps them where it can. Until `finish`, only `queue` may be called.
-
-        Raises
-        ------
-        golden.tables.faults.Fault
-            The first fault of a warp, in this batch or an earlier one. Commands of that warp behind it have
-            been dropped, and the fault cleared. Other warps have executed theirs. If another warp failed too,
-            the next call raises its fault.
-        ValueError
-            An operand does not fit its field of a command; no command of the same batch has been queued.
+        The core overlaps them where it can. Until `finish`, only `queue` may be called. Errors are as of
+        `golden.machine.Machine.queue`; a Fault that is raised has been cleared.
         """
         stream = iter(commands)
         while batch := list(islice(stream, _BATCH)):
             self._queue(batch, serial=False)
 
     def finish(self) -> None:
-        """Wait until every command that was queued has been executed.
-
-        Raises
-        ------
-        golden.tables.faults.Fault
-            As `queue` does.
-        """
+        """Wait until every command that was queued has been executed; Fault as of `queue`."""
         if not any(self._queued):
             return
         executed = {
@@ -186,11 +148,8 @@ class HostedMachine(ABC):
     def clear_fault(self, warp: int = 0) -> tuple[Cause, int]:
         """Clear the fault of a warp and drop its queued commands.
 
-        Returns
-        -------
-        cause : Cause
-        index : int
-            Of the command, among all that the warp got since the machine was made.
+        The result is its cause, and the index of the command among all that the warp got since the machine
+        was made.
         """
         self._select(warp)
         cause = Cause(self._get(host_map.FAULT_CAUSE))

@@ -82,13 +82,7 @@ class LockstepMachine:
     def read_registers(
         self, first: int = 0, count: int | None = None, *, warp: int = 0
     ) -> NDArray[np.uint32]:
-        """Consecutive registers of the golden machine, which both have alike.
-
-        Raises
-        ------
-        golden.machine.Difference
-            They differ from the registers of the RTL.
-        """
+        """Consecutive registers of the golden machine; Difference where the registers of the RTL differ."""
         registers = self.golden.read_registers(first, count, warp=warp)
         if not np.array_equal(registers, self.rtl.read_registers(first, count, warp=warp)):
             self._compare_registers()
@@ -110,12 +104,8 @@ class LockstepMachine:
     def execute(self, command: Command) -> None:
         """Execute one command on both, and compare.
 
-        Raises
-        ------
-        golden.machine.Difference
-            They differ in a register, in memory, or in the fault they raised.
-        golden.tables.faults.Fault
-            Both refused it, for the same cause.
+        Difference where they differ in a register, in memory, or in the fault they raised; the Fault where
+        both refused it for the same cause.
         """
         self._raise_fault()
         self._execute_commands([command])
@@ -140,13 +130,8 @@ class LockstepMachine:
     def finish(self) -> None:
         """Compare all bytes of the memories, and all registers, that are not compared after every command.
 
-        Raises
-        ------
-        golden.tables.faults.Fault
-            Of another warp than the fault that was raised before.
-        golden.machine.Difference
-            They differ in a byte that no store was seen to reach, or in a register that no command was to
-            write.
+        Fault of another warp than the fault that was raised before; Difference in a byte that no store was
+        seen to reach, or in a register that no command was to write.
         """
         self._raise_fault()
         for pair in (None if self.memory.is_near else self.memory, self.shared):

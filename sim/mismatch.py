@@ -41,19 +41,10 @@ def _destination(command: Command | None) -> _Destination | None:
 def register_difference(
     command: Command | None, golden: NDArray[np.uint32], rtl: NDArray[np.uint32]
 ) -> str | None:
-    """Compare all registers after a command.
+    """Compare all registers, shape (registers, 32 lanes), after a command; None where none has written any.
 
-    Parameters
-    ----------
-    command : Command or None
-        None where no command has written any.
-    golden, rtl : ndarray of uint32, shape (registers, 32 lanes)
-
-    Returns
-    -------
-    str or None
-        None where they are equal; else the number of differing registers and the first of them, with row and
-        column where it belongs to the fragment that the command writes.
+    The result is None where they are equal; else the number of differing registers and the first of them,
+    with row and column where it belongs to the fragment that the command writes.
     """
     if np.array_equal(golden, rtl):
         return None
@@ -101,23 +92,11 @@ def memory_difference(
     rtl: NDArray[np.uint8],
     name: str = "memory",
 ) -> str | None:
-    """Compare memory after a command.
+    """Compare memory after a command, or after many, where the command is None.
 
-    Parameters
-    ----------
-    command : Command or None
-        None after many.
-    base : int
-        Address of the first byte, as the command counts addresses.
-    golden, rtl : ndarray of uint8
-    name : str
-        Which memory, for the message.
-
-    Returns
-    -------
-    str or None
-        None where they are equal; else the number of differing bytes and the first of them, with row and
-        column where it belongs to the matrix that the command stores.
+    `base` is the address of the first byte, as the command counts addresses, `name` says in the message which
+    memory. The result is None where they are equal; else the number of differing bytes and the first of them,
+    with row and column where it belongs to the matrix that the command stores.
     """
     places = np.flatnonzero(golden != rtl)
     if not places.size:

@@ -27,13 +27,7 @@ class HostRefusal(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class BusTiming:
-    """How the simulated memory behaves.
-
-    Raises
-    ------
-    ValueError
-        For a value out of its range.
-    """
+    """How the simulated memory behaves; ValueError for a value out of its range."""
 
     latency: int = 20
     """Cycles from a read address to its first beat, and from the last written beat to the response."""
@@ -94,24 +88,10 @@ class _Waits(ctypes.Structure):
 class Simulation:
     """A Verilated core, its clock running only while something is asked of it.
 
-    Parameters
-    ----------
-    library : Path
-        What `sim.build.build_core` returned.
-    memory : Memory
-        What the core finds at its memory port; its buffer is shared, not copied.
-    timing : BusTiming
-    cycle_limit : int
-        Cycles in which one command or one host access must end.
-    waves : Path or None
-        The FST file to write; the library must have been built for it.
-    records : bool
-        Whether to record the signals of which traces are made; the library must have been built for it.
-
-    Raises
-    ------
-    SimulationError
-        When the waveform cannot be written, and when the library cannot record signals.
+    `library` is what `sim.build.build_core` returned. The buffer of `memory` is shared, not copied. One
+    command or one host access must end in `cycle_limit` cycles. For `waves`, the FST file to write, and with
+    `records`, to record the signals of which traces are made, the library must have been built.
+    SimulationError when the waveform cannot be written, and when the library cannot record signals.
     """
 
     def __init__(
@@ -168,25 +148,10 @@ class Simulation:
         return BusWaits(**{field.name: getattr(waits, field.name) for field in fields(BusWaits)})
 
     def read(self, address: int, count: int = 1) -> NDArray[np.uint32]:
-        """Read successive host registers.
+        """Read `count` successive host registers, the first at byte address `address`.
 
-        Parameters
-        ----------
-        address : int
-            Byte address of the first.
-        count : int
-
-        Returns
-        -------
-        ndarray of uint32, shape (count,)
-
-        Raises
-        ------
-        HostRefusal
-            One of them answered with an error.
-        SimulationError
-        ValueError
-            For registers beyond 32-bit addresses.
+        HostRefusal where one of them answered with an error; ValueError for registers beyond 32-bit
+        addresses.
         """
         address, count = _host_range(address, count)
         values = np.empty(count, dtype=np.uint32)
@@ -198,14 +163,7 @@ class Simulation:
     def inspect(self, count: int) -> NDArray[np.uint32]:
         """The first words of the memory that the library was built to show; no cycle passes.
 
-        Parameters
-        ----------
-        count : int
-
-        Raises
-        ------
-        SimulationError
-            There is no such memory, or it has fewer words.
+        SimulationError where there is no such memory, or it has fewer words.
         """
         values = np.empty(count, dtype=np.uint32)
         self._judge(self._library.openwmma_inspect(self._handle(), values.size, values.ctypes.data))
@@ -214,10 +172,7 @@ class Simulation:
     def read_shared(self, offset: int, count: int) -> NDArray[np.uint32]:
         """Words of the on-chip memory from a byte offset on; no cycle passes.
 
-        Raises
-        ------
-        SimulationError
-            There are fewer words, or the library was built of other Verilog than a core's.
+        SimulationError where there are fewer words, or the library was built of other Verilog than a core's.
         """
         values = np.empty(count, dtype=np.uint32)
         self._judge(
@@ -233,16 +188,7 @@ class Simulation:
         )
 
     def write(self, address: int, values: NDArray[np.uint32]) -> None:
-        """Write successive host registers, the first at byte address `address`.
-
-        Raises
-        ------
-        HostRefusal
-            One of them answered with an error.
-        SimulationError
-        ValueError
-            For registers beyond 32-bit addresses.
-        """
+        """Write successive host registers, the first at byte address `address`; errors as of `read`."""
         data = np.ascontiguousarray(values, dtype=np.uint32).reshape(-1)
         address, _ = _host_range(address, data.size)
         addresses = address + 4 * np.arange(data.size, dtype=np.uint32)
@@ -255,30 +201,15 @@ class Simulation:
     def queue(self, commands: ArrayLike) -> bool:
         """Queue encoded commands, as fast as the queue has room, and return when the last is queued.
 
-        Parameters
-        ----------
-        commands : array_like of integers, shape (count, 5)
-
-        Returns
-        -------
-        bool
-            False when the core has stopped with a fault, which is then to be cleared.
-
-        Raises
-        ------
-        SimulationError
+        `commands` have shape (count, 5). False when the core has stopped with a fault, which is then to be
+        cleared.
         """
         words = np.array(commands, dtype=np.uint32).reshape(-1, COMMAND_WORDS)
         outcome = self._library.openwmma_queue(self._handle(), words.ctypes.data, len(words))
         return self._judge(outcome) is _Outcome.DONE
 
     def finish(self) -> bool:
-        """Run until the core is idle; False when it has stopped with a fault.
-
-        Raises
-        ------
-        SimulationError
-        """
+        """Run until the core is idle; False when it has stopped with a fault."""
         return self._judge(self._library.openwmma_finish(self._handle())) is _Outcome.DONE
 
     def execute(self, commands: ArrayLike) -> bool:

@@ -12,21 +12,7 @@ from sim.mismatch import memory_difference
 class StoragePair:
     """A memory of two machines in lockstep: read from the golden one, written to both.
 
-    Parameters
-    ----------
-    golden, rtl : Storage
-    name : str
-        For messages.
-
-    Attributes
-    ----------
-    base, size : int
-        Address of the first byte, and bytes.
-
-    Raises
-    ------
-    ValueError
-        For memories that differ in base or size, and for one and the same.
+    `name` is for messages. ValueError for memories that differ in base or size, and for one and the same.
     """
 
     def __init__(self, golden: Storage, rtl: Storage, name: str) -> None:
@@ -66,13 +52,8 @@ class StoragePair:
     ) -> str | None:
         """Compare bytes after a command, or after many; returns the first difference in words.
 
-        Parameters
-        ----------
-        command : Command or None
-        reached : tuple of int or None
-            First address, and address behind the last; None for all bytes.
-        shift : int
-            By how much addresses of this memory are above those that the command and the message name.
+        `reached` is the first address, and the address behind the last; None for all bytes. Addresses of this
+        memory are by `shift` above those that the command and the message name.
         """
         first, last = self.base, self.base + self.size
         if reached is not None:

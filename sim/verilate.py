@@ -114,15 +114,7 @@ class _Variant(NamedTuple):
 
 
 class BuildError(RuntimeError):
-    """A tool refused the core's sources.
-
-    Parameters
-    ----------
-    tool : str
-        The program that failed.
-    output : str
-        What it printed.
-    """
+    """A tool refused the core's sources; `output` is what it printed."""
 
     def __init__(self, tool: str, output: str) -> None:
         super().__init__(f"{tool} failed:\n{output.strip()}")
@@ -146,7 +138,7 @@ def build_verilog(
     shared: Sequence[Probe] = (),
     gates: Mapping[str, Gate] = MappingProxyType({}),
 ) -> Path:
-    """Build the simulation of Verilog text whose top module has the core's name and ports.
+    """Build the simulation of Verilog text whose top module has the core's name and ports: a shared library.
 
     Parameters
     ----------
@@ -167,15 +159,6 @@ def build_verilog(
         The on-chip memory, of which words can be read and written without a cycle.
     gates : mapping of str to Gate
         The activity gate of each shared module that has one.
-
-    Returns
-    -------
-    Path
-        The shared library.
-
-    Raises
-    ------
-    BuildError
     """
     files = {
         f"{TOP}.v": verilog,
@@ -199,10 +182,7 @@ def build_verilog(
 def tracing_named(text: str) -> str:
     """Keep the signals of a core that have no name in the sources out of Verilator's waveforms.
 
-    Parameters
-    ----------
-    text : str
-        Verilog as `hdl.verilog.core_verilog.generate` writes it.
+    The text is as `hdl.verilog.core_verilog.generate` writes it.
     """
     return _UNNAMED.sub(r"/*verilator tracing_off*/\g<0> /*verilator tracing_on*/", text)
 
@@ -210,28 +190,11 @@ def tracing_named(text: str) -> str:
 def take_apart(
     verilog: str, most: int, gates: Mapping[str, Gate] = MappingProxyType({})
 ) -> tuple[str, list[Path], list[str]]:
-    """Build the shared modules with more than so many instances by themselves, unless they are built.
+    """Build the shared modules with more than `most` instances by themselves, unless they are built.
 
-    Parameters
-    ----------
-    verilog : str
-    most : int
-        Instances of a module that stays where it is.
-    gates : mapping of str to Gate
-        As for `build_verilog`.
-
-    Returns
-    -------
-    core : str
-        The Verilog without these modules.
-    archives : list of Path
-        What its simulation is to be linked with.
-    settings : list of str
-        Lines of Verilator's configuration: the other shared modules have one copy of their code each.
-
-    Raises
-    ------
-    BuildError
+    The result is the Verilog without these modules, what its simulation is to be linked with, and lines of
+    Verilator's configuration: the other shared modules have one copy of their code each. BuildError as of
+    `build_verilog`.
     """
     counts = {name: count for name in SHARED_MODULES if (count := instances(verilog, name))}
     core, apart = separate(verilog, [name for name, count in counts.items() if count > most])

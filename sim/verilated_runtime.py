@@ -28,26 +28,12 @@ def runtime_archive(
     *,
     headers: Path | None = None,
 ) -> Path:
-    """Compile the library that a Verilated model is linked with, or find it compiled.
+    """Compile the library that a Verilated model is linked with, or find it compiled in the folder `keep`.
 
-    Parameters
-    ----------
-    objects : Path
-        Folder that Verilator has written, with its makefiles, in a folder with a link ``harness``.
-    prefix : str
-        Of the model's classes and makefiles.
-    flags : tuple of str
-        Of the compiler.
-    keep : Path
-        Folder in which the library stays.
-    make : callable
-        Runs a command in the folder above `objects`, and raises an exception where that fails.
-    headers : Path or None
-        Folder of headers that replace headers of system libraries.
-
-    Returns
-    -------
-    Path
+    Verilator has written the folder `objects`, with its makefiles, in a folder with a link ``harness``;
+    `prefix` is of the model's classes and makefiles. `make` runs a command in the folder above `objects`, and
+    raises an exception where that fails. `headers` is a folder of headers that replace headers of system
+    libraries.
     """
     settings = _SETTINGS.findall((objects / f"{prefix}_classes.mk").read_text())
     replaced: list[str] = []

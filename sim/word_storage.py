@@ -13,18 +13,9 @@ class WordStorage:
     """A `golden.machine.Storage` of which only whole words can be read and written.
 
     Where a range begins or ends within a word, the rest of that word is read and written back; so nothing
-    else may write there at the time, and the core is to be idle.
-
-    Parameters
-    ----------
-    base : int
-        Address of the first byte, a multiple of 4.
-    size : int
-        Number of bytes, a multiple of 4.
-    read_words : callable
-        From the distance of a word from `base`, in bytes, and a number of words to their values.
-    write_words : callable
-        From such a distance and values.
+    else may write there at the time, and the core is to be idle. `base` and `size` are multiples of 4.
+    `read_words` takes the distance of a word from `base`, in bytes, and a number of words; `write_words` such
+    a distance and values.
     """
 
     def __init__(

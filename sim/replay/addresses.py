@@ -31,16 +31,9 @@ class Place(NamedTuple):
 class AddressMap:
     """The addresses of a launch on a machine whose global memory begins at `base`.
 
-    Parameters
-    ----------
-    segments : sequence of (int, int)
-        Generic address and bytes of each buffer.
-    shared_bytes : int
-        Of a block.
-    base : int
-        Address of the first byte of global memory. `scratch_bytes` from there on are for contents.
-    size : int or None
-        Bytes of global memory; segments for which there is no room have no place. None for as many as needed.
+    `segments` are generic address and bytes of each buffer; a block has `shared_bytes`. Global memory has
+    `size` bytes, None for as many as needed; segments for which there is no room have no place. The first
+    `scratch_bytes` are for contents.
     """
 
     def __init__(

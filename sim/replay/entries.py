@@ -109,18 +109,9 @@ def entries_of(
     """The entries of a part, in the order of the program.
 
     A load without a place is left out: what it loads is pushed where it is needed. A store without one is
-    what the host writes.
-
-    Parameters
-    ----------
-    part : Part
-    addresses : AddressMap
-    accepts : callable
-        Whether the machine executes an access.
-    shared_base : int or None
-        Address of the machine's shared memory; None without it, and so without moves of matrices.
-    base : int
-        Address of its global memory.
+    what the host writes. `accepts` says whether the machine executes an access. `shared_base` is the address
+    of the machine's shared memory, None without it, and so without moves of matrices; `base` of its global
+    memory.
     """
     contents: dict[tuple[int, int], list[bytes]] = {}
 

@@ -25,11 +25,7 @@ Origin = tuple[Command | None, str]
 class Expectation:
     """The registers and memories of a machine as the trace has them; zeros at first.
 
-    Parameters
-    ----------
-    machine : Machine
-    memory_bytes, shared_bytes : int
-        Bytes of global and shared memory that are used.
+    Of global memory `memory_bytes` are used, of shared memory `shared_bytes`.
     """
 
     def __init__(self, machine: Machine, memory_bytes: int, shared_bytes: int) -> None:

@@ -32,14 +32,7 @@ class Resident(Generic[Content]):
 
 
 class RegisterFile(Generic[Content]):
-    """The registers of a warp.
-
-    Parameters
-    ----------
-    size : int
-    unit : int
-        Contents take multiples of so many registers.
-    """
+    """The registers of a warp; contents take multiples of `unit` registers."""
 
     def __init__(self, size: int, unit: int) -> None:
         self._unit = unit
@@ -58,10 +51,7 @@ class RegisterFile(Generic[Content]):
     def take(self, content: Content, count: int, keep: Collection[Resident[Content]]) -> Resident[Content]:
         """Give a content `count` registers, of which none holds a content of `keep`.
 
-        Raises
-        ------
-        LaunchError
-            There are too few.
+        LaunchError where there are too few.
         """
         found = self.take_early(content, count, keep, -1)
         if found is None:

@@ -56,24 +56,10 @@ class Player(ReplayOptions):
         return missing_on_core(self.config, self.name, instruction)
 
     def play(self, trace: TraceReader, on_block: Callable[[int], None] | None = None) -> ReplayCounters:
-        """Execute a trace.
+        """Execute a trace; `on_block` is called after each block with the number of those that have ended.
 
-        Parameters
-        ----------
-        trace : TraceReader
-        on_block : callable or None
-            Called after each block with the number of those that have ended.
-
-        Returns
-        -------
-        ReplayCounters
-
-        Raises
-        ------
-        LaunchError
-            For a trace that the core cannot execute.
-        golden.machine.Difference
-            Core and trace differ: the first entry at fault where the entries, one by one, differ as well.
+        LaunchError for a trace that the core cannot execute. Difference where core and trace differ: the
+        first entry at fault where the entries, one by one, differ as well.
         """
         self._require(trace)
         try:
@@ -118,13 +104,7 @@ class Player(ReplayOptions):
 class Follower(TraceRecorder):
     """Records a launch, and has its trace executed in the end.
 
-    Parameters
-    ----------
-    player : Player
-    profile : str
-        Numerics of the launch.
-    file : IO
-        Of the trace: empty, to be written and read.
+    `profile` has the numerics of the launch. The file of the trace is empty, to be written and read.
     """
 
     def __init__(self, player: Player, profile: str, file: IO[bytes]) -> None:

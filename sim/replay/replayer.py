@@ -71,20 +71,11 @@ class ReplayOptions:
 
 
 class Replayer:
-    """Executes the matrix instructions of a trace on a fresh machine.
+    """Executes the matrix instructions of a trace on a fresh machine, whose registers and memories are zeros.
 
-    Parameters
-    ----------
-    machine : Machine
-        Its registers and memories are zeros.
-    able : GoldenMachine
-        A machine with the same registers, formats and address widths, which says what `machine` accepts.
-    trace : TraceReader
-    options : ReplayOptions
-    serial : bool
-        Whether the machine ends and is compared after each entry.
-    on_block : callable or None
-        Called after each block with the number of those that have ended.
+    `able` is a machine with the same registers, formats and address widths, which says what `machine`
+    accepts. With `serial`, the machine ends and is compared after each entry. `on_block` is called after each
+    block with the number of those that have ended.
     """
 
     def __init__(
@@ -129,16 +120,8 @@ class Replayer:
     def run(self) -> ReplayCounters:
         """Execute all of the trace.
 
-        Returns
-        -------
-        ReplayCounters
-
-        Raises
-        ------
-        golden.machine.Difference
-            The machine differs from the trace, or refuses a command.
-        LaunchError
-            For registers that do not hold the fragments of an instruction.
+        Difference where the machine differs from the trace, or refuses a command; LaunchError for registers
+        that do not hold the fragments of an instruction.
         """
         ended = 0
         for part in self._trace.parts():

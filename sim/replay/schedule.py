@@ -40,14 +40,9 @@ Step = Write | Wait | Window | Block
 
 
 class Schedule:
-    """Orders entries for a machine.
+    """Orders entries for a machine; warp w of a kernel runs on warp w modulo `warps`.
 
-    Parameters
-    ----------
-    warps : int
-        Of the machine; warp w of a kernel runs on warp w modulo `warps`.
-    sizes : tuple of (int, int)
-        Bytes of global and of shared memory.
+    `sizes` are the bytes of global and of shared memory.
     """
 
     def __init__(self, warps: int, sizes: tuple[int, int]) -> None:
@@ -128,10 +123,7 @@ class Schedule:
 def look_ahead(steps: Iterable[Step], warps: int) -> list[dict[bytes, int]]:
     """Number the entries of each warp of the machine, and tell each when its contents are used next.
 
-    Returns
-    -------
-    list of dict of bytes to int
-        For each warp the first use of each content.
+    The result is for each warp the first use of each content.
     """
     orders: list[list[Entry]] = [[] for _ in range(warps)]
     for step in steps:

@@ -33,20 +33,10 @@ _COMPILER_FLAGS: Final = (_OPTIMISATION, "-std=c++20")
 class BulkUnit:
     """One unit, simulated without a Python call per cycle.
 
-    Parameters
-    ----------
-    unit : wiring.Component
-        Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers.
-        Its simulation is built once for each Verilog text and kept under ``build/bulk``.
-    verilog : str or None
-        What to simulate in place of the unit's own Verilog: a module with the same ports.
-
-    Attributes
-    ----------
-    operand_words, result_words : int
-        32-bit words of one operation and of one result.
-    cycles : int
-        Of the last run, from reset to the last result.
+    Its ports are a stream ``operands`` and a stream ``result``; ready and valid of both are registers. Its
+    simulation is built once for each Verilog text and kept under ``build/bulk``. `verilog` is a module with
+    the same ports that is simulated in its place. `cycles` are of the last run, from reset to the last
+    result.
     """
 
     def __init__(self, unit: wiring.Component, *, verilog: str | None = None) -> None:
@@ -67,25 +57,9 @@ class BulkUnit:
     ) -> NDArray[np.uint32]:
         """Send operations through a unit fresh from reset and return the results in order.
 
-        Parameters
-        ----------
-        operands : ndarray of uint32, shape (count, operand_words)
-            Payloads, low words first.
-        input_pause, output_pause : int
-            Of 256 chances in each cycle, in how many that side makes the unit wait.
-        seed : int
-            Of those chances.
-
-        Returns
-        -------
-        ndarray of uint32, shape (count, result_words)
-
-        Raises
-        ------
-        ValueError
-            For operands of another shape.
-        RuntimeError
-            If results are missing, or there are more than operands.
+        Operands have shape (count, operand_words), low words first; so have results. Of 256 chances in each
+        cycle, each side makes the unit wait in as many as its pause. ValueError for operands of another
+        shape; RuntimeError if results are missing, or there are more than operands.
         """
         if operands.ndim != 2 or operands.shape[1] != self.operand_words:
             raise ValueError(

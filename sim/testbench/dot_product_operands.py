@@ -309,15 +309,7 @@ def _random_integers(
 
 
 def random_batch(mode: Mode, count: int, *, seed: int, profile: Profile = HOPPER) -> Batch:
-    """Random operations of one mode, of floating point some of each of `KINDS`.
-
-    Parameters
-    ----------
-    mode : Mode
-    count : int
-    seed : int
-    profile : Profile
-    """
+    """Random operations of one mode, of floating point some of each of `KINDS`."""
     rng = np.random.default_rng((seed, mode.code()))
     products = mode.products(profile)
     if not isinstance(FORMATS[mode.a_type], FloatFormat):

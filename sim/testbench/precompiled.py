@@ -23,21 +23,11 @@ _MACROS: Final = (
 
 
 def precompiled_header(folder: Path, flags: Sequence[str]) -> Path | None:
-    """Compile the header, or find it compiled.
+    """Compile the header, or find it compiled: what the compiler is to include first.
 
-    g++ takes the header's text where the flags of what it compiles differ from the header's.
-
-    Parameters
-    ----------
-    folder : Path
-        Takes the header; one for each version of Verilator and of the compiler.
-    flags : sequence of str
-        The compiler's, the same as for the models.
-
-    Returns
-    -------
-    Path or None
-        What the compiler is to include first; None with clang++, which refuses what g++ ignores.
+    `folder` takes the header; one for each version of Verilator and of the compiler. `flags` are the
+    compiler's, the same as for the models: g++ takes the header's text where they differ. None with clang++,
+    which refuses what g++ ignores.
     """
     if compiler().is_clang:
         return None

@@ -64,15 +64,7 @@ class UnsuitableFolder(RuntimeError):
 
 
 class BenchFailure(AssertionError):
-    """A simulation that did not build, or whose cocotb tests did not all pass.
-
-    Parameters
-    ----------
-    what : str
-        What failed.
-    log : Path
-        The log, of which the end is shown.
-    """
+    """A simulation that did not build, or whose tests did not all pass, with the end of its log."""
 
     def __init__(self, what: str, log: Path) -> None:
         text = log.read_text(errors="replace") if log.exists() else "no log was written"
@@ -89,12 +81,7 @@ class Coverage:
 
 
 def iverilog() -> str:
-    """The compiler of Icarus Verilog.
-
-    Raises
-    ------
-    SimulatorMissing
-    """
+    """The compiler of Icarus Verilog, or SimulatorMissing."""
     program = shutil.which("iverilog")
     if program is None:
         remedy = "on Debian or Ubuntu: apt-get install iverilog"
@@ -105,28 +92,11 @@ def iverilog() -> str:
 def build(
     design: Design, *, waves: bool = False, simulator: str = SIMULATORS[0], coverage: bool = False
 ) -> Path:
-    """Build a design's simulation, or find it built.
+    """Build a design's simulation, or find it built: the folder of the simulation.
 
-    Parameters
-    ----------
-    design : Design
-    waves : bool
-        Whether it can write waveforms.
-    simulator : str
-        One of `SIMULATORS`.
-    coverage : bool
-        Whether Verilator's simulation counts what is executed and what toggles.
-
-    Returns
-    -------
-    Path
-        Folder of the simulation.
-
-    Raises
-    ------
-    BenchFailure
-    SimulatorMissing
-    UnsuitableFolder
+    With `waves` it can write waveforms; with `coverage` Verilator's simulation counts what is executed and
+    what toggles. `simulator` is one of `SIMULATORS`. BenchFailure, SimulatorMissing or UnsuitableFolder where
+    it cannot be built.
     """
     for needed in (BUILD, VERILATOR_ROOT):
         if len(str(needed).split()) > 1:
@@ -193,9 +163,7 @@ def run(
     Raises
     ------
     BenchFailure
-        If one fails, or there is none.
-    SimulatorMissing
-    UnsuitableFolder
+        If one fails, or there is none; other errors as of `build`.
     """
     if coverage is not None:
         design = design.converted(coverage.conversion)

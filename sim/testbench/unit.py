@@ -17,23 +17,12 @@ TOP: Final = "bench"
 
 
 def unit_design(name: str, component: wiring.Component, config: CoreConfig | None = None) -> Design:
-    """Make a design of one component.
+    """Make a design of one component; `name` is of the build.
 
     A port ``member.field`` becomes ``member_field``, in element 0 of an array ``member_0_field``. All bits of
     a structure, or of a one-dimensional array of plain ports, are in one port. An AXI4 member is named
-    ``m_axi_...``, an AXI4-Lite member ``s_axil_...``; the clock ``aclk``, the reset ``aresetn``.
-
-    Parameters
-    ----------
-    name : str
-        Of the build.
-    component : wiring.Component
-    config : CoreConfig or None
-        Needed where the component has an AXI4 port.
-
-    Returns
-    -------
-    Design
+    ``m_axi_...``, and needs the configuration; an AXI4-Lite member is named ``s_axil_...``; the clock
+    ``aclk``, the reset ``aresetn``.
     """
     top = Top(component)
     for member_name, member in component.signature.members.items():

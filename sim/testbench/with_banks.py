@@ -11,14 +11,7 @@ from hdl.memory.banks import Banks
 
 
 class WithBanks(wiring.Component):  # type: ignore[misc]  # Amaranth has no types
-    """The ports of a unit but its banks, which are within.
-
-    Parameters
-    ----------
-    config : CoreConfig
-    unit : wiring.Component
-        With a port ``banks``.
-    """
+    """The ports of a unit but its port ``banks``, which are within."""
 
     def __init__(self, config: CoreConfig, unit: Any) -> None:
         self._config, self._unit = config, unit

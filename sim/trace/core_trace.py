@@ -21,16 +21,7 @@ _CONTROL: Final = "commands"
 
 
 def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> TraceEvents:
-    """Make the trace of a simulation.
-
-    Parameters
-    ----------
-    config : CoreConfig
-    recording : Recording
-        Of the probes of that configuration.
-    log : CommandLog
-        What the host handed over.
-    """
+    """Make the trace of a simulation: of what its probes recorded, and of what the host handed over."""
     events = TraceEvents()
     last = recording.cycles - 1
     commands: list[Lifetime] = []

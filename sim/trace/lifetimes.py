@@ -106,16 +106,9 @@ def register_range(value: int) -> RegisterRange | None:
 def lifetimes(
     recording: Recording, parts: Sequence[Sequence[LoggedCommand]], first: int = 0
 ) -> list[Lifetime]:
-    """Follow every command that the sequencer of a warp took.
+    """Follow every command that the sequencer of a warp took; the first has number `first`.
 
-    Parameters
-    ----------
-    recording : Recording
-        With a look at that warp.
-    parts : sequence of sequence of LoggedCommand
-        Of the warp, as in `sim.trace.command_log.CommandLog`.
-    first : int
-        Number of its first command.
+    The recording has a look at this warp; `parts` are its commands as in `sim.trace.command_log.CommandLog`.
     """
     found = _accepted(recording, first)
     _add_origins(found, recording, parts)

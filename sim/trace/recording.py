@@ -22,20 +22,9 @@ class Interval(NamedTuple):
 class Recording:
     """The values of probes over the cycles of a simulation.
 
-    Names of the sequencer and of the command queue mean one warp's.
-
-    Parameters
-    ----------
-    probes : sequence of Probe
-    changes : ndarray of sim.simulation.CHANGE
-        In the order of cycles; the first cycle has all probes.
-    cycles : int
-        Cycles that were recorded.
-
-    Attributes
-    ----------
-    warp : int
-        The one that is looked at: 0, but for what `of_warp` returns.
+    Names of the sequencer and of the command queue mean one warp's: of `warp`, 0 but for what `of_warp`
+    returns. `changes` have the dtype `sim.simulation.CHANGE`, in the order of cycles; the first cycle has all
+    probes.
     """
 
     def __init__(self, probes: Sequence[Probe], changes: NDArray[Any], cycles: int) -> None:

@@ -14,15 +14,7 @@ from sim.trace.recording import Recording
 class TraceFile:
     """A file in the Trace Event Format, for Perfetto and Chrome.
 
-    Parameters
-    ----------
-    path : Path
-
-    Attributes
-    ----------
-    path : Path
-    log : CommandLog
-        Told by the machine which commands it handed over, and by who runs a program where they stand.
+    The machine tells `log` which commands it handed over, and who runs a program where they stand.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,13 +22,7 @@ class TraceFile:
         self.log = CommandLog()
 
     def write(self, config: CoreConfig, simulation: Simulation) -> None:
-        """Write what a simulation has recorded.
-
-        Raises
-        ------
-        OSError
-            As writing does.
-        """
+        """Write what a simulation has recorded; OSError as writing does."""
         recording = Recording(probes_of(config), simulation.changes, simulation.observed_cycles)
         events = core_trace(config, recording, self.log)
         about = {

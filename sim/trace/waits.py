@@ -35,19 +35,9 @@ def register_conflicts(
 ) -> list[tuple[Lifetime, str]]:
     """The commands that use registers of an operand in a cycle, each with the kind of hazard.
 
-    The rules are as in `hdl.control.scoreboard.Scoreboard`: an operand that is read waits for writers,
-    one that is written for readers and writers in other units.
-
-    Parameters
-    ----------
-    command : Lifetime
-        The one that asks.
-    operand : RegisterRange
-    is_write : bool
-        Whether it writes the operand.
-    before : sequence of Lifetime
-        Commands allocated before.
-    cycle : int
+    The rules are as in `hdl.control.scoreboard.Scoreboard`: an operand that is read waits for writers, one
+    that is written for readers and writers in other units. `command` asks; `before` are the commands
+    allocated before.
     """
     found = []
     for other in before:

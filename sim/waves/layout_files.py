@@ -23,21 +23,10 @@ def layout_paths(waves: Path) -> dict[str, Path]:
 
 
 def write_layouts(waves: Path, groups: Sequence[SignalGroup]) -> None:
-    """Write the layouts of a waveform, and the names of values that they refer to.
+    """Write the layouts of a waveform, an FST file, and the names of values that they refer to.
 
     The names for Surfer go to `MAPPINGS` below the waveform's folder, those for GTKWave to files beside the
-    waveform.
-
-    Parameters
-    ----------
-    waves : Path
-        The FST file.
-    groups : sequence of SignalGroup
-
-    Raises
-    ------
-    OSError
-        As writing does.
+    waveform. OSError as writing does.
     """
     paths = layout_paths(waves)
     named = {signal.kind: signal for group in groups for signal in group.signals if signal.states}

@@ -74,18 +74,9 @@ _FORMATS: Final = {
 
 
 def signal_groups(config: CoreConfig, verilog: str) -> list[SignalGroup]:
-    """The groups of a core's configuration.
+    """The groups of a core's configuration, whose Verilog is as `sim.build.core_verilog` gives it.
 
-    Parameters
-    ----------
-    config : CoreConfig
-    verilog : str
-        Of the core of that configuration, as `sim.build.core_verilog` gives it.
-
-    Raises
-    ------
-    ValueError
-        For a signal that the Verilog lacks.
+    ValueError for a signal that the Verilog lacks.
     """
     widths, absent = signal_widths(verilog), absent_signals(config)
     groups = [
