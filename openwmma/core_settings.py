@@ -20,20 +20,11 @@ _MAX_BITS: Final = 64
 
 
 def adjusted_config(preset: str, settings: Mapping[str, object] = MappingProxyType({})) -> CoreConfig:
-    """A preset with single fields replaced.
+    """A preset of `hdl.config.PRESETS` with single fields replaced.
 
-    Parameters
-    ----------
-    preset : str
-        Of `hdl.config.PRESETS`.
-    settings : mapping of str to value
-        Names of fields of `CoreConfig` or `DotProductConfig`. A value is what the field takes, or text:
-        a number, the name of a profile, formats with commas between them.
-
-    Raises
-    ------
-    UsageError
-        For an unknown preset or field, and for a value that the field or the configuration does not take.
+    `settings` has names of fields of `CoreConfig` or `DotProductConfig`. A value is what the field takes, or
+    text: a number, the name of a profile, formats with commas between them. UsageError for an unknown preset
+    or field, and for a value that the field or the configuration does not take.
     """
     if preset not in PRESETS:
         raise UsageError(f"preset {preset}: expected one of {', '.join(PRESETS)}")

@@ -33,26 +33,13 @@ class ExplainedResult:
 def explain_text(
     instruction: str, a: str, b: str | None, c: str | None, profile: str, **extra: str | None
 ) -> ExplainedResult:
-    """Explain one result of an instruction.
+    """Explain one result of a multiply or of an approximate instruction.
 
-    Parameters
-    ----------
-    instruction : str
-        A multiply, or an approximate instruction, whose operands are `a` and, of a division, `b`.
-    a, b, c : str or None
-        A row of A, a column of B and an element of C as `openwmma.element_values` reads them; c is 0 unless
-        given.
-    profile : str
-        Of a multiply.
-    **extra : str or None
-        `metadata` of a sparse row, nibbles of four binary digits; `scale_a` and `scale_b`, bytes.
-
-    Raises
-    ------
-    UsageError
-        For operands that cannot be read, or too many or too few of them.
-    golden.InvalidArgument, golden.tables.matrix_instructions.IllegalInstruction, golden.ptx.source.PtxError
-        For the instruction or the profile.
+    The operands of an approximate one are `a` and, of a division, `b`. Of a multiply, a row of A, a column of
+    B and an element of C are as `openwmma.element_values` reads them; c is 0 unless given. `extra` are
+    `metadata` of a sparse row, nibbles of four binary digits, and `scale_a` and `scale_b`, bytes. UsageError
+    for operands that cannot be read, or too many or too few of them; errors of `golden.explain` for the
+    instruction or the profile.
     """
     if instruction in FORMS:
         return _approximate(instruction, a, b, c, profile)

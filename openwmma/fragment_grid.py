@@ -74,19 +74,8 @@ def span(first: int, count: int) -> str:
 def metadata_grid(type: str, shape: str, selector: int) -> FragmentGrid:
     """The grid of the metadata of a sparse multiply: a nibble for each row and group.
 
-    Parameters
-    ----------
-    type : str
-        Of the multiplicands.
-    shape : str
-        Of the instruction.
-    selector : int
-        The lanes that the instruction reads.
-
-    Raises
-    ------
-    golden.InvalidArgument
-        For metadata that no instruction has.
+    The type is of the multiplicands, the shape of the instruction, `selector` says which lanes it reads.
+    InvalidArgument for metadata that no instruction has.
     """
     fragment_layout("a", type, shape, sparse=True)
     m, n, k = map(int, re.findall(r"\d+", shape))
@@ -100,17 +89,7 @@ def metadata_grid(type: str, shape: str, selector: int) -> FragmentGrid:
 def scale_grid(use: str, scale_vec: str, byte_id: int, thread_id: int) -> FragmentGrid:
     """The grid of the block scales of A (rows) or B (columns).
 
-    Parameters
-    ----------
-    use : {"a", "b"}
-    scale_vec : {"1X", "2X", "4X"}
-    byte_id, thread_id : int
-        The selectors.
-
-    Raises
-    ------
-    golden.InvalidArgument
-        For values that are not allowed.
+    `scale_vec` is ``"1X"``, ``"2X"`` or ``"4X"``; InvalidArgument for values that are not allowed.
     """
     if scale_vec not in BYTE_IDS:
         raise InvalidArgument("type", scale_vec, f"{', '.join(BYTE_IDS)}, the .scale_vec")
@@ -151,22 +130,9 @@ def _extent(cells: Sequence[Cell], down: int = 1, across: int = 1) -> str:
 
 
 def fragment_grid(use: Use, type: str, shape: str, *, sparse: bool = False) -> FragmentGrid:
-    """The grid of a fragment.
+    """The grid of a fragment; the shape is of the instruction, for example ``"m16n16k16"``.
 
-    Parameters
-    ----------
-    use : {"a", "b", "c", "d"}
-    type : str
-        Element type, by its PTX qualifier.
-    shape : str
-        Of the instruction, for example ``"m16n16k16"``.
-    sparse : bool
-        Whether it is a sparse multiply.
-
-    Raises
-    ------
-    golden.InvalidArgument
-        For a fragment that no instruction has.
+    InvalidArgument for a fragment that no instruction has.
     """
     positions = fragment_layout(use, type, shape, sparse=sparse).tolist()
     m, n, k = map(int, re.findall(r"\d+", shape))

@@ -36,11 +36,8 @@ class Stopped(Exception):
 class Stepper:
     """Stops after each instruction of a warp; `on_step` of `openwmma.modules.Kernel.launch`.
 
-    Parameters
-    ----------
-    read : callable or None
-        Asks for a command, given a prompt; EOFError for none. None for the terminal, and where there is no
-        terminal, to print every instruction without asking.
+    `read` asks for a command, given a prompt; EOFError for none. It is None for the terminal, and where there
+    is no terminal, to print every instruction without asking.
     """
 
     def __init__(self, read: Callable[[str], str] | None = None) -> None:

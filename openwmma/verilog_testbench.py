@@ -163,17 +163,7 @@ class _Checks(Expectation):
 def launch_stimulus(trace: TraceReader, config: CoreConfig, name: str) -> Stimulus:
     """The matrix instructions of a launch as a core of a configuration executes them.
 
-    Parameters
-    ----------
-    trace : TraceReader
-    config : CoreConfig
-    name : str
-        Of the core, for messages.
-
-    Raises
-    ------
-    golden.simt.LaunchError
-        For a trace that the core cannot execute.
+    `name` is of the core, for messages. LaunchError for a trace that the core cannot execute.
     """
     stimulus, lines = Stimulus(), list[str]()
 

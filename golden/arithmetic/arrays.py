@@ -61,20 +61,9 @@ def elementwise(
 ) -> NDArray[Any]:
     """A function of each element, marked with `golden.arithmetic.compiled.compiled`.
 
-    It takes one to three integers, then the constants and the arguments.
-
-    Parameters
-    ----------
-    operands : tuple of array_like of integers
-        They broadcast.
-    constants : tuple
-        Integers and layouts; each combination is compiled once.
-    dtype : dtype
-        Of the result.
-    threads : int or None
-        As for `golden.arithmetic.engine.thread_count`.
-    arguments : tuple
-        Integers, or tuples that contain arrays; for them nothing is compiled anew.
+    It takes one to three integers, then the constants and the arguments. Operands broadcast. Constants are
+    integers and layouts; each combination is compiled once. Arguments are integers, or tuples that contain
+    arrays; for them nothing is compiled anew. The result has `dtype`.
     """
     given = [np.asarray(operand) for operand in operands]
     shapes = {array.shape for array in given}

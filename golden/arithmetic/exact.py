@@ -37,16 +37,8 @@ def exact_dot_product(
     Overflow and gradual underflow are IEEE's for the rounding. A sum of exactly zero is +0 (down: -0), unless
     all its terms are zeros of the same sign, which it then keeps. NaN is canonical.
 
-    Parameters
-    ----------
-    a, b : sequence of tuple
-        The factors, as `golden.arithmetic.decode.decode` takes them apart.
-    c : int
-        Bit pattern.
-    formats : tuple of FloatFormat
-        Of a, b, c and the result.
-    rounding : int
-        Place in `golden.arithmetic.round_pack.ROUNDINGS`.
+    The factors a and b are as `golden.arithmetic.decode.decode` takes them apart, c is a bit pattern; the
+    formats are of a, b, c and the result. `rounding` is a place in `golden.arithmetic.round_pack.ROUNDINGS`.
     """
     a_format, b_format, c_format, d_format = formats
     c_negative, c_significand, c_exponent, c_kind = decode(c, c_format)

@@ -134,18 +134,9 @@ def pack_places(places: float, last_place: int, bits: int) -> int:
 def round_sum(total: float, exponent: int, format: Format, rounding: int, discarded_bits: int) -> int:
     """The bit pattern of a sum of finite terms, in units of ``2**exponent``.
 
-    f32 is truncated, f16 rounded to nearest even; beyond the largest finite number the result is an infinity
-    in spite of the truncation. Every zero is +0, also when a negative sum rounds to it.
-
-    Parameters
-    ----------
-    total : float
-        An integer below ``2**53``.
-    exponent : int
-    format : FloatFormat or Layout
-    rounding : {NEAREST, TOWARDS_ZERO}
-    discarded_bits : int
-        Lowest fraction bits that are zero in the result.
+    The sum is an integer below ``2**53``. f32 is truncated, f16 rounded to nearest even; beyond the largest
+    finite number the result is an infinity in spite of the truncation. Every zero is +0, also when a negative
+    sum rounds to it. The lowest `discarded_bits` fraction bits of the result are zero.
     """
     bits = format.fraction_bits - discarded_bits
     last_place = format.minimum_exponent - bits

@@ -77,19 +77,11 @@ def fp4_tiles(
     group: int,
     out: Patterns,
 ) -> Patterns:
-    """D = A B + C by `golden.arithmetic.fp4`.
+    """D = A B + C by `golden.arithmetic.fp4`, on bit patterns; k is a multiple of 64.
 
-    Parameters
-    ----------
-    a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
-        Bit patterns; k is a multiple of 64.
-    scale_a, scale_b : ndarray, shapes (tiles, m, scales), (tiles, scales, n)
-        Bytes; each is for as many k as the others.
-    scale_type : str
-    group : int
-        Consecutive k whose products are added exactly: 16, 32 or 64.
-    out : ndarray
-        Takes the results.
+    The shapes are (tiles, m, k), (tiles, k, n) and (tiles, m, n), of scales (tiles, m, scales) and (tiles,
+    scales, n); each of these bytes is for as many k as the others. A `group` of 16, 32 or 64 consecutive k
+    has products that are added exactly. `out` takes the results.
     """
     if not out.size:
         return out

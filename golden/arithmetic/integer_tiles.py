@@ -33,20 +33,11 @@ def integer_tiles(
     satfinite: bool = False,
     out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
-    """``c + a b``, exact, then wrapped modulo ``2**32``, or clamped once at the end.
+    """``c + a b``, exact, then wrapped modulo ``2**32``, or with `satfinite` clamped once at the end.
 
-    Parameters
-    ----------
-    a, b : ndarray of integers
-        Values of at most 8 bits, or single bits.
-    c : ndarray of integers
-        Values of int32; where they are clamped, of int64.
-    operation : {"xor", "and"} or None
-        Of single bits: what is done instead of the product.
-    satfinite : bool
-        Clamp.
-    out : ndarray of int32 or None
-        Takes the results: contiguous, apart from the operands. None for a new array.
+    a and b are values of at most 8 bits, or single bits, for which `operation`, xor or and, is done instead
+    of the product. c has values of int32; where they are clamped, of int64. `out` takes the results:
+    contiguous, apart from the operands; None for a new array.
     """
     d = np.empty(c.shape, np.int32) if out is None else out
     if not d.size:

@@ -21,12 +21,7 @@ _NONE: Final = -(1 << 30)
 def round_at(negative: int, magnitude: int, dropped_bits: int, rounding: int) -> tuple[int, bool]:
     """Round ``magnitude * 2**-dropped_bits`` to an integer: its whole part, and whether one is added to it.
 
-    Parameters
-    ----------
-    negative, magnitude, rounding
-        As for `round_significand`.
-    dropped_bits : int
-        Negative where zeros are appended.
+    `dropped_bits` is negative where zeros are appended; the others are as for `round_significand`.
     """
     # The integer and the bit below it, and whether anything is left below that.
     extended = shift(magnitude, 1 - dropped_bits)
@@ -95,12 +90,9 @@ def pack(
 ) -> int:
     """The bit pattern of a rounded significand in last places; a carry raises the exponent.
 
-    Parameters
-    ----------
-    negative, significand, normal, format, rounding
-        As `round_significand` has them; all the format's places, discarded ones included.
-    always_infinity : bool
-        Beyond the largest finite number: an infinity, or what IEEE 754 says for the rounding.
+    The operands are as `round_significand` has them, with all the format's places, discarded ones included.
+    Beyond the largest finite number the result is an infinity with `always_infinity`, else what IEEE 754 says
+    for the rounding.
     """
     infinity = format.infinity >> format.ignored_bits
     # The hidden bit raises the exponent field by one.

@@ -60,29 +60,13 @@ def float_tiles(
     satf: bool = False,
     out: Patterns | None = None,
 ) -> Patterns:
-    """D = A B + C by chained FDPAs.
+    """D = A B + C by chained FDPAs, on bit patterns.
 
-    Parameters
-    ----------
-    a, b, c : ndarray, shapes (tiles, m, k), (tiles, k, n), (tiles, m, n)
-        Bit patterns.
-    scale_a, scale_b : ndarray, shapes (tiles, m, blocks), (tiles, blocks, n), or None
-        Bytes of ue8m0, which are added to the exponents of the products of a block.
-    formats : tuple of FloatFormat
-    profile : Profile
-    mnemonic : {"wmma", "mma", "wgmma"}
-        Decides how many products of tf32 an FDPA takes.
-    places : ndarray of the shape of a, or None
-        Of a sparse A: which k of B meets each element.
-    satf : bool
-        Infinities become the largest finite number, NaN +0.
-    out : ndarray or None
-        Takes the results; None for a new array.
-
-    Returns
-    -------
-    ndarray, shape (tiles, m, n)
-        Bit patterns.
+    The shapes are (tiles, m, k), (tiles, k, n) and (tiles, m, n), of scales (tiles, m, blocks) and (tiles,
+    blocks, n): bytes of ue8m0, which are added to the exponents of the products of a block. The mnemonic
+    decides how many products of tf32 an FDPA takes. `places` has the shape of a sparse A: which k of B meets
+    each element. With `satf`, infinities become the largest finite number, NaN +0. `out` takes the results;
+    None for a new array.
     """
     a_format, b_format, c_format, d_format = formats
     fused = fused_format(c_format, d_format)

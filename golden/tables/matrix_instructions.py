@@ -35,16 +35,8 @@ from golden.tables.sparsity import Sparsity
 class IllegalInstruction(ValueError):
     """An instruction that is in no table.
 
-    Parameters
-    ----------
-    qualifier : str
-        The qualifier at fault, as written.
-    allowed : iterable of str
-        What may stand there instead.
-    context : str
-        Where "there" is, for the message.
-    message : str, optional
-        In place of the sentence that these make.
+    Its qualifier is at fault, as written; `allowed` may stand there instead. `context` says where, for the
+    message; `message` is in place of the sentence that these make.
     """
 
     def __init__(

@@ -44,27 +44,14 @@ def point_to(
     *,
     strict: bool,
 ) -> Pointer:
-    """Take a numpy view as the memory of a tile.
+    """Take a numpy view as the memory of a tile; Misuse for what CUDA or the chip rules out.
 
-    Parameters
-    ----------
-    function : str
-        For messages.
-    view : ndarray
-        Two axes: the matrix from the tile's first element on, with contiguous rows (columns, where the
-        layout is by columns). Of sub-byte types, an array of integers into which elements are packed along
-        the contiguous axis, low bits first. One axis: the memory from the first element on; then `ldm` must
-        be given.
-    ldm : int or None
-        None for the view's.
-    instruction : LoadInstruction or StoreInstruction
-    element : ElementType
-    strict : bool
-        Whether CUDA's rules of alignment hold, or only the chip's.
+    With two axes, the view is the matrix from the tile's first element on, with contiguous rows (columns,
+    where the layout is by columns). Of sub-byte types, it is an array of integers into which elements are
+    packed along the contiguous axis, low bits first. With one axis, it is the memory from the first element
+    on, and `ldm` must be given. With two axes, `ldm` None is the stride of the view.
 
-    Raises
-    ------
-    Misuse
+    With `strict`, CUDA's rules of alignment hold, else only the chip's.
     """
     if not isinstance(view, np.ndarray):
         raise Misuse(f"{function}: got {type(view).__name__}", "a pointer is a numpy array or a view of one")
