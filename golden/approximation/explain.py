@@ -44,22 +44,9 @@ _UPPER_SIGNIFICAND = 21
 def explain_approximation(instruction: str, *operands: ArrayLike) -> Approximation:
     """Every step of one result: argument, row, offset, truncated square, sum and cut.
 
-    Parameters
-    ----------
-    instruction : str
-        As for `golden.approximate`; for a pair (f16x2, bf16x2), explain its elements.
-    *operands : array_like, shape ()
-        Values or bit patterns, as for `golden.approximate`; a Python float is rounded to the type, with a
-        note if that is inexact.
-
-    Returns
-    -------
-    golden.approximation.steps.Approximation
-        Its `result` is the bit pattern of what `golden.approximate` returns.
-
-    Raises
-    ------
-    golden.arguments.InvalidArgument
+    The instruction is as for `golden.approximate`, but for pairs (f16x2, bf16x2), whose elements can be
+    explained. So are the operands, of shape (); a Python float is rounded to the type, with a note if that is
+    inexact. InvalidArgument as of `golden.approximate`.
     """
     found = form(instruction)
     if found.packed:

@@ -44,29 +44,14 @@ def layout(format: FloatFormat) -> Layout:
 
 @compiled
 def decode(bits: int, format: Format, flush: bool = False) -> tuple[int, int, int, int]:
-    """Take a bit pattern apart.
+    """Take a bit pattern apart: sign bit, significand, exponent, and `ZERO`, `FINITE`, `INFINITE` or `NAN`.
 
-    Subnormals keep the minimum exponent and have no hidden bit: they are not normalised.
-    Ignored low bits (tf32) do not count, so a NaN with its payload there is an infinity.
+    The significand has its hidden bit; of an infinity it is 0, of a NaN its payload. A finite number is
+    ``(-1)**negative * significand * 2**(exponent - fraction_bits)``. The exponent is the minimum for zeros
+    and subnormals, the maximum + 1 for specials.
 
-    Parameters
-    ----------
-    bits : int
-    format : FloatFormat or Layout
-    flush : bool
-        Whether a subnormal number counts as zero of its sign (``.ftz``).
-
-    Returns
-    -------
-    negative : int
-        The sign bit.
-    significand : int
-        Hidden bit included; of an infinity 0, of a NaN its payload. A finite number is
-        ``(-1)**negative * significand * 2**(exponent - fraction_bits)``.
-    exponent : int
-        The minimum exponent for zeros and subnormals, the maximum + 1 for specials.
-    kind : int
-        `ZERO`, `FINITE`, `INFINITE` or `NAN`.
+    Subnormals have no hidden bit: they are not normalised; with `flush` (``.ftz``), they count as zeros of
+    their sign. Ignored low bits (tf32) do not count, so a NaN with its payload there is an infinity.
     """
     stored = bits >> format.ignored_bits
     hidden = 1 << format.fraction_bits

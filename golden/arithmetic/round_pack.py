@@ -49,31 +49,14 @@ def round_significand(
     """Round ``magnitude * 2**exponent`` to the last place that the format has at its size.
 
     No last place is lower than in the smallest normal number: underflow is gradual, unless exponents are
-    `unlimited`.
+    `unlimited`. In compiled code the magnitude is below ``2**62``. Its lowest bit may be sticky (set when
+    anything below it was cut off) if it has at least two bits more than the format's significand. `rounding`
+    is a place in `ROUNDINGS`. The result leaves `discarded_bits` fraction bits zero: the last place lies so
+    much higher.
 
-    Parameters
-    ----------
-    negative : int
-    magnitude : int
-        Below ``2**62`` in compiled code. Its lowest bit may be sticky (set when anything below it was cut
-        off) if it has at least two bits more than the format's significand.
-    exponent : int
-    format : FloatFormat or Layout
-    rounding : int
-        Place in `ROUNDINGS`.
-    discarded_bits : int
-        Fraction bits that the result leaves zero: the last place lies so much higher.
-
-    Returns
-    -------
-    normal : int
-        Exponent of the result's hidden bit.
-    dropped_bits : int
-        Bits of the magnitude below the last place; negative where zeros were appended.
-    kept : int
-        The significand in last places, before rounding.
-    up : bool
-        Whether one is added to it.
+    The result is the exponent of its hidden bit, the bits of the magnitude below the last place (negative
+    where zeros were appended), the significand in last places before rounding, and whether one is added to
+    it.
     """
     length = bit_length(magnitude)
     least = _NONE if unlimited else format.minimum_exponent

@@ -269,27 +269,18 @@ def parse_instruction(
 ) -> Instruction:
     """Parse PTX text without operands, such as ``wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32``.
 
-    ``.aligned`` may be left out; state space, layout and shape may stand in the order of the grammar or
-    in the order of the reference's examples (``.m16n16k16.global.row``). ``.satfinite`` and a rounding may
-    stand before the types or at the end, as compilers write both.
-    ``parse_instruction(str(instruction)) == instruction``.
+    ``.aligned`` may be left out; state space, layout and shape may stand in the order of the grammar or in
+    the order of the reference's examples (``.m16n16k16.global.row``). ``.satfinite`` and a rounding may stand
+    before the types or at the end, as compilers write both. ``parse_instruction(str(instruction)) ==
+    instruction``.
 
-    Parameters
-    ----------
-    text : str
-        Mnemonic and qualifiers; white space around them does not matter.
-    ptx_version : (int, int) or None
-        The PTX ISA version that the text follows. None allows ``.satfinite`` on floating point, which
-        stands for the satf argument of the WMMA API; a version allows it on f16, up to 6.4.
-    warp_tile : bool
-        Whether ``wgmma`` is the command of the core that computes one tile of a warp, with the shape of
-        `WGMMA_TILE`, instead of the instruction of PTX.
+    `ptx_version` is of the PTX ISA that the text follows. None allows ``.satfinite`` on floating point, which
+    stands for the satf argument of the WMMA API; a version allows it on f16, up to 6.4. With `warp_tile`,
+    ``wgmma`` is the command of the core that computes one tile of a warp, with the shape of `WGMMA_TILE`,
+    instead of the instruction of PTX.
 
-    Raises
-    ------
-    IllegalInstruction
-        Naming the qualifier at fault and what is allowed; `MalformedInstruction` where a qualifier is
-        unknown, missing, doubled or out of place.
+    IllegalInstruction names the qualifier at fault and what is allowed; MalformedInstruction where a
+    qualifier is unknown, missing, doubled or out of place.
     """
     if any(character.isspace() or character in "{[(,;" for character in text.strip()):
         message = f"expected mnemonic and qualifiers without operands, not {text.strip()!r}"

@@ -71,35 +71,17 @@ class Kernel:
         runner: Runner = run_parallel,
         **options: Any,
     ) -> LaunchResult:
-        """Run the kernel on a grid.
+        """Run the kernel on a grid, given its blocks and the threads of a block along x, y and z.
 
-        Parameters
-        ----------
-        grid, block : int or sequence of up to three int
-            Blocks of the grid, and threads of a block, along x, y and z.
-        arguments : sequence, or mapping of str to value
-            See `golden.simt.arguments.bind`. Arrays are updated in place.
-        shared : int
-            Bytes of dynamic shared memory.
-        contract : bool
-            Whether multiplications and additions are joined as the assembler does.
-        cluster : int, sequence of up to three int, or None
-            Blocks of a cluster along x, y and z; None for those that the kernel is compiled for.
-        recorder : callable or None
-            From the arguments to a context for the time of the launch, when they are in device memory.
-        runner : callable
-            What runs the blocks, given kernel and launch.
-        **options
-            Fields of `golden.simt.grid.LaunchOptions`.
+        The arguments are as for `golden.simt.arguments.bind`; arrays are updated in place. There are `shared`
+        bytes of dynamic shared memory. With `contract`, multiplications and additions are joined as the
+        assembler does. A cluster has the blocks that the kernel is compiled for, unless they are given.
+        `recorder` makes of the arguments, when they are in device memory, a context for the time of the
+        launch. `runner` runs the blocks, given kernel and launch. Options are fields of
+        `golden.simt.grid.LaunchOptions`.
 
-        Raises
-        ------
-        LaunchError
-            For a grid, a block, shared memory or arguments that do not fit.
-        KernelFault
-            For what the kernel does wrong.
-        golden.machine.Difference
-            From a core that executes the trace.
+        LaunchError for a grid, a block, shared memory or arguments that do not fit; KernelFault for what the
+        kernel does wrong; `golden.machine.Difference` from a core that executes the trace.
         """
         unknown = next((name for name in options if name not in LaunchOptions.__dataclass_fields__), None)
         if unknown is not None:
