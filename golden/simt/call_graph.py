@@ -56,10 +56,12 @@ class CallGraph:
     @cached_property
     def called(self) -> Mapping[str, Function]:
         """The functions with bodies of their own, by name, those that others call first."""
+        callees = (pair for user in (*self.reached.values(), self.entry) for pair in self._callees(user))
+        indirect = {callee.name for callee, is_named in callees if not is_named}
         return {
             name: function
             for name, function in self.reached.items()
-            if name in self._indirect or self._calls_itself(function)
+            if name in indirect or self._calls_itself(function)
         }
 
     def candidates(self, call: Instruction, body: Body) -> tuple[Signature, tuple[Function, ...]]:
@@ -92,12 +94,6 @@ class CallGraph:
             for name, function in self.functions.items()
             if name in names and function.name == name and function.kind == "function" and function.tokens
         )
-
-    @cached_property
-    def _indirect(self) -> set[str]:
-        """The names of what is called through a register."""
-        called = map(self._callees, (*self.reached.values(), self.entry))
-        return {callee.name for callees in called for callee, is_named in callees if not is_named}
 
     def _callees(self, function: Function) -> Iterator[tuple[Function, bool]]:
         """What a function calls, and whether by its name or through a register."""

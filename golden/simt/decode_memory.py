@@ -141,13 +141,11 @@ def _values(
     return type_, elements
 
 
-def _without_hint(
-    context: Context, instruction: Instruction, least: int, most: int | None = None
-) -> tuple[Operand, ...]:
+def _without_hint(context: Context, instruction: Instruction, count: int) -> tuple[Operand, ...]:
     """The operands, their number checked, without the policy of a ``.L2::cache_hint``."""
     hinted = HINT in instruction.opcode
     operands = instruction.operands[:-1] if hinted else instruction.operands
-    operands = context.operands(instruction, least, most, operands)
+    operands = context.operands(instruction, count, operands=operands)
     if hinted:
         context.require_source(instruction.operands[-1], 64)
     return operands
