@@ -25,6 +25,8 @@ _SIZES: Final = (
 )
 """Parameters of `hdl.config.CoreConfig` that a core shows as they are."""
 
+_PROFILE_NAMES: Final = {code: name for name, code in PROFILE_CODES.items()}
+
 
 class CapabilityError(RuntimeError):
     """A core that is not the one a program was prepared for, or none that this software knows."""
@@ -91,7 +93,7 @@ class Capabilities:
             identity=identity,
             version=version,
             formats=_format_names(word("FORMATS")),
-            profile=_profile_name(word("PROFILE")),
+            profile=_PROFILE_NAMES.get(profile := word("PROFILE"), f"code {profile}"),
             queue_depth=sizes.pop("queue_depth_less_one") + 1,
             data_bits=8 * sizes.pop("data_bytes"),
             shared_bytes=shared_bytes,
@@ -149,7 +151,3 @@ def _format_names(bits: int) -> frozenset[str]:
     names = {item.low: item.name for item in REGISTER_MAP["FORMATS"].fields}
     places = (place for place in range(WORD_BITS) if bits >> place & 1)
     return frozenset(names.get(place, f"bit {place}") for place in places)
-
-
-def _profile_name(code: int) -> str:
-    return next((name for name, known in PROFILE_CODES.items() if known == code), f"code {code}")

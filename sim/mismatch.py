@@ -1,7 +1,5 @@
 """Where two machines differ after an instruction, told in the terms of the matrix."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,21 +17,17 @@ def mismatch(index: int, command: Command | None, difference: str) -> Difference
     return Difference(difference, index, "" if command is None else describe_command(command))
 
 
-@dataclass(frozen=True)
-class _Destination:
-    """The fragment that a command writes into registers."""
-
-    use: Use
-    first: int
-    layout: FragmentLayout
+_Destination = tuple[Use, int, FragmentLayout]
+"""A fragment in registers: what it is of a multiply, and the first of its registers."""
 
 
 def _destination(command: Command | None) -> _Destination | None:
+    """The fragment that a command writes."""
     match command:
         case Load(instruction, register):
-            return _Destination(instruction.use, register, instruction.fragment)
+            return instruction.use, register, instruction.fragment
         case Mma(instruction, d):
-            return _Destination("d", d, instruction.fragments["d"])
+            return "d", d, instruction.fragments["d"]
         case _:
             return None
 
@@ -52,7 +46,7 @@ def register_difference(
     count = f"{len(places)} of {golden.size} registers differ; the first is "
     destination = _destination(command)
     for register, lane in places.tolist():
-        if destination and 0 <= register - destination.first < destination.layout.registers:
+        if destination and 0 <= register - destination[1] < destination[2].registers:
             return count + _element_difference(destination, register, lane, golden, rtl)
     register, lane = places[0].tolist()
     place = f"lane {lane}, register {register}"
@@ -68,8 +62,8 @@ def _element_difference(
     golden: NDArray[np.uint32],
     rtl: NDArray[np.uint32],
 ) -> str:
-    layout = destination.layout
-    rows = slice(destination.first, destination.first + layout.registers)
+    use, first, layout = destination
+    rows = slice(first, first + layout.registers)
     ours, theirs = (
         int.from_bytes(file[rows, lane].astype("<u4").tobytes(), "little") for file in (golden, rtl)
     )
@@ -80,7 +74,7 @@ def _element_difference(
     mask = (1 << bits) - 1
     values = [describe(layout.type, word >> (element * bits) & mask) for word in (ours, theirs)]
     return (
-        f"row {row}, column {column} of {destination.use} (lane {lane}, register {register}): "
+        f"row {row}, column {column} of {use} (lane {lane}, register {register}): "
         f"golden {values[0]}, rtl {values[1]}"
     )
 

@@ -113,14 +113,16 @@ def build(
     digest = _digest(design.verilog, flags, waves, simulator)
     with locked(folder.with_suffix(".lock")):
         product = folder / ("sim.vvp" if simulator == "icarus" else design.top)
-        if _is_built(key, digest, product):
+        is_there = key.is_file() and product.is_file()
+        if is_there and key.read_bytes() == f"{digest} {checksum(product)}".encode():
             return folder
         shutil.rmtree(folder)
         folder.mkdir()
         source = folder / f"{design.top}.v"
         source.write_text(design.verilog)
         if simulator == "icarus":
-            _build_icarus(design, folder, source, waves)
+            # What cocotb adds to write waveforms is no Verilog-2001.
+            _compile(simulator, design, folder, [Verilog(source)], [] if waves else ["-g2001"], waves)
         else:
             _build_verilator(design, folder, source, flags, waves)
         key.write_text(f"{digest} {checksum(product)}")
@@ -202,13 +204,6 @@ def run(
         raise BenchFailure(f"{design.name}: {module}, seed {seed}: {failed} of {count} tests failed", log)
 
 
-def _is_built(key: Path, digest: str, product: Path) -> bool:
-    """Whether a simulation is of these sources, and as it was built."""
-    if not (key.is_file() and product.is_file()):
-        return False
-    return key.read_bytes() == f"{digest} {checksum(product)}".encode()
-
-
 def _keep_counts(counts: Path, design: Design, folder: Path) -> None:
     """Keep what a run has counted; of runs of one design the names differ."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -240,12 +235,6 @@ def _build_verilator(design: Design, folder: Path, source: Path, flags: tuple[st
         arguments += ["--output-split", "0", *(("-CFLAGS", f"-include {header}") if header else ())]
     _compile("verilator", design, folder, sources, arguments, waves)
     _keep_runtime(folder, runtime)
-
-
-def _build_icarus(design: Design, folder: Path, source: Path, waves: bool) -> None:
-    iverilog()
-    # What cocotb adds to write waveforms is no Verilog-2001.
-    _compile("icarus", design, folder, [Verilog(source)], [] if waves else ["-g2001"], waves)
 
 
 def _compile(

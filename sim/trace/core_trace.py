@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from itertools import accumulate
 from typing import Final
 
@@ -18,6 +17,7 @@ from sim.trace.trace_events import Slice, TraceEvents
 from sim.trace.waits import Wait, waits
 
 _CONTROL: Final = "commands"
+_CAUSES: Final = {cause.value: cause.name.lower().replace("_", " ") for cause in Cause}
 
 
 def core_trace(config: CoreConfig, recording: Recording, log: CommandLog) -> TraceEvents:
@@ -58,7 +58,7 @@ def _control(
     events.slices(process, "waits", [_wait(wait) for wait in found])
     events.counter(process, "queue depth", _values(recording.intervals("host.registers.queue.level")))
     faults = [
-        Slice(name=_spoken(Cause(item.value)), first=item.first, last=item.last, args={})
+        Slice(name=_CAUSES[item.value], first=item.first, last=item.last, args={})
         for item in recording.intervals("sequencer.cause")
         if item.value
     ]
@@ -72,10 +72,6 @@ def _passed(commands: Sequence[Lifetime], stage: str) -> Iterator[Slice]:
         for name, first, last in command.stages:
             if name == stage:
                 yield command_slice(command, first, last)
-
-
-def _spoken(member: Enum) -> str:
-    return member.name.lower().replace("_", " ")
 
 
 def _wait(wait: Wait) -> Slice:
