@@ -88,17 +88,10 @@ def _options(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line, with the arguments of the process unless some are given.
 
-    Parameters
-    ----------
-    arguments : sequence of str or None
-        None for the arguments of the process.
-
-    Returns
-    -------
-    int
-        0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt or SIGTERM.
+    The result is 0 when all went well, 1 for a difference or a fault, 2 for bad usage, 130 for an interrupt
+    or SIGTERM.
     """
     if arguments is None:
         arguments = sys.argv[1:]
