@@ -23,8 +23,19 @@ def pack_scales(
 ) -> NDArray[np.uint32]:
     """The register of the scales of A or B, shape (..., 32); bytes that nobody reads are zero.
 
-    The scales of a multiply with block scales are as for `golden.mma`: shape (..., m, scales) of A, (...,
-    scales, n) of B. `byte_id` and `thread_id` are the selectors. InvalidArgument for what does not fit.
+    Parameters
+    ----------
+    instruction : str or MmaInstruction
+        A multiply with block scales.
+    use : {"a", "b"}
+    scales : array_like
+        As for `golden.mma`: shape (..., m, scales) of A, (..., scales, n) of B.
+    byte_id, thread_id : int
+        The selectors.
+
+    Raises
+    ------
+    InvalidArgument
     """
     parsed, extent = _scaled(instruction, use)
     checked = checked_array(f"scale_{use}", scales, parsed.scale_type, extent)

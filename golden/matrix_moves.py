@@ -11,11 +11,23 @@ from golden.tables.layouts import LANES
 
 
 def ldmatrix(matrices: ArrayLike, *, transposed: bool = False) -> NDArray[np.uint32]:
-    """Registers that `ldmatrix` loads, shape (..., count, 32 lanes); `transposed` for ``.trans``.
+    """Registers that `ldmatrix` loads.
 
-    The matrices are one, two or four of 16-bit elements, shape (..., count, 8, 8). Row i of matrix j is what
-    lies at the address of lane ``8 j + i``. Register j has elements of matrix j, the first in its low half.
-    InvalidArgument for another shape or dtype.
+    Parameters
+    ----------
+    matrices : array_like of uint16, shape (..., count, 8, 8)
+        One, two or four matrices. Row i of matrix j is what lies at the address of lane ``8 j + i``.
+    transposed : bool
+        ``.trans``.
+
+    Returns
+    -------
+    ndarray of uint32, shape (..., count, 32 lanes)
+        Register j has elements of matrix j, the first in its low half.
+
+    Raises
+    ------
+    InvalidArgument
     """
     checked = _checked("matrices", matrices, np.uint16, (MATRIX_ROWS, MATRIX_ROWS))
     ordered = np.array(checked.swapaxes(-1, -2) if transposed else checked, order="C")

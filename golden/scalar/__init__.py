@@ -22,15 +22,30 @@ for _family in _FAMILIES:
 
 @cache
 def operation(name: str, *, pair: bool = False, parts: tuple[str, ...] = ()) -> Operation:
-    """The operation that a mnemonic stands for, with all qualifiers: ``mad.lo.s32``.
+    """The operation that a mnemonic stands for.
 
-    Types stand in their order; the other qualifiers may stand anywhere after the opcode. With `pair`, the
-    instruction has two predicates as destinations: ``setp`` with ``p|q``. Of packed halves it always has. The
-    `parts` of a video instruction are the part of each operand in the order written, without its dot, such as
-    ``"h1"``, ``"b3210"`` or ``"-b0"``; empty for a whole operand.
+    Parameters
+    ----------
+    name : str
+        Opcode with all qualifiers: ``mad.lo.s32``. Types stand in their order; the other qualifiers may stand
+        anywhere after the opcode.
+    pair : bool
+        Whether the instruction has two predicates as destinations: ``setp`` with ``p|q``. Of packed halves it
+        always has.
+    parts : tuple of str
+        Of a video instruction: the part of each operand in the order written, without its dot, such as
+        ``"h1"``, ``"b3210"`` or ``"-b0"``; empty for a whole operand.
 
-    The result is the same object for the same mnemonic. Approximate instructions are computed by
-    `golden.approximation`. UnsupportedInstruction where there is no such scalar instruction.
+    Returns
+    -------
+    Operation
+        The same object for the same mnemonic. Approximate instructions are computed by
+        `golden.approximation`.
+
+    Raises
+    ------
+    UnsupportedInstruction
+        There is no such scalar instruction.
     """
     opcode = name.split(".", maxsplit=1)[0]
     forms = SYNTAX.get(opcode)
