@@ -324,17 +324,22 @@ class Sequencer(Component):
                 m.d.comb += check.request.valid.eq(in_memory & legal & ~pipe.halt)
                 if shares is not None:
                     m.d.comb += shares.start.eq(1)
+                # Whether the command is legal is late; of one that is not, nothing that is compared counts.
+                goes_on = ~in_memory | check.request.ready
+                with m.If(goes_on):
+                    m.d.sync += compared[0].eq(decoded.footprint.reads[2])
+                    m.d.sync += compared[1].eq(decoded.footprint.write)
+                    if side is not None:
+                        with m.If(side.present):
+                            m.d.sync += compared.eq(pairs[0])
                 with m.If(pipe.halt):
                     m.next = "EMPTY"
                 with m.Elif(~legal):
                     m.next = "REFUSED"
-                with m.Elif(~in_memory | check.request.ready):
-                    m.d.sync += compared[0].eq(decoded.footprint.reads[2])
-                    m.d.sync += compared[1].eq(decoded.footprint.write)
+                with m.Elif(goes_on):
                     m.next = "SECOND"
                     if side is not None:
                         with m.If(side.present):
-                            m.d.sync += compared.eq(pairs[0])
                             m.next = "SIDE_0"
             for number, following in enumerate(
                 [*pairs[1:], Cat(decoded.footprint.reads[2], decoded.footprint.write)] if pairs else []

@@ -115,8 +115,8 @@ class Fp8Decode(DotProductStage):
     output.fp8_zero, output.fp8_infinite : words of four lanes
         Whether a factor is zero or infinite; a NaN may count as infinite, too. In other formats,
         none is infinite.
-    output.fp8_nan : half as many words
-        Whether a factor of this lane or the one a word on is NaN. None in other formats.
+    output.fp8_nan : words of four lanes
+        Whether a factor is NaN; without meaning in other formats.
     """
 
     delays = (3.5, 3.0)
@@ -168,9 +168,8 @@ class Fp8Decode(DotProductStage):
             m.d.comb += [target[lane].eq(value) for lane, value in enumerate(values)]
         late_signs = [second(sign, f"product_sign{index}") for index, sign in enumerate(signs)]
         m.d.comb += output.fp8_sign.eq(Cat(word[::PLACE] for word in late_signs))
-        for index, pair in enumerate(zip(nans[::2], nans[1::2], strict=True)):
-            nan = second(Mux(fp8, pair[0] | pair[1], 0), f"nan{index}")
-            m.d.comb += output.fp8_nan[index].eq(nan)
+        for index, nan in enumerate(nans):
+            m.d.comb += output.fp8_nan[index].eq(second(nan, f"nan{index}"))
 
     def _operands(self, m: Module, cut: Cut, raw: Value, side: str, name: str) -> _Operands:
         is_e5m2 = self.input.operation[f"{side}_e5m2"]

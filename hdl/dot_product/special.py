@@ -33,7 +33,7 @@ class ProductSpecial(DotProductStage):
 class Fp8Special(DotProductStage):
     """Look for special values among the products of fp8 outside the lanes of 16 bits.
 
-    Expected critical path: the OR of 48 bits.
+    Expected critical path: the OR of 32 bits.
     Testbench: cocotb_tests/dot_product/test_fp8_decode.py; together with `Fp8Decode`.
 
     Members
@@ -42,7 +42,7 @@ class Fp8Special(DotProductStage):
     """
 
     delays = (2.5,)
-    input_fields = "fp8_zero fp8_infinite fp8_nan fp8_sign c_sign"
+    input_fields = "operation fp8_zero fp8_infinite fp8_nan fp8_sign c_sign"
     output_fields = "fp8_special"
 
     def _logic(self, m: Module, cut: Cut) -> None:
@@ -50,8 +50,9 @@ class Fp8Special(DotProductStage):
         infinite = Cat(Cat(*given.fp8_infinite)[::PLACE])
         alike, unlike = (common(m, (infinite & signs).any()) for signs in (~given.fp8_sign, given.fp8_sign))
         invalid = [zero & infinite for zero, infinite in zip(given.fp8_zero, given.fp8_infinite, strict=True)]
+        fp8 = self.widths.chosen(given.operation.multiplicand, frozenset({"fp8"}))
         special = Cat(
-            _any([*given.fp8_nan, *invalid]),
+            (_any(given.fp8_nan) & fp8) | _any(invalid),
             Mux(given.c_sign, unlike, alike),
             Mux(given.c_sign, alike, unlike),
         )

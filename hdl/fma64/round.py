@@ -52,8 +52,10 @@ class Round(Fma64Stage):
         increment = first(increment, "increment_1")
         too_large = given.biased[-1] | given.biased[:EXPONENT_BITS].all()
         overflow = first(hidden & ~given.special & too_large, "overflow")
-        finite = behind(three, ~(nearest | away | given.special), "finite")
+        finite = behind((first, second), ~(nearest | away | given.special), "finite")
+        is_full = first(given.significand[:FRACTION].all(), "is_full")
         negative = behind(three, negative, "negative")
+        is_full = second(is_full & (exponent == SPECIAL_EXPONENT - 1), "is_full_2")
         # Too large an exponent.
         exponent = Mux(overflow, SPECIAL_EXPONENT, exponent)
         exponent = second(exponent, "exponent_2", init=SPECIAL_EXPONENT)
@@ -62,8 +64,10 @@ class Round(Fma64Stage):
         # Round up.
         rounded = (Cat(fraction, exponent) + increment)[: FRACTION + EXPONENT_BITS]
         rounded = third(rounded, "rounded")
-        # The largest finite number: all ones, but for the lowest bit of the exponent.
-        is_largest = finite & (rounded[FRACTION:] == SPECIAL_EXPONENT)
+        # The largest finite number: all ones, but for the lowest bit of the exponent. The sum itself would
+        # tell too late that it has left the range.
+        leaves = second(overflow, "overflow_2") | (is_full & increment)
+        is_largest = third(finite & leaves, "is_largest")
         fraction = last(
             Mux(is_largest, (1 << FRACTION) - 1, rounded[:FRACTION]), "fraction", init=(1 << FRACTION) - 1
         )

@@ -128,12 +128,14 @@ class SharedMemory(Component):
             write_port = memory.write_port(granularity=8)
             read_port = memory.read_port()
         written = Signal()  # in this cycle
-        busy = self._write(m, write_port, written) | self._read(m, read_port, written, write_port.addr)
+        word = self.words.address
+        busy = self._write(m, write_port, written) | self._read(
+            m, read_port, written, write_port.addr, word[lane_bits:]
+        )
         if self._config.wgmma:
             m.d.comb += banks.enable.eq(~busy & ~written)
             busy = busy | banks.busy
 
-        word = self.words.address
         lane_read = Signal(lane_bits)
         beat_read = register(m, read_port.data, "beat_read")
         word_read = beat_read.word_select(register(m, lane_read, "lane_of_beat"), _WORD_BITS)
@@ -151,12 +153,13 @@ class SharedMemory(Component):
                     write_port.en.eq(0b1111 << (word[:lane_bits] << 2)),
                 ]
             with m.Else():
-                m.d.comb += [read_port.addr.eq(word[lane_bits:]), read_port.en.eq(1)]
+                m.d.comb += read_port.en.eq(1)
 
-    def _read(self, m: Module, port: Any, written: Signal, place: Signal) -> Value:
+    def _read(self, m: Module, port: Any, written: Signal, place: Signal, other: Value) -> Value:
         """Serve the read bursts, but for the word at `place` while it is `written`.
 
-        Returns whether they need the read port, or what it read last.
+        While there is no burst, the address is `other`. Returns whether bursts need the read port, or what it
+        read last.
         """
         burst: Any = self.read_bursts.payload
         active = Signal()
@@ -169,7 +172,7 @@ class SharedMemory(Component):
         fetch = Signal()
         at_last = is_last_beat(m, burst.length, begin=self.read_bursts.ready, step=fetch)
         m.d.comb += [
-            port.addr.eq(address),
+            port.addr.eq(Mux(active, address, other)),
             port.en.eq(fetch),  # nobody looks at a word from outside
             step.eq(self.read_beats.ready | ~fetched),
             fetch.eq(active & step & ~(written & (place == address))),

@@ -175,7 +175,8 @@ class TileCollect(Component):
         with m.Elif(ended & ~self.fetched):
             m.d.sync += fetched.eq(fetched - 1)
         # The place after the newest is where the next pair will be gathered.
-        m.d.sync += full.eq((newest + complete + 1)[: len(newest)] == oldest)
+        is_next, is_second = ((newest + places)[: len(newest)] == oldest for places in (1, 2))
+        m.d.sync += full.eq(Mux(complete, is_second, is_next))
         with m.If(complete):
             m.d.sync += newest.eq(newest + 1)
         m.d.comb += following.eq(oldest + leave)
