@@ -35,6 +35,9 @@ _FUNCTIONS: Final[Mapping[str, tuple[int, Callable[..., int]]]] = {
 }
 """Number of sources, and the rule."""
 
+OUTSIDE_NAN: Final = 0x7FF7
+"""What a tensor copy puts beyond a tensor on request; of it, with either sign, ``fma.oob`` makes +0."""
+
 _ONE: Final = 0x3FF0000000000000
 _HALF: Final = 0x3FE0000000000000
 _WEIGHT: Final = 0x3FD8000000000000
@@ -55,6 +58,9 @@ def _arithmetic(operation: str, *qualifiers: str) -> Any:
 
     def evaluate(*operands: Array) -> Array:
         result = elementwise(function, operands, constants, element.raw, arguments=arguments)
+        if "oob" in words:
+            a_fill, b_fill = ((operand & element.magnitude) == OUTSIDE_NAN for operand in operands[:2])
+            result = np.where(a_fill | b_fill, element.raw.type(0), result)
         return clamped(result, element, clamp)
 
     return of_one_type(evaluate, sources, type_)
@@ -166,6 +172,7 @@ FORMS: Final = (
     *_forms("add sub mul", ".rn? .ftz? .sat? .f16|.f16x2", ".rn? .bf16|.bf16x2"),
     *_forms("fma mad", f"{MODES} .ftz? .sat? .f32", f"{MODES} .f64"),
     *_forms("fma", ".rn .ftz? .sat|.relu? .f16|.f16x2", ".rn .relu? .bf16|.bf16x2"),
+    *_forms("fma", ".rn .oob .relu? .f16|.f16x2|.bf16|.bf16x2"),
     *_forms("div rcp sqrt", f"{MODES} .ftz? .f32", f"{MODES} .f64"),
     *(
         Form(f"{name} {qualifiers}", partial(_extreme, ufunc))

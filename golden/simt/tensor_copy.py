@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from golden.invalid_argument import InvalidArgument
+from golden.scalar.float_arithmetic import OUTSIDE_NAN
 from golden.simt.address_map import LOCAL_PARAMETERS, OFFSET_MASK, WINDOWS, in_block
 from golden.simt.arrays import Access, Threads, Values
 from golden.simt.atomics import REDUCTIONS, atomic_function
@@ -21,7 +22,7 @@ _BOX_ALIGNMENT: Final = 128
 _MAP_ALIGNMENT: Final = 64
 _OFFSETS: Final = np.arange(CHUNK, dtype=np.uint64)
 """Of the bytes of a chunk."""
-_NAN_FILL: Final = np.array([0xF7, 0x7F] * 8, np.uint8)
+_NAN_FILL: Final = np.full(8, OUTSIDE_NAN, np.uint16).view(np.uint8)
 _LETTERS: Final = {"UINT": "u", "INT": "s", "FLOAT": "f", "BFLOAT": "bf", "TFLOAT": "f"}
 """Beginnings of types of maps, and of the scalar types in which they are reduced."""
 

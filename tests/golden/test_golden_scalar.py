@@ -47,6 +47,32 @@ def test_forms_with_many_operands_equal_the_chip(name):
     np.testing.assert_array_equal(found.evaluate(*operands).view(ELEMENTS[name].dtype), ELEMENTS[name])
 
 
+OF_FILL = [
+    *((0x7FF7, 0x3C00, 0x3C00, 0), (0xFFF7, 0x3C00, 0x3C00, 0), (0x3C00, 0x7FF7, 0x3C00, 0)),
+    *((0x3C00, 0xFFF7, 0x3C00, 0), (0x7FF7, 0x3C00, 0xBC00, 0), (0x0001, 0xFFF7, 0xFFFF, 0)),
+    *((0x7FF7, 0x7C00, 0x3C00, 0), (0xFFFF, 0x7FF7, 0x7FFF, 0), (0x7FF7, 0x0001, 0xFFFF, 0)),
+    *((0x7FFF, 0x3C00, 0x3C00, 0x7FFF), (0x3C00, 0x7FFF, 0xBC00, 0x7FFF), (0x3C00, 0x3C00, 0x7FF7, 0x7FFF)),
+]
+"""a, b, c and the result of an H200, the same for all types. All other operands give what ``fma.rn`` does."""
+
+
+@pytest.mark.parametrize("relu", ["", ".relu"])
+@pytest.mark.parametrize("type_", ["f16", "bf16"])
+def test_the_fill_of_a_tensor_copy_makes_a_sum_zero(type_, relu):
+    a, b, c, d = np.array(OF_FILL, np.uint16).T
+    found = operation(f"fma.rn.oob{relu}.{type_}").evaluate(a, b, c)
+    np.testing.assert_array_equal(found, d)
+    pairs = [(lows | lows[::-1].astype(np.uint32) << 16) for lows in (a, b, c, d)]
+    found = operation(f"fma.rn.oob{relu}.{type_}x2").evaluate(*pairs[:3])
+    np.testing.assert_array_equal(found, pairs[3])
+    others = np.random.default_rng(1).integers(0, 1 << 16, (3, 4096), np.uint16)
+    others[:2][(others[:2] & 0x7FFF) == 0x7FF7] = 0
+    np.testing.assert_array_equal(
+        operation(f"fma.rn.oob{relu}.{type_}").evaluate(*others),
+        operation(f"fma.rn{relu}.{type_}").evaluate(*others),
+    )
+
+
 def test_a_look_up_is_cached_and_frozen():
     found = operation("fma.rn.f32")
     assert found is operation("fma.rn.f32")
