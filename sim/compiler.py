@@ -35,8 +35,11 @@ class Compiler:
 
     @property
     def library_flags(self) -> tuple[str, ...]:
-        """To compile objects of a shared library that can be unloaded."""
-        return ("-fPIC",) if self.is_clang else ("-fPIC", "-fno-gnu-unique")
+        """To compile objects of a shared library that can be unloaded.
+
+        Without optimisation Zig's clang checks for undefined behaviour, by a library that is not linked.
+        """
+        return ("-fPIC", "-fno-sanitize=undefined") if self.is_clang else ("-fPIC", "-fno-gnu-unique")
 
     @property
     def libraries(self) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Which C++ compiler builds simulations, and with which flags."""
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -39,6 +40,14 @@ def test_clang_is_not_given_what_it_rejects():
     assert "-fno-gnu-unique" not in CLANG.library_flags
     assert GCC.make_variables["CFG_CXXFLAGS_PCH_I"] == "-include"
     assert CLANG.make_variables["CFG_CXXFLAGS_PCH_I"] == "-include-pch"
+
+
+def test_what_is_not_optimised_calls_no_library_of_checks(tmp_path):
+    source, target = tmp_path / "at.cpp", tmp_path / "at.o"
+    source.write_text("int at(int *place, int index) { return place[index] << index; }\n")
+    for tool in installed(zig=True):
+        subprocess.run([*tool.command, *tool.library_flags, "-O0", "-c", source, "-o", target], check=True)
+        assert b"__ubsan" not in target.read_bytes(), tool.version
 
 
 @pytest.mark.parametrize(
