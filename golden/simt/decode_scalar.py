@@ -64,7 +64,7 @@ def decode_scalar(context: Context, instruction: Instruction, index: int) -> Ste
     wider = instruction.opcode[0] == "cvt" and not any(map(_EXACT.fullmatch, instruction.opcode))
     type_, kinds = _operand_types(instruction, len(others))
     for operand, bits, kind in zip(others, found.operands, kinds, strict=False):
-        context.require_source(operand, bits, kind, wider=wider)
+        context.require_source(operand, bits, "pred" if bits == 1 else kind, wider=wider)
     for operand, bits in zip(results, found.results, strict=False):
         context.require_destination(operand, bits, type_, wider=wider)
     targets, sources = (*results, *(_CARRY,) * carries_out), (*others, *(_CARRY,) * carries_in)

@@ -68,6 +68,19 @@ def test_a_refused_operand_is_named_with_what_is_allowed(statement, message):
     assert Golden().refusal(statement).partition(": ")[2] == message
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "setp.ltu.and.f16x2 %p1|%p2, %r1, %r2, 1",
+        "setp.lt.or.f32 %p1, %r1, %r2, 0",
+        "set.lt.xor.u32.f64 %r1, %d1, %d2, 1",
+        "selp.f32 %r1, %r2, %r3, 0",
+    ],
+)
+def test_an_integer_stands_for_a_predicate_beside_operands_of_any_type(statement):
+    assert Golden().refusal(statement) is None
+
+
 @pytest.mark.cuda
 def test_the_assembler_still_takes_the_operands_that_are_recorded(given, tmp_path):
     text = recorded(given, tmp_path)
