@@ -116,9 +116,19 @@ def distances() -> SmallBatch:
     return batch
 
 
+def one_special() -> SmallBatch:
+    """In every place, alone: an infinity of A or of B, an infinity times zero, a NaN."""
+    batch = random_small("e5m2", "e5m2", "f32", "sparse", 4 * PRODUCTS, seed=9).without_scales()
+    number = np.arange(len(batch.c))
+    case = number // PRODUCTS
+    batch.a[number, number % PRODUCTS] = np.array([0x7C, 0x3C, 0xFC, 0x3C], np.uint8)[case]
+    batch.b[number, number % PRODUCTS] = np.array([0x3C, 0xFC, 0x00, 0x7D], np.uint8)[case]
+    return batch
+
+
 def directed() -> list[SmallBatch]:
     batches = [every_pair_of_elements(a, b) for a, b in zip(SMALL_TYPES, SMALL_TYPES[::-1], strict=True)]
-    return [*batches, every_scale("e2m1", "e4m3"), every_scale("e5m2", "e3m2"), distances()]
+    return [*batches, every_scale("e2m1", "e4m3"), every_scale("e5m2", "e3m2"), distances(), one_special()]
 
 
 def test_alone_equals_golden(alone: BulkUnit) -> None:
