@@ -274,7 +274,8 @@ def _scale(name: str, given: ArrayLike | None, *, of_rows: bool) -> NDArray[np.f
     if not array.ndim:
         return scalar_bits(name, array, "f32").view(np.float32).reshape(1, 1)
     if array.dtype != np.float32:
-        raise InvalidArgument(name, f"dtype {array.dtype}", "a number or float32")
+        allowed = "a number, float32, or block scales of float8_e8m0fnu or float8_e4m3fn"
+        raise InvalidArgument(name, f"dtype {array.dtype}", allowed)
     if array.ndim == 1:
         return array[:, None] if of_rows else array[None]
     return array

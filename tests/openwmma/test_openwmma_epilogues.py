@@ -325,7 +325,11 @@ FP8, S8 = np.ones((2, 3), E4M3), np.ones((2, 3), np.int8)
         (HALF, {"split_k": 4}, "^split_k: got 4; allowed: at most k, 3$"),
         (F64, {"bias": np.ones(2), "alpha": 2}, "^alpha: got 2; allowed: 1 with a bias of f64: its rule"),
         (FP8, {"alpha": 2}, "^a: got e4m3 with c, alpha or beta; allowed: scale_a, scale_b and bias$"),
-        (FP8, {"scale_a": np.ones(2)}, "^scale_a: got dtype float64; allowed: a number or float32$"),
+        (
+            FP8,
+            {"scale_a": np.ones(2)},
+            "^scale_a: got dtype float64; allowed: a number, float32, or block scales of ",
+        ),
         (
             FP8,
             {"scale_a": np.ones(3, np.float32)},
