@@ -115,10 +115,11 @@ def _small(name: str, given: object, count: int, what: str) -> list[int]:
     """So many integers below 256."""
     numbers = _plain(given)
     if not isinstance(numbers, list | tuple) or len(numbers) != count:
-        raise InvalidArgument(name, shortened(repr(given)), f"{count} {what} as integers")
+        got = f"{len(numbers)} {what}" if isinstance(numbers, list | tuple) else shortened(repr(given))
+        raise InvalidArgument(name, got, f"{count} {what}")
     for number in numbers:
         if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 1 << 8:
-            raise InvalidArgument(name, shortened(repr(number)), f"{count} {what} as integers")
+            raise InvalidArgument(name, shortened(repr(number)), "integers from 0 to 255")
     return list(numbers)
 
 

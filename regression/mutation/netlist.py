@@ -113,6 +113,7 @@ _CANDIDATES: Final = 4
 _READ: Final = """# {version}
 read_verilog design.v
 hierarchy -check -top {top}
+setattr -mod -unset keep_hierarchy *
 proc
 flatten
 opt_clean

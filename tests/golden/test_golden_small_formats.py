@@ -544,6 +544,21 @@ def test_an_explanation_shows_groups_scales_and_the_cut():
     assert found.result == 0x7F000000
 
 
+@pytest.mark.parametrize(
+    ("scale_a", "message"),
+    [
+        (None, "got None; allowed: 4 bytes"),
+        ([0x38], "got 1 bytes; allowed: 4 bytes"),
+        (56, "got 56; allowed: 4 bytes"),
+        ([0x38, 0x138, 0x38, 0x38], "got 312; allowed: integers from 0 to 255"),
+        ([0x38, 0x38, True, 0x38], "got True; allowed: integers from 0 to 255"),
+    ],
+)
+def test_an_explanation_counts_the_scales(scale_a, message):
+    with pytest.raises(golden.InvalidArgument, match=f"^scale_a: {message}$"):
+        golden.explain(NVF4, [0] * 64, [0] * 64, 0, scale_a=scale_a, scale_b=[0x38] * 4, profile="blackwell")
+
+
 def launched(instruction, tail, seed=13):
     """The fragment that a kernel stores, its registers of scales and metadata random; and the operands."""
     random = np.random.default_rng(seed)

@@ -66,6 +66,17 @@ def test_mutants_of_a_core_have_one_module_of_its_name() -> None:
 
 
 @pytest.mark.yosys
+def test_a_module_that_synthesis_keeps_is_flattened() -> None:
+    design = simulation_of(COUNTER).design
+    kept = re.sub(
+        r"^(?=module .bench\.core)", "(* keep_hierarchy = 1 *)\n", design.verilog, flags=re.MULTILINE
+    )
+    assert kept != design.verilog
+    mutated, _ = mutate(Design.of_text("kept", kept, design.top), COUNTER.sources, 2, 1, FOLDER / "kept")
+    assert sorted(re.findall(r"^module (\w+)", mutated.verilog, re.MULTILINE)) == [design.top, "mutated"]
+
+
+@pytest.mark.yosys
 def test_only_the_strong_test_kills_every_fault() -> None:
     folder = FOLDER
     strong, weak = tried(COUNTER, folder), tried(WEAK, folder)
