@@ -11,10 +11,11 @@
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-for version in 13.0.88 13.5.37; do
-    python3 -m venv "$folder/$version"
-    "$folder/$version/bin/pip" install --quiet --disable-pip-version-check "nvidia-cuda-nvcc==$version" pyelftools==0.32
-    cat >"$folder/place.py" <<'END'
+python3 -m venv "$folder/13.0.88"
+"$folder/13.0.88/bin/pip" install --quiet --disable-pip-version-check nvidia-cuda-nvcc==13.0.88 pyelftools==0.32
+python3 -m venv "$folder/13.5.37"
+"$folder/13.5.37/bin/pip" install --quiet --disable-pip-version-check nvidia-cuda-nvcc==13.5.37
+cat >"$folder/place.py" <<'EOF'
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,7 @@ early = version == "13.0.88"
 assert plain[1] == ["0x800", "0x800"]
 assert debug[0] == {"a": "0x400", "t": "0x400", "s": "0x420", "p": "0x430" if early else "0x800"}
 assert debug[1] == (["0x430", "0x430"] if early else ["0x800", "0x800"])
-END
-    "$folder/$version/bin/python" "$folder/place.py" "$folder" "$version"
+EOF
+for version in 13.0.88 13.5.37; do
+    "$folder/13.0.88/bin/python" "$folder/place.py" "$folder" "$version"
 done
