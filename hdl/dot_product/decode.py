@@ -14,18 +14,14 @@ from hdl.stream.pipeline import Cut, behind
 
 @dataclass(frozen=True)
 class _Operands:
-    """Words of four multiplicands; a zero has neither flag, an infinity only `maximal`, a NaN both."""
+    """Words of four multiplicands; an infinity is `maximal` and has no fraction, a NaN has one."""
 
     significand: Value
     exponent: Value
     sign: Value
     maximal: Value
-    something: Value
-
-    @property
-    def zero(self) -> Value:
-        """Flags."""
-        return flags(~(self.maximal | self.something))
+    fraction: Value
+    zero: Value
 
 
 @dataclass(frozen=True)
@@ -103,8 +99,8 @@ class Decode(DotProductStage):
             sides_a.append(a)
             sides_b.append(b)
             nan = (
-                (a.maximal & a.something)
-                | (b.maximal & b.something)
+                (a.maximal & a.fraction)
+                | (b.maximal & b.fraction)
                 | (a.maximal & b.zero)
                 | (a.zero & b.maximal)
             )
@@ -175,7 +171,8 @@ class Decode(DotProductStage):
             exponent=second(exponent, f"{name}_exponent"),
             sign=second(flags(raw >> 15), f"{name}_sign"),
             maximal=second(maximal, f"{name}_maximal"),
-            something=second(fraction | (hidden & ~maximal), f"{name}_something"),
+            fraction=second(fraction, f"{name}_fraction"),
+            zero=second(flags(~(fraction | hidden)), f"{name}_zero"),
         )
 
     def _classes(self, m: Module, raw: Value, extension: Value, kinds: _Kinds) -> tuple[Value, Value, Value]:

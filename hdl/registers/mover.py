@@ -97,6 +97,9 @@ class RegisterMover(Component):
         writes = Signal()
         lanes = Signal(4 * config.word_quads)
         value = Signal(LANE_BITS)
+        # The newest element of a transposing move: what block RAM gives late has this register for itself.
+        newest = Signal(_ELEMENT_BITS, reset_less=True)
+        own = Cat(request.value[:_ELEMENT_BITS], Mux(request.transposes, newest, request.value[_ELEMENT_BITS:]))
         m.d.comb += [
             self.read.enable.eq(reading),
             self.read.address.eq(Cat(to_read, request.source)),
@@ -106,7 +109,7 @@ class RegisterMover(Component):
             into.addr.eq(arrived[:-1]),
             into.data.eq(self.read.data),
             written_quad.eq(quad),
-            value.eq(Mux(writes, request.value, self.host.data[:LANE_BITS])),
+            value.eq(Mux(writes, own, self.host.data[:LANE_BITS])),
             self.write.enable.eq(writes | self.host.enable),
             self.write.address.eq(
                 Mux(
@@ -196,7 +199,8 @@ class RegisterMover(Component):
                 with m.If(shift):
                     m.d.sync += [
                         row.eq(row + 1),
-                        request.value.eq(Cat(request.value[_ELEMENT_BITS:], element)),
+                        newest.eq(element),
+                        request.value[:_ELEMENT_BITS].eq(newest),
                     ]
                     with m.If(row[0]):
                         m.d.sync += [writing.eq(1), lane.eq(row[1:]), of_quad.eq(quad)]

@@ -24,8 +24,8 @@ class MixedUnit(Component):
     Results leave in the order of the operands, whichever unit they come from: a queue has a bit for each.
 
     Throughput: of the unit in question, one result per cycle or in two. Latency: of that unit, `depth` of
-    the dot-product unit for both, but no more than `GroupSumUnit` has. Expected critical path: the queue's
-    memory and the choice of a result.
+    the dot-product unit for both, but no more than `GroupSumUnit` has. Expected critical path: the
+    choice of a result.
     Testbench: cocotb_tests/multiply/test_mixed_unit.py.
 
     Parameters
@@ -56,8 +56,9 @@ class MixedUnit(Component):
         m.submodules.group_sum = group_sum = SharedModule(
             GROUP_SUM_MODULE, GROUP_SUM_SIGNATURE, lambda: GroupSumUnit(depth)
         )
-        # As many places as both units have.
-        m.submodules.order = order = Queue(1, 1 << (2 * config.dot_product.depth).bit_length())
+        # As many places as both units have; its bit is in a register when a result comes.
+        places = 1 << (2 * config.dot_product.depth).bit_length()
+        m.submodules.order = order = Queue(1, places, buffered=True, style="distributed")
         given, operation = self.operands.payload, self.operands.payload.operation
         is_group = Signal()
         m.d.comb += is_group.eq(Value.cast(operation.multiplicand) == GROUPS)
