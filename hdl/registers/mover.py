@@ -99,7 +99,8 @@ class RegisterMover(Component):
         value = Signal(LANE_BITS)
         # The newest element of a transposing move: what block RAM gives late has this register for itself.
         newest = Signal(_ELEMENT_BITS, reset_less=True)
-        own = Cat(request.value[:_ELEMENT_BITS], Mux(request.transposes, newest, request.value[_ELEMENT_BITS:]))
+        low, high = request.value[:_ELEMENT_BITS], request.value[_ELEMENT_BITS:]
+        own = Cat(low, Mux(request.transposes, newest, high))
         m.d.comb += [
             self.read.enable.eq(reading),
             self.read.address.eq(Cat(to_read, request.source)),

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.dot_product.operands import Multiplicand, Operation, Result
+from hdl.dot_product.operands import GROUPS, Multiplicand, Operation, Result
 from hdl.multiply.tile.chains import (
     SIXTEEN_BITS,
     has_chains,
@@ -241,6 +241,9 @@ class TileIssue(Component):
                 Cat(port.payload.c, port.payload.c_beyond).eq(c),
                 port.payload.operation.eq(offered),
             ]
+            if self._config.mxf4:
+                is_group = Value.cast(elements.read.operation.multiplicand) == GROUPS
+                m.d.comb += port.payload.is_group.eq(_held(m, own, is_group, f"is_group_{unit}"))
             for name, number in zip(
                 SCALES, (x_number, y_number) if self._config.scales else (), strict=False
             ):

@@ -2,13 +2,13 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out
 
 from hdl.component import Component
 from hdl.config import CoreConfig
-from hdl.dot_product.operands import GROUPS, DotProductResult, operand_layout
+from hdl.dot_product.operands import DotProductResult, operand_layout
 from hdl.multiply.tile.scales import SCALES, unit_operands
 from hdl.omma.unit import GROUP_SUM_SIGNATURE, GroupSumUnit
 from hdl.shared_module import SharedModule
@@ -59,9 +59,8 @@ class MixedUnit(Component):
         # As many places as both units have; its bit is in a register when a result comes.
         places = 1 << (2 * config.dot_product.depth).bit_length()
         m.submodules.order = order = Queue(1, places, buffered=True, style="distributed")
-        given, operation = self.operands.payload, self.operands.payload.operation
-        is_group = Signal()
-        m.d.comb += is_group.eq(Value.cast(operation.multiplicand) == GROUPS)
+        given = self.operands.payload
+        is_group = given.is_group
         units = (dot_product, group_sum)
         for number, unit in enumerate(units):
             m.d.comb += [
@@ -76,7 +75,7 @@ class MixedUnit(Component):
                 for name in _names(operand_layout(config.dot_product))
             ),
             *(group_sum.operands.payload[name].eq(given[name]) for name in ("a", "b", "c", *SCALES)),
-            group_sum.operands.payload.ue4m3.eq(operation.a_e5m2),
+            group_sum.operands.payload.ue4m3.eq(given.operation.a_e5m2),
             self.operands.ready.eq(
                 order.input.ready & Mux(is_group, group_sum.operands.ready, dot_product.operands.ready)
             ),

@@ -33,12 +33,16 @@ def scale_bits(config: CoreConfig) -> int:
 
 
 def unit_operands(config: CoreConfig) -> type[DotProductOperands] | data.StructLayout:
-    """What goes to each unit of a core: `operand_layout`, but with `scale_bits` for each scale."""
+    """What goes to each unit of a core: `operand_layout`, but with `scale_bits` for each scale.
+
+    Where there are units for sums of groups, `is_group` says that the operation is one, from a register.
+    """
     layout = operand_layout(config.dot_product)
     if not config.mxf4:
         return layout
     members = {name: field.shape for name, field in data.Layout.cast(layout)}
-    return data.StructLayout({**members, **dict.fromkeys(SCALES, unsigned(scale_bits(config)))})
+    scales = dict.fromkeys(SCALES, unsigned(scale_bits(config)))
+    return data.StructLayout({**members, **scales, "is_group": unsigned(1)})
 
 
 def are_legal(vec: Value, byte: Value, thread: Value, name: str) -> Value:
