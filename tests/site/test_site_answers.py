@@ -148,7 +148,7 @@ def test_groups_their_scales_and_the_cut_are_told():
     [
         ("1, x", "scale_b 1, x: expected bytes"),
         ("1,1,1,1,1", "4 bytes"),
-        ("256", "got 256; allowed: 4 bytes"),
+        ("256", "got 256; allowed: integers from 0 to 255"),
     ],
 )
 def test_bad_scales_are_named(scales, message):
