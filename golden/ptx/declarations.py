@@ -264,17 +264,11 @@ class Placement:
 def place_shared(variables: Iterable[Variable]) -> tuple[dict[str, int], int]:
     """Addresses in shared memory by key, from zero on.
 
-    Arrays without a length are the memory that is left: all begin behind the others. Where that is, is the
-    second result. The variables come in the order of their declarations.
+    Arrays without a length are the memory that is left: each begins behind the others, at a multiple of 16
+    and of its alignment. The second result is where the last of them begins. The variables come in the order
+    of their declarations.
     """
-    placement, rest = Placement(), Placement()
-    addresses: dict[str, int] = {}
-    dynamic = []
-    for variable in variables:
-        if variable.size is None or (variable.external and variable.is_array and not variable.size):
-            dynamic.append(variable.key)
-            rest.place(variable)
-        else:
-            addresses[variable.key] = placement.place(variable)
-    base = -(-placement.size // rest.alignment) * rest.alignment
-    return addresses | dict.fromkeys(dynamic, base), base
+    placement = Placement()
+    given = [item if item.size else replace(item, alignment=max(16, item.alignment)) for item in variables]
+    ordered = sorted(given, key=lambda item: 0 if item.size else item.alignment)
+    return {item.key: placement.place(item) for item in ordered}, placement.size

@@ -9,6 +9,7 @@ from golden.simt import LaunchError, Module
 from golden.simt.address_map import SHARED
 
 A = vector("%a", 8)
+M5 = ".extern .shared .align 16 .b8 p[]; .extern .shared .align 64 .b8 q[];"
 LOAD = "wmma.load.a.sync.aligned.row.m16n16k16"
 
 
@@ -55,18 +56,29 @@ def taken(*names, first=0):
         (".shared .align 32 .b8 x[33], y[2][3], z;", "xyz", [0, 64, 96]),
         (".shared .v4 .f32 x; .shared .b8 y; .shared .v2 .f64 z[2];", "xyz", [0, 16, 32]),
         (".shared .align 64 .v2 .b8 y[2]; .shared .b64 x, z;", "xyz", [8, 0, 16]),
-        # A variable that is not named takes no room; all arrays without a length are what is left.
+        # A variable that is not named takes no room; arrays without a length are what is left,
+        # each from 16 or its own alignment on: measured on an H200.
         (".shared .b8 w[100]; .shared .b16 x; .shared .b8 y, z;", "xyz", [0, 2, 3]),
         (".extern .shared .align 16 .b8 x[]; .shared .b8 y[5]; .shared .b64 z;", "xyz", [16, 0, 8]),
         (
             ".extern .shared .b8 x[]; .extern .shared .align 32 .f32 y[]; .shared .b8 z[3];",
             "xyz",
-            [32, 32, 0],
+            [16, 32, 0],
+        ),
+        (f"{M5} .shared .align 8 .b8 s[8];", "spq", [0, 0x10, 0x40]),
+        (f"{M5} .shared .align 8 .b8 s[8];", "qps", [0x40, 0x10, 0]),
+        (f"{M5} .shared .align 8 .b8 s[72];", "sq", [0, 0x80]),
+        (f"{M5} .shared .align 8 .b8 s[40];", "sp", [0, 0x30]),
+        (
+            ".extern .shared .align 16 .b8 p[]; .shared .align 4 .b8 u[12]; .shared .align 8 .b8 v[24]; "
+            ".shared .align 16 .b8 w[40]; .shared .align 4 .b8 x[4];",
+            "uvwxp",
+            [0, 0x10, 0x30, 0x58, 0x60],
         ),
     ],
 )
 def test_shared_variables_follow_each_other(declarations, names, expected):
-    assert addresses(declarations, taken(*names), 3) == expected
+    assert addresses(declarations, taken(*names), len(names)) == expected
 
 
 def test_those_of_the_entry_come_after_those_of_the_module():
